@@ -1,0 +1,13 @@
+"""What docstring examples find in scope: `rf`, and a small judged `frame`."""
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+
+@pytest.fixture(autouse=True)
+def _examples(doctest_namespace: dict[str, object]) -> None:
+    qrels = {"q": {"a": 3, "b": 1, "c": 1, "d": 0}}
+    run = {"q": {"a": 4.0, "x": 3.0, "c": 2.0, "d": 1.0}}
+    doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())

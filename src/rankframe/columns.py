@@ -1,0 +1,81 @@
+"""The column names of every frame in rankframe, written down once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+QUERY: Final = "query_id"
+DOC: Final = "doc_id"
+RELEVANCE: Final = "relevance"
+SCORE: Final = "score"
+RANK: Final = "rank"
+
+# Other names under which these columns are recognised, compared without case.
+SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    QUERY: ("qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user", "userid", "uid"),
+    DOC: (
+        "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid", "iid",
+        "product_id", "sku",
+    ),
+    RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
+    SCORE: ("sim", "similarity", "prediction", "pred", "predicted", "weight"),
+    RANK: ("position", "pos"),
+}  # fmt: skip
+
+# The judged frame: one row per judgment, sorted by query_id, then rank (unretrieved last).
+JUDGED: Final[dict[str, pl.DataType]] = {
+    QUERY: pl.String(),
+    DOC: pl.String(),
+    RELEVANCE: pl.Float64(),
+    # the grade counts as relevant
+    "relevant": pl.Boolean(),
+    # place in the run, from 1; null where the run did not retrieve the document
+    RANK: pl.Int64(),
+    # place in the best possible ordering of all judged documents (grade descending)
+    "ideal_rank": pl.Int64(),
+    # the same over the retrieved documents only; null where not retrieved
+    "ideal_rank_retrieved": pl.Int64(),
+    # relevant documents at or above this rank, itself included
+    "found": pl.Int64(),
+    # judged non-relevant documents (0 <= grade, not relevant) above this rank
+    "nonrelevant_above": pl.Int64(),
+    # judged documents of any grade above this rank
+    "judged_above": pl.Int64(),
+    # judged documents that were retrieved at or above the rank `ideal_rank`
+    "judged_by_ideal_rank": pl.Int64(),
+    # mean rank of the documents with this score in this query (the rank itself where no score ties)
+    "tied_rank": pl.Float64(),
+    # documents that the run returned for this query
+    "retrieved": pl.Int64(),
+    # relevant and judged non-relevant documents of this query
+    "relevant_total": pl.Int64(),
+    "nonrelevant_total": pl.Int64(),
+    # the largest grade in all judgments
+    "max_grade": pl.Float64(),
+    # non-relevant documents retrieved for any query: how many score below this one (ties count half)
+    "pooled_wins": pl.Float64(),
+    # non-relevant documents retrieved for any query
+    "pooled_nonrelevant": pl.Int64(),
+}
+
+# The columns that depend on which grades count as relevant.
+LEVELLED: Final = (
+    "relevant",
+    "found",
+    "nonrelevant_above",
+    "relevant_total",
+    "nonrelevant_total",
+    "pooled_wins",
+    "pooled_nonrelevant",
+)
+
+
+def at_level(column: str, rel: float | None) -> str:
+    """The name of a judged column for a relevance level of its own.
+
+    >>> at_level("found", None), at_level("found", 2)
+    ('found', 'found_rel2')
+    """
+    return column if rel is None else f"{column}_rel{repr(float(rel)).removesuffix('.0')}"

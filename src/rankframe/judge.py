@@ -1,0 +1,310 @@
+"""Ranked run + judgments → the judged frame: one row per judgment, every metric's raw material.
+
+The run is joined to the judgments once. Each column is then computed from flat arrays over the
+whole table, and only if somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars.io.plugins import register_io_source
+
+from rankframe.columns import DOC, JUDGED, LEVELLED, QUERY, RANK, RELEVANCE, SCORE, at_level
+from rankframe.errors import MetricParameterError
+from rankframe.rank import RankedRun, Ties, rank_run
+from rankframe.read import Columns, Source, scan
+from rankframe.segments import position, running_count, segment_starts, sort_order, spread
+from rankframe.validate import Duplicates, load
+
+_UNRETRIEVED = 0  # in rank arrays; ranks count from 1
+
+
+def judge(
+    qrels: Source,
+    run: Source,
+    *,
+    columns: Columns | None = None,
+    rel: float | None = None,
+    levels: Sequence[float] = (),
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+) -> pl.LazyFrame:
+    """The judged frame: one row per judgment, sorted by query and rank, for expressions of your own.
+
+    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
+    `rel` is the grade from which a document counts as relevant (default: any above 0). Each of
+    `levels` adds the columns that metrics with a level of their own need (`found_rel2`, …).
+
+    >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
+    >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
+    >>> rf.judge(qrels, run).select("doc_id", "relevance", "rank", "found").collect()
+    shape: (3, 4)
+    ┌────────┬───────────┬──────┬───────┐
+    │ doc_id ┆ relevance ┆ rank ┆ found │
+    │ ---    ┆ ---       ┆ ---  ┆ ---   │
+    │ str    ┆ f64       ┆ i64  ┆ i64   │
+    ╞════════╪═══════════╪══════╪═══════╡
+    │ a      ┆ 2.0       ┆ 1    ┆ 1     │
+    │ c      ┆ 1.0       ┆ 3    ┆ 2     │
+    │ b      ┆ 0.0       ┆ null ┆ null  │
+    └────────┴───────────┴──────┴───────┘
+    >>> rf.judge(qrels, run).group_by("query_id").agg(rf.recall(k=1).alias("recall@1")).collect()
+    shape: (1, 2)
+    ┌──────────┬──────────┐
+    │ query_id ┆ recall@1 │
+    │ ---      ┆ ---      │
+    │ str      ┆ f64      │
+    ╞══════════╪══════════╡
+    │ q1       ┆ 0.5      │
+    └──────────┴──────────┘
+    """
+    schema = {**JUDGED}
+    for level in levels:
+        schema.update({at_level(name, level): JUDGED[name] for name in LEVELLED})
+    scanned_qrels = scan(qrels, "qrels", columns)
+    scanned_run = scan(run, "run", columns)
+
+    def source(
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,  # noqa: ARG001 (part of polars' protocol)
+    ) -> Iterator[pl.DataFrame]:
+        wanted = list(schema) if with_columns is None else with_columns
+        needed = {*wanted, *(predicate.meta.root_names() if predicate is not None else ())}
+        judgments = load(scanned_qrels, duplicates=duplicates)
+        ranked = prepare_run(
+            load(scanned_run, duplicates=duplicates),
+            judgments,
+            ties=ties,
+            tied_rank="tied_rank" in needed,
+            k_max=k_max,
+            judged_only=judged_only,
+        )
+        if with_columns is None and SCORE not in ranked.rows.columns:
+            needed = {name for name in needed if not name.startswith("pooled_")}
+        frame = Judgments(judgments, ranked, rel=rel).frame(needed)
+        missing = [pl.lit(None, schema[n]).alias(n) for n in wanted if n not in frame.columns]
+        frame = frame.with_columns(missing)
+        if predicate is not None:
+            frame = frame.filter(predicate)
+        frame = frame.select(wanted)
+        yield frame if n_rows is None else frame.head(n_rows)
+
+    return register_io_source(source, schema=schema)
+
+
+def prepare_run(
+    run: pl.DataFrame,
+    qrels: pl.DataFrame,
+    *,
+    ties: Ties = "doc_desc",
+    tied_rank: bool = False,
+    k_max: int | None = None,
+    judged_only: bool = False,
+) -> RankedRun:
+    """Rank the run, cut it at `k_max`, and then, with `judged_only`, close the gaps that unjudged
+    documents leave (in this order, as trec_eval's -M and -J)."""
+    ranked = rank_run(run, ties=ties, tied_rank=tied_rank)
+    if k_max is not None:
+        run = run.filter(ranked.rows[RANK] <= k_max)
+        cut = rank_run(run, ties=ties, tied_rank=tied_rank)
+        ranked = RankedRun(cut.rows, cut.queries, ranked.tied, ranked.disagreeing)
+    if judged_only:
+        # As in trec_eval, a negative grade says "in the pool, but not judged".
+        judged = qrels.filter(pl.col(RELEVANCE) >= 0)
+        condensed = run.join(judged, on=[QUERY, DOC], how="semi", maintain_order="left")
+        again = rank_run(condensed, ties=ties, tied_rank=tied_rank)
+        queries = ranked.queries.select(QUERY).join(
+            again.queries, on=QUERY, how="left", maintain_order="left"
+        )
+        ranked = RankedRun(
+            again.rows, queries.with_columns(pl.col("retrieved").fill_null(0)),
+            ranked.tied, ranked.disagreeing,
+        )  # fmt: skip
+    return ranked
+
+
+class Judgments:
+    """The rows of the judged frame as flat arrays, sorted by query and rank; columns on demand."""
+
+    def __init__(
+        self,
+        qrels: pl.DataFrame,
+        run: RankedRun,
+        *,
+        rel: float | None = None,
+        max_grade: float | None = None,
+    ) -> None:
+        self._run = run
+        self._rel = rel
+        self._max_grade = max_grade
+        rows = qrels.with_row_index("_row")
+        self._matches = run.rows.join(rows, on=[QUERY, DOC], how="inner")
+        rank = np.full(qrels.height, _UNRETRIEVED, np.int64)
+        rank[self._matches["_row"].to_numpy()] = self._matches[RANK].to_numpy()
+        self.queries, code = _sorted_codes(qrels[QUERY])
+        grade = qrels[RELEVANCE].to_numpy()
+        last = int(rank.max(initial=0)) + 1
+        # The grade settles the order of unretrieved rows, so that no input order shows through.
+        self._order = sort_order(code, np.where(rank, rank, last), _grade_codes(grade))
+        self._qrels = qrels
+        self.code = code[self._order]
+        self.rank = rank[self._order]
+        self.grade = grade[self._order]
+        self.starts = segment_starts(self.code)
+
+    @property
+    def matched(self) -> int:
+        """How many judged documents were retrieved."""
+        return self._matches.height
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """The judged frame with these columns (and no others computed)."""
+        return pl.DataFrame({name: self._column(name) for name in columns})
+
+    def _column(self, name: str) -> pl.Series:
+        base, _, level = name.rpartition("_rel")
+        base = base if level and base in LEVELLED else name
+        rel = float(level) if base != name else self._rel
+        makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
+            QUERY: lambda: self._gathered(QUERY),
+            DOC: lambda: self._gathered(DOC),
+            RELEVANCE: lambda: self.grade,
+            "relevant": partial(self.relevant, rel),
+            RANK: lambda: self._where_retrieved(self.rank),
+            "ideal_rank": lambda: self.ideal_rank,
+            "ideal_rank_retrieved": self._ideal_rank_retrieved,
+            "found": lambda: self._where_retrieved(self._count(self.relevant(rel))),
+            "nonrelevant_above": lambda: self._where_retrieved(
+                self._count(self._nonrelevant(rel)) - self._nonrelevant(rel)
+            ),
+            "judged_above": lambda: self._where_retrieved(position(self.starts, len(self.code))),
+            "judged_by_ideal_rank": self._judged_by_ideal_rank,
+            "tied_rank": self._tied_rank,
+            "retrieved": lambda: self._spread(self.retrieved),
+            "relevant_total": lambda: self._spread(self._total(self.relevant(rel))),
+            "nonrelevant_total": lambda: self._spread(self._total(self._nonrelevant(rel))),
+            "max_grade": lambda: np.full(len(self.code), self.max_grade),
+            "pooled_wins": lambda: self._pooled(rel)[0],
+            "pooled_nonrelevant": lambda: np.full(len(self.code), self._pooled(rel)[1]),
+        }
+        values = makers[base]()
+        return pl.Series(name, values, dtype=JUDGED[base])
+
+    def relevant(self, rel: float | None) -> NDArray[np.bool_]:
+        return self.grade > 0 if rel is None else self.grade >= rel
+
+    def _nonrelevant(self, rel: float | None) -> NDArray[np.bool_]:
+        # trec_eval's reading: a negative grade is neither relevant nor non-relevant.
+        return (self.grade >= 0) & ~self.relevant(rel)
+
+    @cached_property
+    def max_grade(self) -> float:
+        return float(self.grade.max()) if self._max_grade is None else self._max_grade
+
+    @cached_property
+    def retrieved(self) -> NDArray[np.int64]:
+        """Documents that the run returned, one number per query (0: the run lacks it)."""
+        joined = self.queries.to_frame().join(
+            self._run.queries, on=QUERY, how="left", maintain_order="left"
+        )
+        return joined["retrieved"].fill_null(0).to_numpy()
+
+    @cached_property
+    def ideal_rank(self) -> NDArray[np.int64]:
+        order = self._best_order(np.ones(len(self.code), np.bool_))
+        ideal = np.empty(len(self.code), np.int64)
+        ideal[order] = position(self.starts, len(self.code)) + 1
+        return ideal
+
+    def _best_order(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The given rows by grade descending within each query, equal grades as they were ranked."""
+        at = np.flatnonzero(rows)
+        grades = _grade_codes(self.grade[at])
+        return at[sort_order(self.code[at], grades, position(self.starts, len(self.code))[at])]
+
+    def _ideal_rank_retrieved(self) -> pl.Series:
+        order = self._best_order(self.rank != _UNRETRIEVED)
+        ideal = np.zeros(len(self.code), np.int64)
+        ideal[order] = position(segment_starts(self.code[order]), len(order)) + 1
+        return self._where_retrieved(ideal)
+
+    def _judged_by_ideal_rank(self) -> NDArray[np.int64]:
+        deepest = max(int(self.rank.max(initial=0)), int(self.ideal_rank.max(initial=0))) + 1
+        retrieved = self.rank != _UNRETRIEVED
+        places = self.code[retrieved] * deepest + self.rank[retrieved]  # ascending
+        upto = np.searchsorted(places, self.code * deepest + self.ideal_rank, side="right")
+        return upto - np.searchsorted(places, self.code * deepest, side="left")
+
+    def _tied_rank(self) -> pl.Series:
+        tied = np.zeros(len(self.code))
+        tied[self._matches["_row"].to_numpy()] = self._matches["tied_rank"].to_numpy()
+        return self._where_retrieved(tied[self._order])
+
+    def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
+        """How many non-relevant documents of all judged queries score below each row (ties count
+        half), and how many there are. Unjudged documents are non-relevant."""
+        if SCORE not in self._run.rows.columns:
+            raise MetricParameterError("auc(pool=true) needs scores, and the run has none.")
+        score = np.zeros(len(self.code))
+        score[self._matches["_row"].to_numpy()] = self._matches[SCORE].to_numpy()
+        score = score[self._order]
+        retrieved = self.rank != _UNRETRIEVED
+        everything = self._run.rows.join(self.queries.to_frame(), on=QUERY, how="semi")[SCORE]
+        below, upto = (
+            np.searchsorted(everything.sort().to_numpy(), score, side=side)
+            for side in ("left", "right")
+        )
+        own = np.sort(score[retrieved & self.relevant(rel)])
+        below -= np.searchsorted(own, score, side="left")
+        upto -= np.searchsorted(own, score, side="right")
+        return self._where_retrieved((below + upto) / 2), len(everything) - len(own)
+
+    def _gathered(self, column: str) -> pl.Series:
+        return self._qrels[column].gather(self._order)
+
+    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return running_count(flags, self.starts)
+
+    def _total(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.add.reduceat(flags, self.starts, dtype=np.int64)
+
+    def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        return spread(per_query, self.starts, len(self.code))
+
+    def _where_retrieved(self, values: NDArray[Any]) -> pl.Series:
+        retrieved = pl.Series("retrieved", self.rank != _UNRETRIEVED)
+        return pl.select(pl.when(retrieved).then(pl.Series("values", values))).to_series()
+
+
+def _sorted_codes(query: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
+    """The distinct queries in byte order, and each row's place among them."""
+    heads_at = (query != query.shift(1)).fill_null(value=True)
+    heads = query.filter(heads_at)
+    if heads.is_sorted() and heads.n_unique() == len(heads):
+        return heads.alias(QUERY), np.cumsum(heads_at.to_numpy()) - 1
+    queries = heads.unique().sort().alias(QUERY)
+    numbered = queries.to_frame().with_row_index("code")
+    place = heads.to_frame(QUERY).join(numbered, on=QUERY, how="left", maintain_order="left")
+    code = place["code"].to_numpy().astype(np.int64)
+    return queries, code[np.cumsum(heads_at.to_numpy()) - 1]
+
+
+def _grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Small integers that sort ascending as the grades sort descending."""
+    if not len(grade):
+        return np.empty(0, np.int64)
+    span = grade.max() - grade.min()
+    if span < 2**20 and (grade == np.floor(grade)).all():
+        return (grade.max() - grade).astype(np.int64)
+    levels, inverse = np.unique(grade, return_inverse=True)
+    return len(levels) - 1 - inverse

@@ -1,0 +1,251 @@
+"""Graded metrics: every document has a gain, worth less the further down it stands.
+
+Negative grades gain nothing. The ideal ordering is by grade, over all judged documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from rankframe.columns import RANK, RELEVANCE
+from rankframe.errors import MetricParameterError
+from rankframe.metrics.parts import (
+    Ratio,
+    check_between,
+    relevant,
+    total,
+    where,
+    within,
+)
+from rankframe.metrics.registry import metric
+
+FAMILY = "Graded gain"
+
+Gain: TypeAlias = Literal["linear", "exp2"] | Mapping[float, float]
+Discount: TypeAlias = Literal["log2", "jarvelin"]
+
+_IDEAL = {"all": "ideal_rank", "retrieved": "ideal_rank_retrieved"}
+
+
+def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
+    """What a grade is worth: itself, 2^grade − 1, or what a mapping says."""
+    positive = grade.clip(lower_bound=0)
+    if gain == "linear":
+        return positive
+    if gain == "exp2":
+        return pl.lit(2.0).pow(positive) - 1
+    if not isinstance(gain, Mapping):
+        raise MetricParameterError(
+            f"gain must be 'linear', 'exp2' or a mapping of grade to gain, not {gain!r}."
+        )
+    steps = sorted((float(g), float(value)) for g, value in gain.items() if float(g) > 0)
+    values = [value for _, value in steps]
+    if values != sorted(values) or (values and values[0] < 0):
+        raise MetricParameterError(
+            f"gains must not be negative nor fall as grades rise, as they do in {dict(gain)!r}."
+        )
+    # A grade without a gain must not pass unnoticed: NaN spoils the value.
+    return (
+        pl.when(grade <= 0)
+        .then(0.0)
+        .otherwise(
+            grade.replace_strict(
+                [g for g, _ in steps], values, default=math.nan, return_dtype=pl.Float64
+            )
+        )
+    )
+
+
+def discounted(gain: pl.Expr, rank: str, discount: Discount) -> pl.Expr:
+    """A gain, less the further down it stands."""
+    place = pl.col(rank)
+    if discount == "log2":
+        return gain / (place + 1).log(2)
+    return pl.when(place == 1).then(gain).otherwise(gain / place.log(2))
+
+
+def _gain_rows(gain: Gain, rel: float | None) -> pl.Expr:
+    rows = gain_of(pl.col(RELEVANCE), gain)
+    return rows if rel is None else where(relevant(rel), rows)
+
+
+def _dcg(rank: str, k: int | None, gain: Gain, discount: Discount, rel: float | None) -> pl.Expr:
+    inside = pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
+    return total(where(inside, discounted(_gain_rows(gain, rel), rank, discount)))
+
+
+@metric(family=FAMILY, formula="Σ over i ≤ k of g_i", bounds=(0.0, None))
+def cg(k: int | None = None, *, gain: Gain = "linear", rel: float | None = None) -> pl.Expr | Ratio:
+    """Cumulative gain: the grades of the top k, added up.
+
+    >>> frame.select(cg(k=3)).item()
+    4.0
+    """
+    return total(where(within(k), _gain_rows(gain, rel)))
+
+
+@metric(family=FAMILY, formula="Σ over i ≤ k of gain(g_i) / log2(i + 1)", bounds=(0.0, None))
+def dcg(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """Discounted cumulative gain of the top k.
+
+    `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
+    `discount`: "log2" is log2(i + 1); "jarvelin" is 1 for the first rank, then log2(i).
+
+    >>> frame.select(dcg(k=3)).item()
+    3.5
+    """
+    return _dcg(RANK, k, gain, discount, rel)
+
+
+@metric(family=FAMILY, formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order", bounds=(0.0, None))  # fmt: skip
+def ideal_dcg(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """The discounted cumulative gain that a perfect list would have.
+
+    >>> round(frame.select(ideal_dcg(k=3)).item(), 6)
+    4.13093
+    """
+    return _dcg("ideal_rank", k, gain, discount, rel)
+
+
+@metric(family=FAMILY, formula="dcg@k ÷ dcg@k of the ideal list")
+def ndcg(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Literal["all", "retrieved"] = "all",
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """Discounted cumulative gain as a share of the best possible: 1 is a perfect list.
+
+    The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
+    ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. `gain` and
+    `discount` as in dcg; ranx's `ndcg_burges` is gain="exp2". With `rel`, lower grades gain nothing.
+
+    >>> round(frame.select(ndcg(k=3)).item(), 6)
+    0.847267
+    """
+    return Ratio(_dcg(RANK, k, gain, discount, rel), _dcg(_IDEAL[ideal], k, gain, discount, rel))
+
+
+@metric(
+    family=FAMILY,
+    formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
+)
+def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
+    """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
+
+    gmax is the largest grade in the judgments unless `max_grade` says otherwise. Agrees with
+    gdeval when gmax does.
+
+    >>> round(frame.select(err()).item(), 6)
+    0.880208
+    """
+    return _err(RANK, k, max_grade)
+
+
+@metric(family=FAMILY, formula="err@k ÷ err@k of the ideal list")
+def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
+    """Expected reciprocal rank as a share of the best possible.
+
+    >>> round(frame.select(nerr()).item(), 6)
+    0.99193
+    """
+    return Ratio(_err(RANK, k, max_grade), _err("ideal_rank", k, max_grade))
+
+
+def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
+    top = pl.col("max_grade") if max_grade is None else pl.lit(float(max_grade))
+    satisfied = gain_of(pl.col(RELEVANCE), "exp2") / pl.lit(2.0).pow(top)
+    # Rows come by rank, unretrieved ones last, so those above are the ones before.
+    by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))
+    unsatisfied = (1 - by_rank(satisfied)).cum_prod().shift(1, fill_value=1.0)
+    place = by_rank(pl.col(rank))
+    inside = place.is_not_null() if k is None else place <= k
+    return where(inside, by_rank(satisfied) * unsatisfied / place).sum()
+
+
+@metric(
+    family=FAMILY,
+    formula="Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list",
+    average="micro",
+)
+def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
+    """Breese's half-life utility: each rating above neutral counts, half as much every α ranks.
+
+    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities, as Breese
+    defined it; `average=macro` gives the mean of the queries' ratios.
+
+    >>> round(frame.select(r_score()).item(), 6)
+    0.815106
+    """
+    if half_life <= 1:
+        raise MetricParameterError(f"half_life must be above 1, not {half_life:g}.")
+    above = (pl.col(RELEVANCE) - neutral).clip(lower_bound=0)
+
+    def utility(rank: str) -> pl.Expr:
+        decay = pl.lit(2.0).pow((pl.col(rank) - 1) / (half_life - 1))
+        return total(where(pl.col(rank).is_not_null(), above / decay))
+
+    return Ratio(utility(RANK), utility("ideal_rank"))
+
+
+@metric(family=FAMILY, formula="(1 − p) Σ over relevant i of p^(i − 1)")
+def rbp(
+    k: int | None = None,
+    *,
+    p: float = 0.8,
+    gain: Literal["binary", "linear", "exp2"] = "binary",
+    max_grade: float | None = None,
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """Rank-biased precision: the gain of a reader who goes on to the next document with chance p.
+
+    Binary by default; with `gain` "linear" or "exp2", graded and scaled to [0, 1] by the largest
+    grade in the judgments (or `max_grade`).
+
+    >>> round(frame.select(rbp(p=0.5)).item(), 6)
+    0.625
+    """
+    check_between("p", p, 0, 1)
+    value = pl.lit(1.0)
+    if gain != "binary":
+        top = pl.col("max_grade") if max_grade is None else pl.lit(float(max_grade))
+        highest = gain_of(top, gain)
+        value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
+    weight = pl.lit(p).pow(pl.col(RANK) - 1)
+    return (1 - p) * total(where(relevant(rel) & within(k), value * weight))
+
+
+@metric(
+    family=FAMILY,
+    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1)",
+    higher_is_better=False,
+)
+def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
+    """How much higher rank-biased precision might be if all that is unknown were relevant.
+
+    Unknown are the unjudged documents in the list and everything past its end.
+
+    >>> round(frame.select(rbp_residual(p=0.5)).item(), 6)
+    0.3125
+    """
+    check_between("p", p, 0, 1)
+    # All ranks there are weigh 1 together, so what is not judged weighs the rest.
+    return 1 - (1 - p) * total(where(within(None), pl.lit(p).pow(pl.col(RANK) - 1)))

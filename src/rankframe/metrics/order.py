@@ -1,0 +1,257 @@
+"""Metrics of where the relevant documents stand: average precision and its kin."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from rankframe.columns import RANK, at_level
+from rankframe.metrics import parts
+from rankframe.metrics.parts import (
+    Ratio,
+    check_between,
+    found,
+    largest,
+    relevant,
+    relevant_count,
+    retrieved,
+    total,
+    where,
+    within,
+)
+from rankframe.metrics.registry import metric
+
+FAMILY = "Order of the relevant"
+_INFAP_EPSILON = 1e-5
+
+
+@metric(
+    family=FAMILY,
+    formula="Σ over relevant i ≤ k of found(i)/i, ÷ R",
+    synonyms=("ap", "map", "average_precision_cut"),
+)
+def average_precision(
+    k: int | None = None,
+    *,
+    denominator: Literal["relevant", "retrieved", "min"] = "relevant",
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """Mean of the precisions at each relevant document; one that is not found counts 0.
+
+    The mean over queries is MAP. Divided by R, as in trec_eval; `denominator="retrieved"` divides
+    by the relevant documents in the top k, `"min"` by min(R, k).
+
+    >>> round(frame.select(average_precision()).item(), 6)
+    0.555556
+    """
+    precisions = total(where(relevant(rel) & within(k), found(rel) / pl.col(RANK)))
+    if denominator == "retrieved":
+        return Ratio(precisions, parts.hits(k, rel))
+    if denominator == "min" and k is not None:
+        return Ratio(precisions, pl.min_horizontal(relevant_count(rel), pl.lit(float(k))))
+    return Ratio(precisions, relevant_count(rel))
+
+
+@metric(family=FAMILY, formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
+def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Mean of the recalls at every depth down to k.
+
+    k defaults to the length of the list; past its end recall stays what it was.
+
+    >>> round(frame.select(average_recall(k=2)).item(), 6)
+    0.333333
+    """
+    cutoff = pl.col("retrieved") if k is None else pl.lit(float(k))
+    # A relevant document at rank i is part of the recall at i, i + 1, …, k.
+    share = (cutoff - pl.col(RANK) + 1) / cutoff
+    return Ratio(total(where(relevant(rel) & within(k), share)), relevant_count(rel))
+
+
+@metric(
+    family=FAMILY,
+    formula="1 / rank of the first relevant document",
+    synonyms=("rr", "mrr", "recip_rank"),
+)
+def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """How high the first relevant document stands: 1, 1/2, 1/3, …; 0 if none is in the top k.
+
+    The mean over queries is MRR.
+
+    >>> frame.select(reciprocal_rank()).item()
+    1.0
+    """
+    return largest(where(relevant(rel) & within(k), 1 / pl.col(RANK)))
+
+
+@metric(
+    family=FAMILY,
+    formula="(1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)",
+)
+def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
+    """How seldom judged non-relevant documents stand above relevant ones; unjudged are ignored.
+
+    b is the number of judged non-relevant documents above; 1 where b = 0. A document with a
+    negative grade is neither. Agrees with trec_eval.
+
+    >>> round(frame.select(bpref()).item(), 6)
+    0.666667
+    """
+    above = pl.col(at_level("nonrelevant_above", rel))
+    total_relevant = pl.col(at_level("relevant_total", rel))
+    total_nonrelevant = pl.col(at_level("nonrelevant_total", rel))
+    penalty = pl.min_horizontal(above, total_relevant) / pl.min_horizontal(
+        total_nonrelevant, total_relevant
+    )
+    preference = pl.when(above == 0).then(1.0).otherwise(1 - penalty)
+    return Ratio(total(where(relevant(rel) & within(None), preference)), relevant_count(rel))
+
+
+@metric(
+    family=FAMILY,
+    formula="(1/R) Σ over retrieved relevant of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)",
+)
+def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
+    """Average precision inferred from a judged sample of the pool.
+
+    A document absent from the judgments was not pooled; a negative grade means pooled, but not
+    judged. rel and non count the judged documents above rank i; ε = 1e-5; rank 1 counts 1.
+    Agrees with trec_eval's `infAP`.
+
+    >>> round(frame.select(infap()).item(), 6)
+    0.555554
+    """
+    rank = pl.col(RANK)
+    relevant_above = found(rel) - 1
+    judged_above = relevant_above + pl.col(at_level("nonrelevant_above", rel))
+    share = (relevant_above + _INFAP_EPSILON) / (judged_above + 2 * _INFAP_EPSILON)
+    inferred = 1 / rank + pl.col("judged_above") / rank * share
+    expected = pl.when(rank == 1).then(1.0).otherwise(inferred)
+    return Ratio(total(where(relevant(rel) & within(None), expected)), relevant_count(rel))
+
+
+@metric(
+    family=FAMILY,
+    formula="max precision at or beyond the rank where recall reaches the point",
+    synonyms=("iprec_at_recall",),
+)
+def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
+    """Interpolated precision at a recall point.
+
+    The point is reached at the c-th relevant document, c = recall·R rounded half away from zero
+    (trec_eval 10; version 9 rounded otherwise). 0 if it is never reached.
+
+    >>> round(frame.select(iprec(recall=0.5)).item(), 6)
+    0.666667
+    """
+    check_between("recall", recall, 0, 1, closed=True)
+    reached = found(rel) >= _relevant_at(recall, rel)
+    return largest(where(relevant(rel) & within(None) & reached, found(rel) / pl.col(RANK)))
+
+
+@metric(
+    family=FAMILY,
+    formula="mean of iprec at recall 0, 0.1, …, 1",
+    synonyms=("11pt_avg", "eleven_point_average"),
+)
+def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
+    """Interpolated precision averaged over eleven points of recall.
+
+    >>> round(frame.select(eleven_point()).item(), 6)
+    0.69697
+    """
+    points = [_expr(iprec(recall=i / 10, rel=rel)) for i in range(11)]
+    return pl.sum_horizontal(points) / 11
+
+
+@metric(family=FAMILY, formula="c / rank of the c-th relevant document, c = recall·R rounded")
+def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+    """Precision at the rank where recall first reaches a point; 0 if it never does.
+
+    c is rounded as in `iprec`, and at least 1; nothing is interpolated.
+
+    >>> round(frame.select(precision_at_recall(recall=0.5)).item(), 6)
+    0.666667
+    """
+    check_between("recall", recall, 0, 1, closed=True)
+    reached = found(rel) == pl.max_horizontal(_relevant_at(recall, rel), pl.lit(1.0))
+    return total(where(relevant(rel) & within(None) & reached, found(rel) / pl.col(RANK)))
+
+
+def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
+    """How many relevant documents a recall point stands for."""
+    wanted = recall * pl.col(at_level("relevant_total", rel))
+    return wanted.round(0, mode="half_away_from_zero")
+
+
+def _expr(value: pl.Expr | Ratio) -> pl.Expr:
+    return value.expr if isinstance(value, Ratio) else value
+
+
+@metric(
+    family=FAMILY,
+    formula="log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i",
+    bounds=(None, None),
+)
+def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
+    """Yet another average precision: Robertson's log-odds form, which averages better.
+
+    Any real number; 0 where nothing is relevant. As in trec_eval.
+
+    >>> round(frame.select(yaap()).item(), 6)
+    0.133531
+    """
+    precisions = total(where(relevant(rel) & within(None), found(rel) / pl.col(RANK)))
+    return ((1 + precisions) / (1 + relevant_count(rel) - precisions)).log()
+
+
+@metric(
+    family=FAMILY,
+    formula="mean over retrieved relevant of i − found(i)",
+    bounds=(0.0, None),
+    higher_is_better=False,
+)
+def lag(
+    *, missing: Literal["ignore", "end"] = "ignore", rel: float | None = None
+) -> pl.Expr | Ratio:
+    """How many non-relevant documents stand above a relevant one, on average; lower is better.
+
+    Undefined (null) where no relevant document was retrieved. `missing="end"` puts each relevant
+    document that was not retrieved behind the list, at n + 1, n + 2, …
+
+    >>> frame.select(lag()).item()
+    0.5
+    """
+    lags = total(where(relevant(rel) & within(None), pl.col(RANK) - found(rel)))
+    hits = parts.hits(None, rel)
+    if missing == "ignore":
+        return Ratio(lags, hits, empty=None)
+    # Each missing one has the same n − found(n) non-relevant documents above it.
+    lost = relevant_count(rel) - hits
+    return Ratio(lags + lost * (retrieved() - hits), relevant_count(rel), empty=None)
+
+
+@metric(
+    family=FAMILY,
+    formula="P(a relevant document outranks a non-relevant one), equal scores count ½",
+    synonyms=("roc_auc",),
+)
+def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
+    """Area under the ROC curve of the retrieved list.
+
+    Unjudged documents are non-relevant. Undefined (null) without a relevant or without a
+    non-relevant document. `pool=true` draws one curve over all queries by score: the summary is
+    its area, and a query's value is how its relevant documents fare against all non-relevant ones.
+
+    >>> frame.select(auc()).item()
+    0.75
+    """
+    hits = parts.hits(None, rel)
+    if pool:
+        wins = total(where(relevant(rel) & within(None), pl.col(at_level("pooled_wins", rel))))
+        against = parts.of_query(at_level("pooled_nonrelevant", rel))
+        return Ratio(wins, hits * against, empty=None)
+    ranks = total(where(relevant(rel) & within(None), pl.col("tied_rank")))
+    pairs = hits * (retrieved() - hits)
+    # Rank sum of the relevant, less what it is when they all come first: pairs the wrong way round.
+    return Ratio(pairs - (ranks - hits * (hits + 1) / 2), pairs, empty=None)

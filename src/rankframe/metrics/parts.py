@@ -1,0 +1,147 @@
+"""The words metrics are written in: sums over a query's judgments, and ratios of them.
+
+A metric is one polars expression for use in `judged.group_by("query_id").agg(...)`. When many
+metrics are evaluated together, the same functions are called while `collecting()`: each sum then
+becomes a named *part* that is computed once, however many metrics use it, in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from rankframe.columns import RANK, RELEVANCE, at_level
+from rankframe.errors import MetricParameterError
+
+Reduction = Literal["sum", "max", "first"]
+
+
+@dataclass
+class Parts:
+    """The distinct per-judgment expressions that a set of metrics reduces to one value a query."""
+
+    reductions: dict[str, tuple[pl.Expr, Reduction]] = field(default_factory=dict)
+    names: dict[tuple[bytes, Reduction], str] = field(default_factory=dict)
+
+    def name_of(self, rows: pl.Expr, how: Reduction) -> str:
+        """The part's column name: the same one for the same expression."""
+        key = (rows.meta.serialize(), how)
+        if key not in self.names:
+            self.names[key] = f"_part{len(self.names)}"
+            self.reductions[self.names[key]] = (rows, how)
+        return self.names[key]
+
+
+_collected: ContextVar[Parts | None] = ContextVar("parts", default=None)
+
+
+@contextmanager
+def collecting(parts: Parts) -> Iterator[Parts]:
+    """While this is open, metric functions return expressions over `parts`."""
+    token = _collected.set(parts)
+    try:
+        yield parts
+    finally:
+        _collected.reset(token)
+
+
+def total(rows: pl.Expr) -> pl.Expr:
+    """The sum of a value over the query's judgments."""
+    return _reduce(rows.cast(pl.Float64), "sum")
+
+
+def largest(rows: pl.Expr) -> pl.Expr:
+    """The largest of a value over the query's judgments."""
+    return _reduce(rows.cast(pl.Float64), "max")
+
+
+def of_query(column: str) -> pl.Expr:
+    """A column that has one value per query, such as `retrieved`."""
+    return _reduce(pl.col(column).cast(pl.Float64), "first")
+
+
+def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
+    parts = _collected.get()
+    if parts is not None:
+        return pl.col(parts.name_of(rows, how))
+    return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A metric that is one sum over another, so that it can also be averaged over the sums."""
+
+    numerator: pl.Expr
+    denominator: pl.Expr
+    # the value where the denominator is 0; None: the metric is undefined there
+    empty: float | None = 0.0
+
+    @property
+    def expr(self) -> pl.Expr:
+        return (
+            pl.when(self.denominator != 0)
+            .then(self.numerator / self.denominator)
+            .otherwise(pl.lit(self.empty, pl.Float64))
+        )
+
+
+def where(condition: pl.Expr, value: pl.Expr | float = 1.0) -> pl.Expr:
+    """The value on rows where the condition holds, 0 elsewhere (also where it is null)."""
+    return pl.when(condition).then(value).otherwise(0.0)
+
+
+def relevant(rel: float | None) -> pl.Expr:
+    """Rows whose grade counts as relevant."""
+    return pl.col("relevant") if rel is None else pl.col(RELEVANCE) >= rel
+
+
+def within(k: int | None) -> pl.Expr:
+    """Rows of documents retrieved in the top k (in the whole list without k)."""
+    return pl.col(RANK).is_not_null() if k is None else pl.col(RANK) <= k
+
+
+def found(rel: float | None) -> pl.Expr:
+    """Per row: relevant documents at or above its rank."""
+    return pl.col(at_level("found", rel))
+
+
+def hits(k: int | None, rel: float | None) -> pl.Expr:
+    """found(k): relevant documents in the top k."""
+    return total(where(relevant(rel) & within(k)))
+
+
+def relevant_count(rel: float | None) -> pl.Expr:
+    """R: relevant judged documents."""
+    return total(where(relevant(rel)))
+
+
+def retrieved() -> pl.Expr:
+    """n: documents the run returned."""
+    return of_query("retrieved")
+
+
+def depth(k: int | None) -> pl.Expr:
+    """How long the list is, looked at down to k: min(k, n)."""
+    return retrieved() if k is None else pl.min_horizontal(retrieved(), pl.lit(float(k)))
+
+
+def check_cutoff(k: int | None) -> None:
+    """Refuse a cutoff below 1."""
+    if k is not None and k < 1:
+        raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
+
+
+def check_between(
+    name: str, value: float, low: float, high: float, *, closed: bool = False
+) -> None:
+    """Refuse a parameter outside an interval."""
+    if low < value < high or (closed and value in (low, high)):
+        return
+    kind = "from" if closed else "strictly between"
+    join = "to" if closed else "and"
+    raise MetricParameterError(f"{name} must be {kind} {low:g} {join} {high:g}, not {value:g}.")

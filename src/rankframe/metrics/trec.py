@@ -1,0 +1,149 @@
+"""trec_eval's experimental metrics, by its definitions."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from rankframe.columns import RANK, RELEVANCE
+from rankframe.errors import MetricParameterError
+from rankframe.metrics import parts
+from rankframe.metrics.gain import discounted, gain_of
+from rankframe.metrics.parts import (
+    Ratio,
+    found,
+    relevant,
+    relevant_count,
+    retrieved,
+    total,
+    where,
+    within,
+)
+from rankframe.metrics.registry import metric
+
+FAMILY = "trec_eval's experiments"
+
+
+def _grade() -> pl.Expr:
+    return gain_of(pl.col(RELEVANCE), "linear")
+
+
+def _dcg_so_far() -> pl.Expr:
+    """Rows come by rank: the DCG down to each one, and of the whole list on unretrieved rows."""
+    return where(within(None), discounted(_grade(), RANK, "log2")).cum_sum()
+
+
+def _in_ideal_order(rows: pl.Expr) -> pl.Expr:
+    return rows.sort_by("ideal_rank")
+
+
+def _ideal_dcg_by_rank() -> pl.Expr:
+    return _in_ideal_order(discounted(_grade(), "ideal_rank", "log2")).cum_sum()
+
+
+def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
+    """The value at a place counted from 1, or at the last one there is."""
+    return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
+
+
+@metric(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
+def ndcg_rel() -> pl.Expr | Ratio:
+    """nDCG averaged over the ranks of the documents with a gain.
+
+    One that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
+
+    >>> round(frame.select(ndcg_rel()).item(), 6)
+    0.898178
+    """
+    # Unretrieved rows: the last place there is, which is the whole ideal list.
+    place = pl.col(RANK).fill_null(pl.len().cast(pl.Int64))
+    ndcg_here = _dcg_so_far() / _at(_ideal_dcg_by_rank(), place)
+    gains = _grade() > 0
+    return Ratio(where(gains, ndcg_here).sum(), gains.sum().cast(pl.Float64))
+
+
+@metric(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
+def rndcg() -> pl.Expr | Ratio:
+    """nDCG averaged over the depths at which a perfect list would step down to the next grade.
+
+    A list that goes on past the last of those by more than one document adds its nDCG as a whole.
+    Agrees with trec_eval's `Rndcg`.
+
+    >>> round(frame.select(rndcg()).item(), 6)
+    0.923633
+    """
+    grade = _in_ideal_order(_grade())
+    last_of_grade = (grade > 0) & (grade != grade.shift(-1, fill_value=0.0))
+    seen = _in_ideal_order(pl.col("judged_by_ideal_rank"))
+    dcg_there = where(seen > 0, _at(_dcg_so_far(), pl.max_horizontal(seen, pl.lit(1))))
+    ideal_there = _ideal_dcg_by_rank()
+    steps = where(last_of_grade, dcg_there / ideal_there).sum()
+    gaining = (_grade() > 0).sum()
+    past_end = gaining + 1 < pl.col("retrieved").first()
+    whole = where(past_end, _dcg_so_far().last() / ideal_there.last())
+    count = last_of_grade.sum() + past_end.cast(pl.Int64)
+    return pl.when(gaining > 0).then((steps + whole) / count).otherwise(0.0)
+
+
+@metric(family=FAMILY, formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)", synonyms=("bing",))  # fmt: skip
+def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
+    """Each relevant document counts less the more non-relevant ones stand above it.
+
+    Unjudged documents are non-relevant. Agrees with trec_eval's `binG`.
+
+    >>> round(frame.select(bin_g()).item(), 6)
+    0.543643
+    """
+    weight = 1 / (2 + pl.col(RANK) - found(rel)).log(2)
+    return Ratio(total(where(relevant(rel) & within(None), weight)), relevant_count(rel))
+
+
+@metric(
+    family=FAMILY,
+    formula="Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal",
+    synonyms=("g",),
+)
+def g_measure() -> pl.Expr | Ratio:
+    """Gain discounted by how much gain a perfect list would have had by then.
+
+    Agrees with trec_eval's `G`.
+
+    >>> round(frame.select(g_measure()).item(), 6)
+    0.726186
+    """
+    judged = pl.len().cast(pl.Int64)
+    cost = _in_ideal_order(pl.max_horizontal(_grade(), pl.lit(1.0))).cum_sum()
+    cost_here = _at(cost, pl.col(RANK).fill_null(judged)) + (pl.col(RANK) - judged).clip(0)
+    gained = where(within(None), _grade()).cum_sum()
+    worth = _grade() / (2 + cost_here - gained).log(2)
+    return Ratio(where(within(None) & (_grade() > 0), worth).sum(), _grade().sum())
+
+
+@metric(
+    family=FAMILY,
+    formula="a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)",
+    bounds=(None, None),
+)
+def utility(
+    *,
+    a: float = 1.0,
+    b: float = -1.0,
+    c: float = 0.0,
+    d: float = 0.0,
+    collection: int | None = None,
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """A price for each of the four cells of the contingency table of the retrieved set.
+
+    C, the number of documents in the collection, must be given if d is not 0.
+    Agrees with trec_eval, whose defaults these are.
+
+    >>> frame.select(utility()).item()
+    0.0
+    """
+    if d and collection is None:
+        raise MetricParameterError(
+            "utility with d needs collection= (how many documents there are)."
+        )
+    hits, relevants = parts.hits(None, rel), relevant_count(rel)
+    value = a * hits + b * (retrieved() - hits) + c * (relevants - hits)
+    return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value

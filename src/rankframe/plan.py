@@ -1,0 +1,151 @@
+"""Many metrics in one pass: the sums they share are computed once, in a fixed order.
+
+Expressions per judgment run in polars; their sums per query run in numpy over rows sorted by query
+and rank, so that the same input gives the same bits on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.columns import JUDGED, LEVELLED, QUERY
+from rankframe.errors import MetricParameterError
+from rankframe.judge import Judgments
+from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
+from rankframe.names import Metric
+
+# How many parts are computed at a time: bounds the memory of many metrics and cutoffs.
+_PARTS_AT_ONCE = 12
+_REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat}
+_CODE = "_query"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is computed for a set of metrics: parts, values over the parts, and the expressions
+    that cannot be split into parts (users' own, and a few that look at the list as a whole)."""
+
+    metrics: tuple[Metric, ...]
+    parts: Parts
+    over_parts: dict[str, pl.Expr]
+    over_rows: dict[str, pl.Expr]
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns of the judged frame that are needed."""
+        rows = [rows for rows, _ in self.parts.reductions.values()]
+        return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
+
+
+def numerator(label: str) -> str:
+    """The column with the numerators of a metric that is averaged over its sums."""
+    return f"{label}\0numerator"
+
+
+def denominator(label: str) -> str:
+    """The column with the denominators of a metric that is averaged over its sums."""
+    return f"{label}\0denominator"
+
+
+def compile_plan(metrics: Sequence[Metric]) -> Plan:
+    """Take metrics apart into what they share."""
+    parts = Parts()
+    over_parts: dict[str, pl.Expr] = {}
+    over_rows: dict[str, pl.Expr] = {}
+    for metric in metrics:
+        tentative = Parts(dict(parts.reductions), dict(parts.names))
+        with collecting(tentative):
+            values = dict(_values(metric))
+        if all(set(e.meta.root_names()) <= set(tentative.reductions) for e in values.values()):
+            parts = tentative
+            over_parts.update(values)
+        else:
+            over_rows.update(_values(metric))
+    plan = Plan(tuple(metrics), parts, over_parts, over_rows)
+    _check_columns(plan)
+    return plan
+
+
+def per_query_values(plan: Plan, judged: Judgments) -> pl.DataFrame:
+    """One row per judged query, in byte order: query_id and a Float64 column for each value."""
+    rows = judged.frame(sorted(plan.columns))
+    reduced: dict[str, NDArray[np.float64]] = {}
+    names = list(plan.parts.reductions)
+    for start in range(0, len(names), _PARTS_AT_ONCE):
+        some = names[start : start + _PARTS_AT_ONCE]
+        reduced |= _reduced({n: plan.parts.reductions[n] for n in some}, rows, judged.starts)
+    values = [judged.queries.to_frame()]
+    if plan.over_parts:
+        values.append(
+            pl.DataFrame(reduced).select(e.alias(label) for label, e in plan.over_parts.items())
+        )
+    if plan.over_rows:
+        values.append(_grouped(plan.over_rows, rows, judged.code))
+    labels = [label for metric in plan.metrics for label, _ in _values(metric)]
+    return pl.concat(values, how="horizontal").select(QUERY, pl.col(labels).cast(pl.Float64))
+
+
+def _values(metric: Metric) -> Iterator[tuple[str, pl.Expr]]:
+    value = metric.build()
+    yield metric.label, value.expr if isinstance(value, Ratio) else value
+    if metric.average == "micro" and isinstance(value, Ratio):
+        yield numerator(metric.label), value.numerator
+        yield denominator(metric.label), value.denominator
+
+
+def _reduced(
+    parts: dict[str, tuple[pl.Expr, Reduction]], rows: pl.DataFrame, starts: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    computed = rows.select(expression.alias(name) for name, (expression, _) in parts.items())
+    return {
+        name: _REDUCE[how](computed[name].to_numpy(), starts)
+        if how != "first"
+        else computed[name].to_numpy()[starts]
+        for name, (_, how) in parts.items()
+    }
+
+
+def _grouped(
+    expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int64]
+) -> pl.DataFrame:
+    numbered = rows.with_columns(pl.Series(_CODE, code))
+    try:
+        values = (
+            numbered.lazy()
+            .group_by(_CODE, maintain_order=True)
+            .agg(e.alias(label) for label, e in expressions.items())
+            .drop(_CODE)
+            .collect(engine="in-memory")
+        )
+    except pl.exceptions.PolarsError as error:
+        problem = str(error).split("\n")[0]
+        raise MetricParameterError(
+            f"one of the expressions {', '.join(map(repr, expressions))} failed: {problem}."
+        ) from error
+    for label, dtype in values.schema.items():
+        if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+            raise MetricParameterError(
+                f"expression {label!r} gives {dtype} per query, not one number. "
+                "Aggregate it, for instance with .sum(), .any() or .mean()."
+            )
+    return values
+
+
+def _check_columns(plan: Plan) -> None:
+    for label, expression in plan.over_rows.items():
+        unknown = [n for n in expression.meta.root_names() if not _is_judged_column(n)]
+        if unknown:
+            raise MetricParameterError(
+                f"expression {label!r} uses {unknown[0]!r}, which is not a column of the judged "
+                f"frame. It has {', '.join(JUDGED)}."
+            )
+
+
+def _is_judged_column(name: str) -> bool:
+    base, _, level = name.rpartition("_rel")
+    return name in JUDGED or (base in LEVELLED and level.replace(".", "", 1).isdigit())

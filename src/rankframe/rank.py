@@ -1,0 +1,195 @@
+"""Score to rank: each query's documents in order, ties broken by a stated rule.
+
+Most runs are already in order; that is checked first, and only what is not gets sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.columns import DOC, QUERY, RANK, SCORE
+from rankframe.errors import OptionError
+from rankframe.segments import (
+    descending_bits,
+    position,
+    segment_lengths,
+    segment_starts,
+    sort_order,
+    spread,
+)
+
+Ties = Literal["doc_desc", "doc_asc", "as_given"]
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """A run with ranks: `rows` (query_id, doc_id, rank, tied_rank, score if there was one)
+    and `queries` (query_id, retrieved), with what was noticed on the way."""
+
+    rows: pl.DataFrame
+    queries: pl.DataFrame
+    # documents with the same score as the one ranked just above them
+    tied: int
+    # queries whose rank column contradicts their scores; None where the run has only one of them
+    disagreeing: int | None
+
+
+def rank_run(run: pl.DataFrame, *, ties: Ties = "doc_desc", tied_rank: bool = False) -> RankedRun:
+    """Number each query's documents from 1: by score descending, else by rank, else as given.
+
+    >>> run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    >>> rank_run(run).rows["rank"].to_list()
+    [2, 1]
+    """
+    if ties not in get_args(Ties):
+        raise OptionError.choice("ties", ties, get_args(Ties))
+    code, queries = _query_codes(run[QUERY])
+    goodness = _goodness(run)
+    order = _order(run, code, goodness, ties)
+    ordered_code = code if order is None else code[order]
+    starts = segment_starts(ordered_code)
+    rank = position(starts, run.height) + 1
+    columns = {RANK: _back(rank, order)}
+    tied = 0
+    if goodness is not None:
+        ordered = goodness if order is None else goodness[order]
+        same = _same_as_above(ordered_code, ordered)
+        tied = int(same.sum())
+        if tied_rank:
+            columns["tied_rank"] = _back(_mean_rank(rank, same), order)
+    elif tied_rank:
+        columns["tied_rank"] = columns[RANK].astype(np.float64)
+    keep = [QUERY, DOC, *([SCORE] if SCORE in run.columns else [])]
+    retrieved = np.zeros(len(queries), np.int64)
+    retrieved[ordered_code[starts]] = segment_lengths(starts, run.height)
+    return RankedRun(
+        rows=run.select(keep).with_columns(pl.Series(n, v) for n, v in columns.items()),
+        queries=pl.DataFrame({QUERY: queries, "retrieved": retrieved}),
+        tied=tied,
+        disagreeing=_disagreeing(run, order, ordered_code),
+    )
+
+
+def _query_codes(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
+    """A number for each row's query, and the queries by number."""
+    heads_at = (query != query.shift(1)).fill_null(value=True)
+    heads = query.filter(heads_at)
+    if heads.n_unique() == len(heads):  # each query's rows are together
+        return np.cumsum(heads_at.to_numpy()) - 1, heads
+    queries = query.unique(maintain_order=True)
+    numbered = pl.DataFrame({QUERY: queries}).with_row_index("code")
+    code = query.to_frame().join(numbered, on=QUERY, how="left", maintain_order="left")["code"]
+    return code.to_numpy().astype(np.int64), queries
+
+
+def _goodness(run: pl.DataFrame) -> NDArray[np.float64] | None:
+    """A number per row that is larger for the better document; None for a run in row order."""
+    if SCORE in run.columns:
+        return run[SCORE].to_numpy()
+    if RANK in run.columns:
+        return -run[RANK].to_numpy().astype(np.float64)
+    return None
+
+
+def _order(
+    run: pl.DataFrame, code: NDArray[np.int64], goodness: NDArray[np.float64] | None, ties: Ties
+) -> NDArray[np.int64] | None:
+    """The permutation that puts each query's rows together and in order; None if they are."""
+    if goodness is None:
+        return None if _is_sorted(code) else np.argsort(code, kind="stable")
+    if _in_order(run[DOC], code, goodness, ties):
+        return None
+    # Queries in front, then as many leading bits of the score as fit: one fast sort. What the
+    # cut made equal, and true ties, are put right afterwards.
+    bits = 64 - int(code.max()).bit_length()
+    order = sort_order(code, descending_bits(goodness) >> np.uint64(64 - bits))
+    key = descending_bits(goodness[order]) >> np.uint64(64 - bits)
+    return _settle_ties(run[DOC], code, goodness, order, key, ties)
+
+
+def _settle_ties(
+    doc: pl.Series,
+    code: NDArray[np.int64],
+    goodness: NDArray[np.float64],
+    order: NDArray[np.int64],
+    key: NDArray[np.uint64],
+    ties: Ties,
+) -> NDArray[np.int64]:
+    same = _same_as_above(code[order], key)
+    if not same.any():
+        return order
+    # Every row of a block of equals, the first included.
+    block = same | np.append(same[1:], False)
+    rows = order[block]
+    by = pl.DataFrame({"code": code[rows], "goodness": goodness[rows] + 0.0, "row": rows})
+    if ties == "as_given":
+        settled = by.sort("code", "goodness", "row", descending=[False, True, False])
+    else:
+        settled = by.with_columns(doc=doc.gather(rows)).sort(
+            "code", "goodness", "doc", descending=[False, True, ties == "doc_desc"]
+        )
+    order = order.copy()
+    order[block] = settled["row"].to_numpy()
+    return order
+
+
+def _in_order(
+    doc: pl.Series, code: NDArray[np.int64], goodness: NDArray[np.float64], ties: Ties
+) -> bool:
+    if len(code) < 2:
+        return True
+    if not _is_sorted(code):
+        return False
+    together = code[1:] == code[:-1]
+    if (together & (goodness[1:] > goodness[:-1])).any():
+        return False
+    tied = np.flatnonzero(together & (goodness[1:] == goodness[:-1]))
+    if ties == "as_given" or not len(tied):
+        return True
+    above, below = doc.gather(tied), doc.gather(tied + 1)
+    return bool((above >= below if ties == "doc_desc" else above <= below).all())
+
+
+def _is_sorted(code: NDArray[np.int64]) -> bool:
+    return bool((code[1:] >= code[:-1]).all())
+
+
+def _same_as_above(code: NDArray[np.int64], value: NDArray[np.generic]) -> NDArray[np.bool_]:
+    same = np.zeros(len(code), np.bool_)
+    same[1:] = (code[1:] == code[:-1]) & (value[1:] == value[:-1])
+    return same
+
+
+def _mean_rank(rank: NDArray[np.int64], same: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The mean rank of each block of equal scores, on each of its rows."""
+    starts = np.flatnonzero(~same)
+    lengths = segment_lengths(starts, len(rank))
+    return spread(rank[starts] + (lengths - 1) / 2, starts, len(rank))
+
+
+def _back(ordered: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Values in ranked order, put back on the rows as given."""
+    if order is None:
+        return ordered
+    given = np.empty_like(ordered)
+    given[order] = ordered
+    return given
+
+
+def _disagreeing(
+    run: pl.DataFrame, order: NDArray[np.int64] | None, ordered_code: NDArray[np.int64]
+) -> int | None:
+    if SCORE not in run.columns or RANK not in run.columns:
+        return None
+    score, rank = run[SCORE].to_numpy(), run[RANK].to_numpy()
+    if order is not None:
+        score, rank = score[order], rank[order]
+    contradicts = (
+        (ordered_code[1:] == ordered_code[:-1]) & (score[1:] < score[:-1]) & (rank[1:] <= rank[:-1])
+    )
+    return len(np.unique(ordered_code[1:][contradicts]))

@@ -1,0 +1,173 @@
+"""`Result`: what an evaluation gives: per-query values, their summary, and what was counted."""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.errors import OutputError, UnreadableInputError, did_you_mean
+
+_FRAMES = ("summary", "per_query", "ledger")
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The outcome of an evaluation.
+
+    summary: metric, value, queries (how many it was averaged over).
+    per_query: query_id and one column a metric, in byte order of query_id.
+    ledger: item, value, note: what was counted and under which policies.
+    """
+
+    summary: pl.DataFrame
+    per_query: pl.DataFrame
+    ledger: pl.DataFrame
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Each metric's value by its label."""
+        return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
+
+    def __getitem__(self, label: str) -> float | None:
+        """A metric's value; None where no query has one."""
+        means = self.means
+        if label not in means:
+            raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")
+        return means[label]
+
+    def count(self, item: str) -> float | None:
+        """An entry of the ledger.
+
+        >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
+        1.0
+        """
+        found = self.ledger.filter(pl.col("item") == item)
+        if found.is_empty():
+            raise KeyError(
+                f"no item {item!r} in the ledger. {did_you_mean(item, self.ledger['item'])}"
+            )
+        return found["value"][0]
+
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the three frames as Parquet into a folder: all of them, or nothing.
+
+        An existing result is replaced only with `overwrite`; anything else is never touched.
+        """
+        target = Path(folder)
+        if target.exists():
+            if not target.is_dir() or {p.name for p in target.iterdir()} - _file_names():
+                raise OutputError(
+                    f"{target} exists and is not a rankframe result. Nothing written."
+                )
+            if not overwrite and any(target.iterdir()):
+                raise OutputError(
+                    f"{target} holds a result already. Pass overwrite=True to replace it."
+                )
+        fresh = _beside(target)
+        try:
+            fresh.mkdir(parents=True)
+            for name in _FRAMES:
+                getattr(self, name).write_parquet(fresh / f"{name}.parquet")
+            _replace_folder(target, fresh)
+        except OSError as error:
+            raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+        return target
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Result:
+        """Read back what `write` wrote."""
+        paths = {name: Path(folder) / f"{name}.parquet" for name in _FRAMES}
+        for path in paths.values():
+            if not path.is_file():
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: it lacks {path.name}"
+                )
+        try:
+            return cls(**{name: pl.read_parquet(path) for name, path in paths.items()})
+        except pl.exceptions.PolarsError as error:
+            raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.summary["metric"]))
+        lines = [
+            f"  {label:<{width}}  {_shown(value):>10}  {queries:>9,} queries"
+            for label, value, queries in self.summary.iter_rows()  # allowed: one row a metric
+        ]
+        return "\n".join(["rankframe result", *lines, f"  {self._caveat()}"])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
+            f"<td>{_shown(value)}</td><td>{queries:,}</td></tr>"
+            for label, value, queries in self.summary.iter_rows()  # allowed: one row a metric
+        )
+        return (
+            "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
+            f"<th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
+            f"<p><small>{html.escape(self._caveat())}</small></p>"
+        )
+
+    def _caveat(self) -> str:
+        """The ledger in one line: what a reader of the numbers should know."""
+        evaluated = self.count("queries_evaluated") or 0
+        said = [f"{evaluated:,.0f} queries evaluated"]
+        for item, text in (
+            ("queries_missing", "missing from the run"),
+            ("queries_without_relevant", "without relevant documents"),
+            ("queries_unjudged", "in the run but unjudged"),
+            ("rank_score_disagree", "with ranks that contradict scores"),
+        ):
+            if item in self.ledger["item"] and (count := self.count(item)):
+                said.append(f"{count:,.0f} {text}")
+        share = self.count("judged_share_top_10")
+        if share is not None:
+            said.append(f"{share:.0%} of the top 10 judged")
+        return ", ".join(said)
+
+
+def write_file(target: Path, write: Callable[[Path], object]) -> None:
+    """Write one file under a temporary name beside its place, then put it there."""
+    fresh = _beside(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(fresh)
+        fresh.replace(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.absolute().parent / f".{target.name}.{uuid.uuid4().hex[:8]}.tmp"
+
+
+def _file_names() -> set[str]:
+    return {f"{name}.parquet" for name in _FRAMES}
+
+
+def _replace_folder(target: Path, fresh: Path) -> None:
+    if not target.exists():
+        fresh.rename(target)
+        return
+    old = _beside(target)
+    target.rename(old)
+    try:
+        fresh.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4f}"

@@ -1,0 +1,58 @@
+"""Per-query values → one number a metric, by an exact sum that no order of rows can change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.names import Metric
+from rankframe.plan import denominator, numerator
+
+# trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
+_GEOMETRIC_FLOOR = 1e-5
+
+
+def summarise(
+    metrics: Sequence[Metric], values: pl.DataFrame, weights: NDArray[np.float64] | None = None
+) -> pl.DataFrame:
+    """One row per metric: its label, its value and how many queries it was averaged over."""
+    rows = [(m.label, *_summarised(m, values, weights)) for m in metrics]
+    schema = {"metric": pl.String, "value": pl.Float64, "queries": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _summarised(
+    metric: Metric, values: pl.DataFrame, weights: NDArray[np.float64] | None
+) -> tuple[float | None, int]:
+    column = values[metric.label]
+    defined = column.is_not_null().to_numpy()
+    numbers = column.to_numpy()[defined]
+    count = len(numbers)
+    if not count:
+        return None, 0
+    match metric.average:
+        case "macro":
+            return _mean(numbers), count
+        case "sum":
+            return math.fsum(numbers), count
+        case "geometric":
+            return math.exp(_mean(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))), count
+        case "micro":
+            above, below = (
+                math.fsum(values[part(metric.label)].to_numpy()[defined])
+                for part in (numerator, denominator)
+            )
+            return (above / below if below else None), count
+        case "weighted":
+            assert weights is not None  # evaluate() saw to it
+            share = weights[defined]
+            total = math.fsum(share)
+            return (math.fsum(share * numbers) / total if total else None), count
+
+
+def _mean(numbers: NDArray[np.float64]) -> float:
+    return math.fsum(numbers) / len(numbers)

@@ -1,0 +1,157 @@
+"""What makes an input unfit: named rules as polars expressions, checked in one cheap pass.
+
+A clean input costs a few scans and one hash per row. Only a failed rule pays for its example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import xor
+from typing import Literal, get_args
+
+import polars as pl
+
+from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.errors import (
+    BadValueError,
+    DuplicateError,
+    EmptyInputError,
+    NoOverlapError,
+    OptionError,
+)
+from rankframe.read import Scanned, unreadable
+
+Duplicates = Literal["error", "keep_best"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rows that `broken` picks out are refused as rows with `problem`."""
+
+    column: str
+    problem: str
+    broken: pl.Expr
+    advice: str
+
+
+def _rules(columns: list[str]) -> list[Rule]:
+    rules = []
+    for key in [c for c in (QUERY, DOC) if c in columns]:
+        column = pl.col(key)
+        rules += [
+            Rule(key, f"a null {key}", column.is_null(), "Remove them, or give them an id"),
+            Rule(key, f"an empty {key}", column.str.len_bytes() == 0, "Give them an id"),
+        ]
+    numbers = {
+        SCORE: "Give every document a finite score",
+        RANK: "Give every document a rank",
+        RELEVANCE: "Give every judgment a finite grade",
+    }
+    for name, advice in numbers.items():
+        if name in columns:
+            column = pl.col(name)
+            rules += [
+                Rule(name, f"a null {name}", column.is_null(), advice),
+                Rule(name, f"a NaN {name}", column.is_nan(), advice),
+                Rule(name, f"an infinite {name}", column.is_infinite(), advice),
+            ]
+    return rules
+
+
+def load(scanned: Scanned, *, duplicates: Duplicates = "error") -> pl.DataFrame:
+    """Read the rows of an input and refuse it if any rule is broken."""
+    if duplicates not in get_args(Duplicates):
+        raise OptionError.choice("duplicates", duplicates, get_args(Duplicates))
+    try:
+        frame = scanned.frame.collect(engine="in-memory")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        _refuse_non_numeric(scanned)
+        raise unreadable(scanned.name, error) from error
+    return check(frame, scanned, duplicates=duplicates)
+
+
+def check(
+    frame: pl.DataFrame, scanned: Scanned, *, duplicates: Duplicates = "error"
+) -> pl.DataFrame:
+    """The frame itself if it breaks no rule (with `keep_best`: one row per query and document)."""
+    if frame.is_empty():
+        raise EmptyInputError(scanned.role, scanned.name)
+    rules = _rules(frame.columns)
+    counts = frame.select(r.broken.sum().alias(str(i)) for i, r in enumerate(rules)).row(0)
+    for rule, count in zip(rules, counts, strict=True):
+        if count:
+            row = frame.with_row_index("_row").filter(rule.broken).row(0, named=True)
+            raise BadValueError(
+                scanned.role, rule.problem, count, _quote(row, rule.column), rule.advice
+            )
+    return _one_of_each(frame, scanned, duplicates)
+
+
+def check_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
+    """Say what ids look like on each side when not one judged document was retrieved."""
+    shared = run.join(qrels, on=QUERY, how="semi")
+    key = QUERY if shared.is_empty() else DOC
+    of_run = shared if key == DOC else run
+    of_qrels = qrels.join(run, on=QUERY, how="semi") if key == DOC else qrels
+    raise NoOverlapError(key, *(f[key].head(3).to_list() for f in (of_run, of_qrels)))
+
+
+def _one_of_each(frame: pl.DataFrame, scanned: Scanned, duplicates: Duplicates) -> pl.DataFrame:
+    # A 64-bit hash of both keys finds every duplicate; it may cry wolf, so what it finds is
+    # checked exactly.
+    keys = [c for c in (QUERY, DOC) if c in frame.columns]
+    hashes = [pl.col(key).hash(seed) for seed, key in enumerate(keys)]
+    if frame.select(reduce(xor, hashes).n_unique()).item() == frame.height:
+        return frame
+    repeated = (
+        frame.with_row_index("_row", offset=1)
+        .group_by(keys)
+        .agg(pl.col("_row").sort(), pl.len().alias("_times"))
+        .filter(pl.col("_times") > 1)
+        .sort(pl.col("_row").list.first())
+    )
+    if repeated.is_empty():
+        return frame
+    if duplicates == "error":
+        first = repeated.row(0, named=True)
+        raise DuplicateError(
+            scanned.role, repeated.height, {key: first[key] for key in keys}, first["_row"]
+        )
+    best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), None)
+    if best is None:
+        return frame.unique(keys, keep="first", maintain_order=True)
+    rows = frame.with_row_index("_row")
+    kept = rows.sort(best, descending=best != RANK, maintain_order=True).unique(
+        keys, keep="first", maintain_order=True
+    )
+    return kept.sort("_row").drop("_row")
+
+
+def _refuse_non_numeric(scanned: Scanned) -> None:
+    """If text stands where numbers should be, say which and where."""
+    schema = scanned.raw.collect_schema()
+    for ours, source in scanned.mapping.items():
+        if ours in (QUERY, DOC) or schema[source] != pl.String:
+            continue
+        column = pl.col(source)
+        number = column.str.strip_chars().cast(pl.Float64, strict=False)
+        bad = (
+            scanned.raw.with_row_index("_row")
+            .filter(number.is_null() & column.is_not_null())
+            .collect()
+        )
+        if bad.height:
+            raise BadValueError(
+                scanned.role,
+                f"a non-numeric {ours}",
+                bad.height,
+                f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}",
+                f"Every {ours} must be a number",
+            )
+
+
+def _quote(row: dict[str, object], column: str) -> str:
+    others = {QUERY: DOC, DOC: QUERY}.get(column, QUERY)
+    doc = f", {DOC} {row[DOC]!r}" if column not in (QUERY, DOC) else ""
+    return f"row {int(str(row['_row'])) + 1:,} ({others} {row[others]!r}{doc})"
