@@ -14,10 +14,12 @@ RANK: Final = "rank"
 
 # Other names under which these columns are recognised, compared without case.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
-    QUERY: ("qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user", "userid", "uid"),
+    QUERY: (
+        "qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user", "userid", "uid",
+    ),
     DOC: (
-        "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid", "iid",
-        "product_id", "sku",
+        "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid",
+        "iid", "product_id", "sku",
     ),
     RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
     SCORE: ("sim", "similarity", "prediction", "pred", "predicted", "weight"),
@@ -54,7 +56,8 @@ JUDGED: Final[dict[str, pl.DataType]] = {
     "nonrelevant_total": pl.Int64(),
     # the largest grade in all judgments
     "max_grade": pl.Float64(),
-    # non-relevant documents retrieved for any query: how many score below this one (ties count half)
+    # of the non-relevant documents retrieved for any query: how many score below this one
+    # (ties count half)
     "pooled_wins": pl.Float64(),
     # non-relevant documents retrieved for any query
     "pooled_nonrelevant": pl.Int64(),

@@ -1,5 +1,6 @@
 """Every exception of rankframe. Each builds its own message from the facts:
-what is wrong, how much of it, an example, what to do."""
+what is wrong, how much of it, an example, what to do.
+"""
 
 from __future__ import annotations
 
@@ -148,6 +149,7 @@ class OptionError(RankframeError):
 
     @classmethod
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
+        """An option whose value is none of its choices."""
         text = str(value)
         return cls(
             _sentences(

@@ -37,7 +37,7 @@ def judge(
     k_max: int | None = None,
     judged_only: bool = False,
 ) -> pl.LazyFrame:
-    """The judged frame: one row per judgment, sorted by query and rank, for expressions of your own.
+    """The judged frame: one row per judgment, by query and rank, for expressions of your own.
 
     Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
     `rel` is the grade from which a document counts as relevant (default: any above 0). Each of
@@ -112,7 +112,8 @@ def prepare_run(
     judged_only: bool = False,
 ) -> RankedRun:
     """Rank the run, cut it at `k_max`, and then, with `judged_only`, close the gaps that unjudged
-    documents leave (in this order, as trec_eval's -M and -J)."""
+    documents leave (in this order, as trec_eval's -M and -J).
+    """
     ranked = rank_run(run, ties=ties, tied_rank=tied_rank)
     if k_max is not None:
         run = run.filter(ranked.rows[RANK] <= k_max)
@@ -201,6 +202,7 @@ class Judgments:
         return pl.Series(name, values, dtype=JUDGED[base])
 
     def relevant(self, rel: float | None) -> NDArray[np.bool_]:
+        """Which rows count as relevant."""
         return self.grade > 0 if rel is None else self.grade >= rel
 
     def _nonrelevant(self, rel: float | None) -> NDArray[np.bool_]:
@@ -209,6 +211,7 @@ class Judgments:
 
     @cached_property
     def max_grade(self) -> float:
+        """The largest grade there is."""
         return float(self.grade.max()) if self._max_grade is None else self._max_grade
 
     @cached_property
@@ -221,13 +224,14 @@ class Judgments:
 
     @cached_property
     def ideal_rank(self) -> NDArray[np.int64]:
+        """Each row's place in the best possible ordering."""
         order = self._best_order(np.ones(len(self.code), np.bool_))
         ideal = np.empty(len(self.code), np.int64)
         ideal[order] = position(self.starts, len(self.code)) + 1
         return ideal
 
     def _best_order(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The given rows by grade descending within each query, equal grades as they were ranked."""
+        """The given rows, each query's by grade descending, equal grades as they were ranked."""
         at = np.flatnonzero(rows)
         grades = _grade_codes(self.grade[at])
         return at[sort_order(self.code[at], grades, position(self.starts, len(self.code))[at])]
@@ -252,7 +256,8 @@ class Judgments:
 
     def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
         """How many non-relevant documents of all judged queries score below each row (ties count
-        half), and how many there are. Unjudged documents are non-relevant."""
+        half), and how many there are. Unjudged documents are non-relevant.
+        """
         if SCORE not in self._run.rows.columns:
             raise MetricParameterError("auc(pool=true) needs scores, and the run has none.")
         score = np.zeros(len(self.code))

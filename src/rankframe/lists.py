@@ -169,5 +169,6 @@ def _refuse_blank(names: pl.Series, qrels: pl.DataFrame) -> None:
     if blank.height:
         raise RankframeError(
             f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a truth of "
-            f"their own, e.g. list {blank[QUERY][0]!r}: nothing can be said of them. Leave them out."
+            f"their own, e.g. list {blank[QUERY][0]!r}: nothing can be said of them. "
+            "Leave them out."
         )

@@ -28,7 +28,8 @@ _CODE = "_query"
 @dataclass(frozen=True)
 class Plan:
     """What is computed for a set of metrics: parts, values over the parts, and the expressions
-    that cannot be split into parts (users' own, and a few that look at the list as a whole)."""
+    that cannot be split into parts (users' own, and a few that look at the list as a whole).
+    """
 
     metrics: tuple[Metric, ...]
     parts: Parts

@@ -29,7 +29,8 @@ Ties = Literal["doc_desc", "doc_asc", "as_given"]
 @dataclass(frozen=True)
 class RankedRun:
     """A run with ranks: `rows` (query_id, doc_id, rank, tied_rank, score if there was one)
-    and `queries` (query_id, retrieved), with what was noticed on the way."""
+    and `queries` (query_id, retrieved), with what was noticed on the way.
+    """
 
     rows: pl.DataFrame
     queries: pl.DataFrame

@@ -24,6 +24,7 @@ from rankframe.errors import (
     EmptyInputError,
     MissingColumnError,
     UnreadableInputError,
+    did_you_mean,
 )
 from rankframe.trec import looks_like_trec, read_trec
 
@@ -312,8 +313,6 @@ def _suffix(path: Path) -> str:
 
 
 def _similar_file(path: Path) -> str:
-    from rankframe.errors import did_you_mean
-
     if not path.parent.is_dir():
         return f"There is no folder {str(path.parent)!r} either"
     return did_you_mean(path.name, (p.name for p in path.parent.iterdir()))

@@ -20,8 +20,8 @@ from rankframe.metrics.gain import (
     rbp_residual,
 )
 from rankframe.metrics.hits import (
-    f1,
     f,
+    f1,
     fall_out,
     hit_rate,
     hits,

@@ -107,7 +107,11 @@ def dcg(
     return _dcg(RANK, k, gain, discount, rel)
 
 
-@metric(family=FAMILY, formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order", bounds=(0.0, None))  # fmt: skip
+@metric(
+    family=FAMILY,
+    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
+    bounds=(0.0, None),
+)
 def ideal_dcg(
     k: int | None = None,
     *,
@@ -136,7 +140,8 @@ def ndcg(
 
     The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
     ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. `gain` and
-    `discount` as in dcg; ranx's `ndcg_burges` is gain="exp2". With `rel`, lower grades gain nothing.
+    `discount` as in dcg; ranx's `ndcg_burges` is gain="exp2". With `rel`, grades below it gain
+    nothing.
 
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267

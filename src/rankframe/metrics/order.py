@@ -109,7 +109,7 @@ def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 @metric(
     family=FAMILY,
-    formula="(1/R) Σ over retrieved relevant of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)",
+    formula="(1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)",
 )
 def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Average precision inferred from a judged sample of the pool.

@@ -83,6 +83,7 @@ class Ratio:
 
     @property
     def expr(self) -> pl.Expr:
+        """The value for one query."""
         return (
             pl.when(self.denominator != 0)
             .then(self.numerator / self.denominator)

@@ -48,6 +48,7 @@ class Definition:
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
+        """Its parameters by name."""
         return dict(inspect.signature(self.build).parameters)
 
     @functools.cached_property

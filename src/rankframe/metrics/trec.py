@@ -47,7 +47,7 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
 
 @metric(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
 def ndcg_rel() -> pl.Expr | Ratio:
-    """nDCG averaged over the ranks of the documents with a gain.
+    """NDCG averaged over the ranks of the documents with a gain.
 
     One that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
 
@@ -63,7 +63,7 @@ def ndcg_rel() -> pl.Expr | Ratio:
 
 @metric(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
 def rndcg() -> pl.Expr | Ratio:
-    """nDCG averaged over the depths at which a perfect list would step down to the next grade.
+    """NDCG averaged over the depths at which a perfect list would step down to the next grade.
 
     A list that goes on past the last of those by more than one document adds its nDCG as a whole.
     Agrees with trec_eval's `Rndcg`.
@@ -84,7 +84,11 @@ def rndcg() -> pl.Expr | Ratio:
     return pl.when(gaining > 0).then((steps + whole) / count).otherwise(0.0)
 
 
-@metric(family=FAMILY, formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)", synonyms=("bing",))  # fmt: skip
+@metric(
+    family=FAMILY,
+    formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)",
+    synonyms=("bing",),
+)
 def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Each relevant document counts less the more non-relevant ones stand above it.
 
