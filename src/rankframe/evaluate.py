@@ -22,7 +22,7 @@ from rankframe.judge import Judgments, prepare_run
 from rankframe.ledger import make_ledger
 from rankframe.names import Metric, resolve
 from rankframe.plan import compile_plan, per_query_values
-from rankframe.rank import RankedRun, Ties
+from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import Result
 from rankframe.summary import summarise
@@ -132,7 +132,7 @@ def evaluate_scanned(
     """The same for inputs that were opened already."""
     plan = compile_plan(metrics)
     judgments = load(qrels, duplicates=policies.duplicates)
-    _check_grades(metrics, judgments)
+    _check_grades(metrics, judgments.frame)
     documents = load(run, duplicates=policies.duplicates)
     ranked = prepare_run(
         documents,
@@ -144,9 +144,9 @@ def evaluate_scanned(
     )
     judged = Judgments(judgments, ranked, rel=policies.rel)
     if not judged.matched and policies.no_overlap == "error":
-        check_overlap(judgments, documents)
+        check_overlap(judgments.frame, documents.frame)
     has_relevant = np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
-    keep = _kept(judged, ranked, has_relevant, policies)
+    keep = _kept(judged, has_relevant, policies)
     values = per_query_values(plan, judged).filter(pl.Series(keep))
     return Result(
         summary=summarise(metrics, values, _weights(values, weighting)),
@@ -154,7 +154,7 @@ def evaluate_scanned(
         ledger=make_ledger(
             judged,
             ranked,
-            rows={"qrels": judgments.height, "run": documents.height},
+            rows={"qrels": judgments.frame.height, "run": documents.frame.height},
             evaluated=values.height,
             without_relevant=int((~has_relevant).sum()),
             policies=policies.described(),
@@ -163,16 +163,15 @@ def evaluate_scanned(
 
 
 def _kept(
-    judged: Judgments, run: RankedRun, has_relevant: NDArray[np.bool_], policies: Policies
+    judged: Judgments, has_relevant: NDArray[np.bool_], policies: Policies
 ) -> NDArray[np.bool_]:
     """Which judged queries are averaged."""
     keep = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":
-        present = judged.queries.is_in(run.queries[QUERY].implode()).to_numpy()
-        if policies.missing == "error" and not present.all():
-            lost = judged.queries.filter(pl.Series(~present))
+        if policies.missing == "error" and judged.missing.any():
+            lost = judged.queries.filter(pl.Series(judged.missing))
             raise MissingQueriesError(len(lost), len(judged.queries), lost[0])
-        keep &= present
+        keep &= ~judged.missing
     if policies.no_relevant == "skip":
         keep &= has_relevant
     return keep
@@ -218,7 +217,7 @@ def _weighting(
     found = scanned.raw.collect_schema().names()
     if weight not in found:
         raise MissingColumnError("queries", "weight", found, asked=weight)
-    return load(scanned.with_number("weight", weight))
+    return load(scanned.with_number("weight", weight)).frame
 
 
 def _weights(values: pl.DataFrame, weighting: pl.DataFrame | None) -> NDArray[np.float64] | None:

@@ -7,6 +7,7 @@ whole table, and only if somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,8 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
+from rankframe.codes import sorted_query_codes
 from rankframe.columns import DOC, JUDGED, LEVELLED, QUERY, RANK, RELEVANCE, SCORE, at_level
 from rankframe.errors import MetricParameterError
+from rankframe.keys import Keyed, match
 from rankframe.rank import RankedRun, Ties, rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.segments import position, running_count, segment_starts, sort_order, spread
@@ -89,7 +92,7 @@ def judge(
             k_max=k_max,
             judged_only=judged_only,
         )
-        if with_columns is None and SCORE not in ranked.rows.columns:
+        if with_columns is None and SCORE not in ranked.table.frame.columns:
             needed = {name for name in needed if not name.startswith("pooled_")}
         frame = Judgments(judgments, ranked, rel=rel).frame(needed)
         missing = [pl.lit(None, schema[n]).alias(n) for n in wanted if n not in frame.columns]
@@ -103,8 +106,8 @@ def judge(
 
 
 def prepare_run(
-    run: pl.DataFrame,
-    qrels: pl.DataFrame,
+    run: Keyed,
+    qrels: Keyed,
     *,
     ties: Ties = "doc_desc",
     tied_rank: bool = False,
@@ -116,22 +119,29 @@ def prepare_run(
     """
     ranked = rank_run(run, ties=ties, tied_rank=tied_rank)
     if k_max is not None:
-        run = run.filter(ranked.rows[RANK] <= k_max)
-        cut = rank_run(run, ties=ties, tied_rank=tied_rank)
-        ranked = RankedRun(cut.rows, cut.queries, ranked.tied, ranked.disagreeing)
+        ranked = _ranked_again(ranked, ranked.rank <= k_max, ties=ties)
     if judged_only:
         # As in trec_eval, a negative grade says "in the pool, but not judged".
-        judged = qrels.filter(pl.col(RELEVANCE) >= 0)
-        condensed = run.join(judged, on=[QUERY, DOC], how="semi", maintain_order="left")
-        again = rank_run(condensed, ties=ties, tied_rank=tied_rank)
-        queries = ranked.queries.select(QUERY).join(
-            again.queries, on=QUERY, how="left", maintain_order="left"
-        )
-        ranked = RankedRun(
-            again.rows, queries.with_columns(pl.col("retrieved").fill_null(0)),
-            ranked.tied, ranked.disagreeing,
-        )  # fmt: skip
+        rows, of = match(ranked.table, qrels)
+        keep = np.zeros(ranked.table.frame.height, np.bool_)
+        keep[rows[qrels.frame[RELEVANCE].to_numpy()[of] >= 0]] = True
+        ranked = _ranked_again(ranked, keep, ties=ties)
     return ranked
+
+
+def _ranked_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> RankedRun:
+    """The run with some of its rows only; a query that loses them all is still in the run."""
+    rows = Keyed(before.table.frame.filter(pl.Series(keep)))
+    after = rank_run(rows, ties=ties, tied_rank=before.tied_rank is not None)
+    queries = before.queries.select(QUERY).join(
+        after.queries, on=QUERY, how="left", maintain_order="left"
+    )
+    return replace(
+        after,
+        queries=queries.with_columns(pl.col("retrieved").fill_null(0)),
+        tied=before.tied,
+        disagreeing=before.disagreeing,
+    )
 
 
 class Judgments:
@@ -139,25 +149,25 @@ class Judgments:
 
     def __init__(
         self,
-        qrels: pl.DataFrame,
+        qrels: Keyed,
         run: RankedRun,
         *,
         rel: float | None = None,
         max_grade: float | None = None,
     ) -> None:
+        self._qrels = qrels.frame
         self._run = run
         self._rel = rel
         self._max_grade = max_grade
-        rows = qrels.with_row_index("_row")
-        self._matches = run.rows.join(rows, on=[QUERY, DOC], how="inner")
-        rank = np.full(qrels.height, _UNRETRIEVED, np.int64)
-        rank[self._matches["_row"].to_numpy()] = self._matches[RANK].to_numpy()
-        self.queries, code = _sorted_codes(qrels[QUERY])
-        grade = qrels[RELEVANCE].to_numpy()
+        # which row of the run is which judgment
+        self._run_rows, self._qrels_rows = match(run.table, qrels)
+        rank = self._from_run(run.rank)
+        code, queries = sorted_query_codes(self._qrels[QUERY])
+        self.queries = queries.alias(QUERY)
+        grade = self._qrels[RELEVANCE].to_numpy()
         last = int(rank.max(initial=0)) + 1
         # The grade settles the order of unretrieved rows, so that no input order shows through.
         self._order = sort_order(code, np.where(rank, rank, last), _grade_codes(grade))
-        self._qrels = qrels
         self.code = code[self._order]
         self.rank = rank[self._order]
         self.grade = grade[self._order]
@@ -166,7 +176,7 @@ class Judgments:
     @property
     def matched(self) -> int:
         """How many judged documents were retrieved."""
-        return self._matches.height
+        return len(self._run_rows)
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
         """The judged frame with these columns (and no others computed)."""
@@ -215,12 +225,23 @@ class Judgments:
         return float(self.grade.max()) if self._max_grade is None else self._max_grade
 
     @cached_property
-    def retrieved(self) -> NDArray[np.int64]:
-        """Documents that the run returned, one number per query (0: the run lacks it)."""
-        joined = self.queries.to_frame().join(
-            self._run.queries, on=QUERY, how="left", maintain_order="left"
+    def _in_run(self) -> pl.Series:
+        """Documents that the run returned, one number per query; null where the run lacks it."""
+        return (
+            self.queries.to_frame()
+            .join(self._run.queries, on=QUERY, how="left", maintain_order="left")
+            .get_column("retrieved")
         )
-        return joined["retrieved"].fill_null(0).to_numpy()
+
+    @cached_property
+    def retrieved(self) -> NDArray[np.int64]:
+        """Documents that the run returned, one number per query."""
+        return self._in_run.fill_null(0).to_numpy()
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which queries the run lacks."""
+        return self._in_run.is_null().to_numpy()
 
     @cached_property
     def ideal_rank(self) -> NDArray[np.int64]:
@@ -250,21 +271,19 @@ class Judgments:
         return upto - np.searchsorted(places, self.code * deepest, side="left")
 
     def _tied_rank(self) -> pl.Series:
-        tied = np.zeros(len(self.code))
-        tied[self._matches["_row"].to_numpy()] = self._matches["tied_rank"].to_numpy()
-        return self._where_retrieved(tied[self._order])
+        assert self._run.tied_rank is not None  # whoever asks for the column ranked with it
+        return self._where_retrieved(self._from_run(self._run.tied_rank)[self._order])
 
     def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
         """How many non-relevant documents of all judged queries score below each row (ties count
         half), and how many there are. Unjudged documents are non-relevant.
         """
-        if SCORE not in self._run.rows.columns:
+        run = self._run.table.frame
+        if SCORE not in run.columns:
             raise MetricParameterError("auc(pool=true) needs scores, and the run has none.")
-        score = np.zeros(len(self.code))
-        score[self._matches["_row"].to_numpy()] = self._matches[SCORE].to_numpy()
-        score = score[self._order]
+        score = self._from_run(run[SCORE].to_numpy())[self._order]
         retrieved = self.rank != _UNRETRIEVED
-        everything = self._run.rows.join(self.queries.to_frame(), on=QUERY, how="semi")[SCORE]
+        everything = run.join(self.queries.to_frame(), on=QUERY, how="semi")[SCORE]
         below, upto = (
             np.searchsorted(everything.sort().to_numpy(), score, side=side)
             for side in ("left", "right")
@@ -273,6 +292,12 @@ class Judgments:
         below -= np.searchsorted(own, score, side="left")
         upto -= np.searchsorted(own, score, side="right")
         return self._where_retrieved((below + upto) / 2), len(everything) - len(own)
+
+    def _from_run(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A value on each row of the run → on each judgment as given, 0 where not retrieved."""
+        ours = np.zeros(self._qrels.height, values.dtype)
+        ours[self._qrels_rows] = values[self._run_rows]
+        return ours
 
     def _gathered(self, column: str) -> pl.Series:
         return self._qrels[column].gather(self._order)
@@ -289,19 +314,6 @@ class Judgments:
     def _where_retrieved(self, values: NDArray[Any]) -> pl.Series:
         retrieved = pl.Series("retrieved", self.rank != _UNRETRIEVED)
         return pl.select(pl.when(retrieved).then(pl.Series("values", values))).to_series()
-
-
-def _sorted_codes(query: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
-    """The distinct queries in byte order, and each row's place among them."""
-    heads_at = (query != query.shift(1)).fill_null(value=True)
-    heads = query.filter(heads_at)
-    if heads.is_sorted() and heads.n_unique() == len(heads):
-        return heads.alias(QUERY), np.cumsum(heads_at.to_numpy()) - 1
-    queries = heads.unique().sort().alias(QUERY)
-    numbered = queries.to_frame().with_row_index("code")
-    place = heads.to_frame(QUERY).join(numbered, on=QUERY, how="left", maintain_order="left")
-    code = place["code"].to_numpy().astype(np.int64)
-    return queries, code[np.cumsum(heads_at.to_numpy()) - 1]
 
 
 def _grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:

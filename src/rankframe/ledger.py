@@ -24,9 +24,7 @@ def make_ledger(
     policies: Mapping[str, object],
 ) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""
-    missing = (
-        int((judged.retrieved == 0).sum()) if run.queries.is_empty() else _missing(judged, run)
-    )
+    missing = int(judged.missing.sum())
     judged_queries = len(judged.queries)
     shared = judged_queries - missing
     shown = np.minimum(judged.retrieved, _TOP).sum()
@@ -54,7 +52,3 @@ def make_ledger(
         )
     settings = [(f"policy_{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame([*counts, *settings], schema=SCHEMA, orient="row")
-
-
-def _missing(judged: Judgments, run: RankedRun) -> int:
-    return judged.queries.to_frame().join(run.queries, on=judged.queries.name, how="anti").height

@@ -6,14 +6,15 @@ Most runs are already in order; that is checked first, and only what is not gets
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.codes import query_codes
 from rankframe.columns import DOC, QUERY, RANK, SCORE
-from rankframe.errors import OptionError
+from rankframe.keys import Keyed
 from rankframe.segments import (
     descending_bits,
     position,
@@ -28,11 +29,13 @@ Ties = Literal["doc_desc", "doc_asc", "as_given"]
 
 @dataclass(frozen=True)
 class RankedRun:
-    """A run with ranks: `rows` (query_id, doc_id, rank, tied_rank, score if there was one)
-    and `queries` (query_id, retrieved), with what was noticed on the way.
-    """
+    """A run with a rank on each of its rows, and what was noticed on the way."""
 
-    rows: pl.DataFrame
+    table: Keyed
+    rank: NDArray[np.int64]
+    # the mean rank of the documents with this score in this query; None unless asked for
+    tied_rank: NDArray[np.float64] | None
+    # query_id, retrieved
     queries: pl.DataFrame
     # documents with the same score as the one ranked just above them
     tied: int
@@ -40,52 +43,33 @@ class RankedRun:
     disagreeing: int | None
 
 
-def rank_run(run: pl.DataFrame, *, ties: Ties = "doc_desc", tied_rank: bool = False) -> RankedRun:
+def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) -> RankedRun:
     """Number each query's documents from 1: by score descending, else by rank, else as given.
 
     >>> run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
-    >>> rank_run(run).rows["rank"].to_list()
-    [2, 1]
+    >>> rank_run(Keyed(run)).rank
+    array([2, 1])
     """
-    if ties not in get_args(Ties):
-        raise OptionError.choice("ties", ties, get_args(Ties))
-    code, queries = _query_codes(run[QUERY])
-    goodness = _goodness(run)
-    order = _order(run, code, goodness, ties)
+    frame = run.frame
+    code, queries = query_codes(frame[QUERY])
+    goodness = _goodness(frame)
+    order = _order(frame, code, goodness, ties)
     ordered_code = code if order is None else code[order]
     starts = segment_starts(ordered_code)
-    rank = position(starts, run.height) + 1
-    columns = {RANK: _back(rank, order)}
-    tied = 0
+    rank = position(starts, frame.height) + 1
+    same = np.zeros(frame.height, np.bool_)
     if goodness is not None:
-        ordered = goodness if order is None else goodness[order]
-        same = _same_as_above(ordered_code, ordered)
-        tied = int(same.sum())
-        if tied_rank:
-            columns["tied_rank"] = _back(_mean_rank(rank, same), order)
-    elif tied_rank:
-        columns["tied_rank"] = columns[RANK].astype(np.float64)
-    keep = [QUERY, DOC, *([SCORE] if SCORE in run.columns else [])]
+        same = _same_as_above(ordered_code, goodness if order is None else goodness[order])
     retrieved = np.zeros(len(queries), np.int64)
-    retrieved[ordered_code[starts]] = segment_lengths(starts, run.height)
+    retrieved[ordered_code[starts]] = segment_lengths(starts, frame.height)
     return RankedRun(
-        rows=run.select(keep).with_columns(pl.Series(n, v) for n, v in columns.items()),
+        table=run,
+        rank=_back(rank, order),
+        tied_rank=_back(_mean_rank(rank, same), order) if tied_rank else None,
         queries=pl.DataFrame({QUERY: queries, "retrieved": retrieved}),
-        tied=tied,
-        disagreeing=_disagreeing(run, order, ordered_code),
+        tied=int(same.sum()),
+        disagreeing=_disagreeing(frame, order, ordered_code),
     )
-
-
-def _query_codes(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
-    """A number for each row's query, and the queries by number."""
-    heads_at = (query != query.shift(1)).fill_null(value=True)
-    heads = query.filter(heads_at)
-    if heads.n_unique() == len(heads):  # each query's rows are together
-        return np.cumsum(heads_at.to_numpy()) - 1, heads
-    queries = query.unique(maintain_order=True)
-    numbered = pl.DataFrame({QUERY: queries}).with_row_index("code")
-    code = query.to_frame().join(numbered, on=QUERY, how="left", maintain_order="left")["code"]
-    return code.to_numpy().astype(np.int64), queries
 
 
 def _goodness(run: pl.DataFrame) -> NDArray[np.float64] | None:
@@ -107,10 +91,9 @@ def _order(
         return None
     # Queries in front, then as many leading bits of the score as fit: one fast sort. What the
     # cut made equal, and true ties, are put right afterwards.
-    bits = 64 - int(code.max()).bit_length()
-    order = sort_order(code, descending_bits(goodness) >> np.uint64(64 - bits))
-    key = descending_bits(goodness[order]) >> np.uint64(64 - bits)
-    return _settle_ties(run[DOC], code, goodness, order, key, ties)
+    lead = descending_bits(goodness) >> np.uint64(int(code.max()).bit_length())
+    order = sort_order(code, lead)
+    return _settle_ties(run[DOC], code, goodness, order, lead[order], ties)
 
 
 def _settle_ties(
@@ -118,10 +101,10 @@ def _settle_ties(
     code: NDArray[np.int64],
     goodness: NDArray[np.float64],
     order: NDArray[np.int64],
-    key: NDArray[np.uint64],
+    lead: NDArray[np.uint64],
     ties: Ties,
 ) -> NDArray[np.int64]:
-    same = _same_as_above(code[order], key)
+    same = _same_as_above(code[order], lead)
     if not same.any():
         return order
     # Every row of a block of equals, the first included.

@@ -102,7 +102,7 @@ class Result:
             f"  {label:<{width}}  {_shown(value):>10}  {queries:>9,} queries"
             for label, value, queries in self.summary.iter_rows()  # allowed: one row a metric
         ]
-        return "\n".join(["rankframe result", *lines, f"  {self._caveat()}"])
+        return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -113,10 +113,11 @@ class Result:
         return (
             "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
             f"<th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
-            f"<p><small>{html.escape(self._caveat())}</small></p>"
+            f"<p><small>{html.escape(self.caveat)}</small></p>"
         )
 
-    def _caveat(self) -> str:
+    @property
+    def caveat(self) -> str:
         """The ledger in one line: what a reader of the numbers should know."""
         evaluated = self.count("queries_evaluated") or 0
         said = [f"{evaluated:,.0f} queries evaluated"]

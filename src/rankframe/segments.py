@@ -61,7 +61,10 @@ def position(starts: Ints, rows: int) -> NDArray[np.int64]:
 
 def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Unsigned integers that sort ascending as the (finite) floats sort descending."""
-    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
-    negative = bits >> np.uint64(63) == 1
-    # Negative floats grow in magnitude with their bits; positive ones must be turned round.
-    return np.where(negative, bits, ~bits & np.uint64(0x7FFF_FFFF_FFFF_FFFF))
+    bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
+    # Negative floats grow in magnitude with their bits; the bits of positive ones are turned round.
+    turned = bits >> 63
+    np.invert(turned, out=turned)
+    turned &= 0x7FFF_FFFF_FFFF_FFFF
+    turned ^= bits
+    return turned.view(np.uint64)

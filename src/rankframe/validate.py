@@ -6,10 +6,9 @@ A clean input costs a few scans and one hash per row. Only a failed rule pays fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import xor
 from typing import Literal, get_args
 
+import numpy as np
 import polars as pl
 
 from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
@@ -20,6 +19,7 @@ from rankframe.errors import (
     NoOverlapError,
     OptionError,
 )
+from rankframe.keys import Keyed
 from rankframe.read import Scanned, unreadable
 
 Duplicates = Literal["error", "keep_best"]
@@ -59,7 +59,7 @@ def _rules(columns: list[str]) -> list[Rule]:
     return rules
 
 
-def load(scanned: Scanned, *, duplicates: Duplicates = "error") -> pl.DataFrame:
+def load(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
     """Read the rows of an input and refuse it if any rule is broken."""
     if duplicates not in get_args(Duplicates):
         raise OptionError.choice("duplicates", duplicates, get_args(Duplicates))
@@ -71,9 +71,7 @@ def load(scanned: Scanned, *, duplicates: Duplicates = "error") -> pl.DataFrame:
     return check(frame, scanned, duplicates=duplicates)
 
 
-def check(
-    frame: pl.DataFrame, scanned: Scanned, *, duplicates: Duplicates = "error"
-) -> pl.DataFrame:
+def check(frame: pl.DataFrame, scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
     """The frame itself if it breaks no rule (with `keep_best`: one row per query and document)."""
     if frame.is_empty():
         raise EmptyInputError(scanned.role, scanned.name)
@@ -85,7 +83,7 @@ def check(
             raise BadValueError(
                 scanned.role, rule.problem, count, _quote(row, rule.column), rule.advice
             )
-    return _one_of_each(frame, scanned, duplicates)
+    return _one_of_each(Keyed(frame), scanned, duplicates)
 
 
 def check_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
@@ -97,35 +95,32 @@ def check_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
     raise NoOverlapError(key, *(f[key].head(3).to_list() for f in (of_run, of_qrels)))
 
 
-def _one_of_each(frame: pl.DataFrame, scanned: Scanned, duplicates: Duplicates) -> pl.DataFrame:
-    # A 64-bit hash of both keys finds every duplicate; it may cry wolf, so what it finds is
-    # checked exactly.
-    keys = [c for c in (QUERY, DOC) if c in frame.columns]
-    hashes = [pl.col(key).hash(seed) for seed, key in enumerate(keys)]
-    if frame.select(reduce(xor, hashes).n_unique()).item() == frame.height:
-        return frame
+def _one_of_each(table: Keyed, scanned: Scanned, duplicates: Duplicates) -> Keyed:
+    suspects = table.possible_duplicates()
+    if not len(suspects):
+        return table
+    frame, keys = table.frame, table.names
     repeated = (
-        frame.with_row_index("_row", offset=1)
-        .group_by(keys)
-        .agg(pl.col("_row").sort(), pl.len().alias("_times"))
-        .filter(pl.col("_times") > 1)
-        .sort(pl.col("_row").list.first())
+        frame[suspects]
+        .with_columns(pl.Series("_row", suspects))
+        .filter(pl.struct(keys).is_duplicated())
     )
     if repeated.is_empty():
-        return frame
+        return table
     if duplicates == "error":
-        first = repeated.row(0, named=True)
-        raise DuplicateError(
-            scanned.role, repeated.height, {key: first[key] for key in keys}, first["_row"]
-        )
-    best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), None)
-    if best is None:
-        return frame.unique(keys, keep="first", maintain_order=True)
-    rows = frame.with_row_index("_row")
-    kept = rows.sort(best, descending=best != RANK, maintain_order=True).unique(
+        groups = repeated.group_by(keys, maintain_order=True).agg(pl.col("_row") + 1)
+        first = groups.row(0, named=True)
+        rows = first.pop("_row")
+        raise DuplicateError(scanned.role, groups.height, first, rows)
+    best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
+    smaller = best in (RANK, "_row")
+    kept = repeated.sort(best, descending=not smaller, maintain_order=True).unique(
         keys, keep="first", maintain_order=True
     )
-    return kept.sort("_row").drop("_row")
+    drop = np.zeros(frame.height, np.bool_)
+    drop[repeated["_row"].to_numpy()] = True
+    drop[kept["_row"].to_numpy()] = False
+    return Keyed(frame.filter(pl.Series(~drop)))
 
 
 def _refuse_non_numeric(scanned: Scanned) -> None:

@@ -1,0 +1,344 @@
+"""The command line: parses, calls the library, prints. No result is computed here.
+
+Heavy imports wait until a command runs, so that `--help` and completion are quick.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rankframe.result import Result
+
+app = typer.Typer(
+    help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_BAD_INPUT = 2
+_INTERRUPTED = 130
+_PATIENCE = 2.0  # seconds before anything moves on the screen
+
+_EVALUATE_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 -m map
+
+  rankframe evaluate qrels.txt bm25.run dense.run -m ndcg@1,5,10 --format markdown
+
+  rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
+
+  zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
+"""
+_CONVERT_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe convert run.trec run.parquet
+
+  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
+"""
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", "-c", metavar="NAME=YOURS",
+        help="What a column is called in your data, e.g. query_id=user_id (repeat).",
+    ),
+]  # fmt: skip
+
+
+@app.command(epilog=_EVALUATE_EXAMPLES)
+def evaluate(
+    qrels: Annotated[
+        str, typer.Argument(help="The judgments: a file, glob, folder, or - (stdin).")
+    ],
+    runs: Annotated[list[str], typer.Argument(help="One run or several, likewise.")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="A metric, e.g. ndcg@10 or recall@1,5,10 (repeat)."),
+    ] = None,
+    style: Annotated[
+        Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="How to print.")
+    ] = "table",
+    per_query: Annotated[
+        Path | None, typer.Option(help="Write each query's values to this file.")
+    ] = None,
+    summary: Annotated[Path | None, typer.Option(help="Write the summary to this file.")] = None,
+    ledger: Annotated[bool, typer.Option(help="Also show everything that was counted.")] = False,
+    rel: Annotated[
+        float | None, typer.Option(help="Grade from which a document is relevant (default: > 0).")
+    ] = None,
+    missing: Annotated[
+        Literal["zero", "skip", "error"], typer.Option(help="Judged queries that a run lacks.")
+    ] = "zero",
+    no_relevant: Annotated[
+        Literal["zero", "skip"], typer.Option(help="Queries without relevant documents.")
+    ] = "zero",
+    no_overlap: Annotated[
+        Literal["error", "zero"], typer.Option(help="A run without any judged document.")
+    ] = "error",
+    ties: Annotated[
+        Literal["doc_desc", "doc_asc", "as_given"], typer.Option(help="Order of equal scores.")
+    ] = "doc_desc",
+    duplicates: Annotated[
+        Literal["error", "keep_best"], typer.Option(help="The same document twice for a query.")
+    ] = "error",
+    k_max: Annotated[int | None, typer.Option(help="Look at the top so many only.")] = None,
+    judged_only: Annotated[bool, typer.Option(help="Drop unjudged documents first.")] = False,
+    queries: Annotated[
+        str | None, typer.Option(help="A table of queries, for average=weighted.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Its column of weights.")] = None,
+    column: Columns = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Evaluate runs against judgments: truth first, then any number of runs."""
+    import rankframe as rf
+    from rankframe import show
+    from rankframe.names import resolve
+
+    metrics = metric or list(rf.DEFAULT_METRICS)
+    resolved = resolve(metrics)
+    sources = _sources(qrels, runs)
+    names = _run_names(runs)
+    results: dict[str, Result] = {}
+    for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
+        with _working(f"evaluating {name} ({number} of {len(names)})", quiet=quiet):
+            results[name] = rf.evaluate(
+                sources[0],
+                run,
+                metrics,
+                columns=_columns(column),
+                rel=rel,
+                missing=missing,
+                no_relevant=no_relevant,
+                no_overlap=no_overlap,
+                ties=ties,
+                duplicates=duplicates,
+                k_max=k_max,
+                judged_only=judged_only,
+                queries=queries,
+                weight=weight,
+            )
+    for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
+        if target:
+            _write_table(frame(results), target)
+    if style != "table":
+        print(show.as_text(results, resolved, style))
+        return
+    console = Console()
+    console.print(show.summary_table(results, resolved))
+    if ledger:
+        console.print(show.ledger_table(results))
+
+
+@app.command()
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.")
+    ] = None,
+) -> None:
+    """The metric reference: all of them, or one with its formula, parameters and synonyms."""
+    from rankframe import show
+    from rankframe.metrics import REGISTRY
+    from rankframe.names import parse
+
+    console = Console()
+    if name is None:
+        console.print(show.metric_list(list(REGISTRY.values())))
+        show.say(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
+        return
+    definition = parse(name)[0].definition
+    assert definition is not None  # a name always has one
+    console.print(show.metric_page(definition))
+
+
+@app.command(epilog=_CONVERT_EXAMPLES)
+def convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
+    ],
+    kind: Annotated[
+        Literal["run", "qrels"] | None,
+        typer.Option(help="What IN holds, where its columns do not say."),
+    ] = None,
+    duplicates: Annotated[
+        Literal["error", "keep_best"], typer.Option(help="The same document twice for a query.")
+    ] = "error",
+    column: Columns = None,
+) -> None:
+    """Convert judgments or a run between Parquet, CSV, TSV, JSON Lines and TREC text."""
+    from rankframe.convert import convert_file
+
+    opened = _open_stdin() if source == "-" else source
+    with _working(f"converting {source}", quiet=False):
+        found, rows = convert_file(
+            opened, target, kind, columns=_columns(column), duplicates=duplicates
+        )
+    Console(stderr=True).print(f"{target}: {rows:,} rows of {found}", highlight=False, markup=False)
+
+
+@app.command()
+def demo() -> None:
+    """Evaluate the data that ships with rankframe, and say what to try next."""
+    import polars as pl
+
+    import rankframe as rf
+    from rankframe import show
+    from rankframe.names import resolve
+
+    data = _demo_data()
+    names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
+    runs = {name: data / "shop" / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
+    qrels = data / "shop" / "qrels.parquet"
+    results = {name: rf.evaluate(qrels, run, names) for name, run in runs.items()}
+    console = Console()
+    show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
+    console.print(show.summary_table(results, resolve(names)))
+    locales = pl.read_parquet(data / "shop" / "queries.parquet").select("query_id", "locale")
+    sliced = [
+        result.per_query.join(locales, on="query_id")
+        .group_by("locale")
+        .agg(pl.col("ndcg@10").mean().alias(name))
+        for name, result in results.items()
+    ]
+    by_locale = pl.concat(sliced, how="align").sort("locale")
+    show.say(console, "\nThe same by locale, mean ndcg@10 (a plain polars join on per_query):\n")
+    console.print(show.frame_table(by_locale))
+    shop = data / "shop"
+    for line in (
+        "\nTry next:",
+        f"  rankframe evaluate {shop}/qrels.parquet {shop}/*e*.parquet -m ndcg@1,3,10 --ledger",
+        "  rankframe metrics ndcg",
+        f"  rankframe convert {shop}/bm25.parquet bm25.trec",
+        "  rankframe evaluate --help",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """What every command shares."""
+    if version:
+        from rankframe import __version__
+
+        print(f"rankframe {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: bad input or usage ends with one line on stderr and code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone; nothing is wrong
+        sys.exit(0)
+    except Exception as error:
+        message = _user_message(error)
+        if message is None:
+            raise
+        print(f"rankframe: {message}", file=sys.stderr)
+        sys.exit(_BAD_INPUT)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _user_message(error: Exception) -> str | None:
+    """One line for what the user can mend; None for what is a fault of ours."""
+    from rankframe.errors import RankframeError
+
+    if isinstance(error, RankframeError):
+        return " ".join(str(error).split())
+    if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
+        return "nothing was asked for. See rankframe --help."
+    usage = getattr(error, "format_message", None)
+    if usage is None:
+        return None
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "rankframe"
+    return f"{usage().rstrip('.')}. See {command} --help."
+
+
+def _sources(qrels: str, runs: list[str]) -> list[Any]:
+    from rankframe.errors import OptionError
+
+    given = [qrels, *runs]
+    if given.count("-") > 1:
+        raise OptionError("standard input (-) can be read only once.")
+    return [_open_stdin() if source == "-" else source for source in given]
+
+
+def _open_stdin() -> Any:
+    return sys.stdin.buffer
+
+
+def _run_names(runs: list[str]) -> list[str]:
+    """File names without their endings, or the paths as given where those are not distinct."""
+    short = [
+        Path(run.rstrip("/")).name.removesuffix(".gz").rsplit(".", 1)[0] if run != "-" else "stdin"
+        for run in runs
+    ]
+    if len(set(short)) == len(short):
+        return short
+    if len(set(runs)) == len(runs):
+        return runs
+    return [f"{run} ({number})" for number, run in enumerate(runs, start=1)]
+
+
+def _columns(given: list[str] | None) -> Mapping[str, str]:
+    from rankframe.errors import OptionError
+
+    pairs = [item.partition("=") for item in given or ()]
+    for name, equals, yours in pairs:
+        if not (name and equals and yours):
+            raise OptionError(f"--column reads NAME=YOURS, e.g. query_id=user_id, not {name!r}.")
+    return {name: yours for name, _, yours in pairs}
+
+
+def _write_table(frame: Any, target: Path) -> None:
+    from rankframe.convert import write_frame
+
+    write_frame(frame, target)
+
+
+def _demo_data() -> Path:
+    """The demo data: inside an installed package, or beside its sources."""
+    from rankframe.errors import UnreadableInputError
+
+    here = Path(__file__).resolve().parent
+    for folder in (here / "data", here.parent.parent / "data"):
+        if (folder / "shop" / "qrels.parquet").is_file():
+            return folder
+    raise UnreadableInputError("the demo data", "it is not installed with this copy of rankframe")
+
+
+@contextmanager
+def _working(what: str, *, quiet: bool) -> Iterator[None]:
+    """A spinner for what takes longer than a moment, on a terminal only."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    status = console.status(what)
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        status.stop()

@@ -1,0 +1,193 @@
+"""How results look: tables for a terminal, Markdown, CSV and JSON. Nothing here computes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from rankframe.metrics import Definition
+from rankframe.names import PRESETS, Metric, signature
+from rankframe.result import Result
+
+Format = Literal["table", "json", "csv", "markdown"]
+
+
+def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
+    """Metrics down, runs across, the best of each row in bold; then what to know about each run."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", overflow="fold")
+    for run in results:
+        table.add_column(Text(run), justify="right", overflow="fold")
+    table.add_column("queries", justify="right", style="dim")
+    for metric in metrics:
+        values = [result[metric.label] for result in results.values()]
+        best = _best(metric, values) if len(results) > 1 else None
+        cells = [
+            Text(_number(value, metric), style="bold green" if value == best else "")
+            for value in values
+        ]
+        table.add_row(Text(metric.label), *cells, Text(_queries(results, metric)))
+    notes = [Text(f"{run}: {result.caveat}", style="dim") for run, result in results.items()]
+    return Group(table, *notes)
+
+
+def ledger_table(results: Mapping[str, Result]) -> RenderableType:
+    """Everything that was counted, a column a run."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("counted")
+    for run in results:
+        table.add_column(Text(run), justify="right", overflow="fold")
+    table.add_column("meaning", style="dim", overflow="fold")
+    items = list(dict.fromkeys(item for r in results.values() for item in r.ledger["item"]))
+    for item in items:
+        rows = [r.ledger.filter(pl.col("item") == item) for r in results.values()]
+        policy = item.startswith("policy_")
+        cells = [
+            "-" if row.is_empty() else row["note"][0] if policy else _count(row["value"][0])
+            for row in rows
+        ]
+        meaning = "" if policy else next(row["note"][0] for row in rows if not row.is_empty())
+        table.add_row(item.replace("_", " "), *map(Text, cells), meaning)
+    return table
+
+
+def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
+    """All summaries in one frame, with the name of the run in front."""
+    return _stacked({run: result.summary for run, result in results.items()})
+
+
+def per_query_frame(results: Mapping[str, Result]) -> pl.DataFrame:
+    """All per-query values in one frame, with the name of the run in front."""
+    return _stacked({run: result.per_query for run, result in results.items()})
+
+
+def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: Format) -> str:
+    """The summaries as JSON, CSV or Markdown."""
+    if style == "csv":
+        return summary_frame(results).write_csv()
+    if style == "json":
+        return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
+    lines = [
+        _markdown_row(["metric", *results]),
+        _markdown_row(["---", *("---:" for _ in results)]),
+    ]
+    for metric in metrics:
+        values = [result[metric.label] for result in results.values()]
+        lines.append(_markdown_row([metric.label, *(_number(v, metric) for v in values)]))
+    return "\n".join(lines)
+
+
+def metric_list(definitions: Sequence[Definition]) -> RenderableType:
+    """The reference in one table a family."""
+    tables: list[RenderableType] = []
+    for family in dict.fromkeys(d.family for d in definitions):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, title=family, title_justify="left")
+        table.add_column("name", style="bold", no_wrap=True)
+        table.add_column("meaning")
+        for definition in definitions:
+            if definition.family == family:
+                table.add_row(definition.name, Text(definition.summary))
+        tables.append(table)
+    return Group(*tables)
+
+
+def metric_page(definition: Definition) -> RenderableType:
+    """One metric: what it means, how it is computed, how it is written."""
+    presets = [name for name, (target, _) in PRESETS.items() if target == definition.name]
+    direction = "higher is better" if definition.higher_is_better else "lower is better"
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    facts.add_column()
+    facts.add_row("written", Text(signature(definition), style="bold"))
+    facts.add_row("formula", Text(definition.formula))
+    facts.add_row("range", f"{_bounds(definition)}, {direction}")
+    facts.add_row("summary", f"average={definition.average} unless you say otherwise")
+    also = ", ".join((*definition.synonyms, *presets))
+    if also:
+        facts.add_row("also", Text(also))
+    parts: list[RenderableType] = [Text(definition.summary, style="bold"), Text(""), facts]
+    if definition.notes:
+        paragraphs = [" ".join(p.split()) for p in definition.notes.split("\n\n")]
+        parts += [Text(""), Text("\n\n".join(paragraphs))]
+    return Group(*parts)
+
+
+def frame_table(frame: pl.DataFrame) -> RenderableType:
+    """A small frame as a table."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, dtype in frame.schema.items():
+        table.add_column(Text(name), justify="right" if dtype.is_numeric() else "left")
+    for row in frame.rows():  # allowed: a handful of rows for the screen
+        table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row))
+    return table
+
+
+def say(console: Console, message: str) -> None:
+    """A line of plain text, whatever brackets are in it."""
+    console.print(escape(message), highlight=False)
+
+
+def _as_dict(run: str, result: Result) -> dict[str, object]:
+    policies = result.ledger.filter(pl.col("item").str.starts_with("policy_"))
+    counts = result.ledger.filter(~pl.col("item").str.starts_with("policy_"))
+    return {
+        "run": run,
+        "metrics": result.means,
+        "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
+        "counted": dict(zip(counts["item"], counts["value"], strict=True)),
+        "policies": {
+            item.removeprefix("policy_"): note
+            for item, note in zip(policies["item"], policies["note"], strict=True)
+        },
+    }
+
+
+def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(
+        [frame.select(pl.lit(run).alias("run"), pl.all()) for run, frame in frames.items()]
+    )
+
+
+def _best(metric: Metric, values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    if not known or metric.definition is None:
+        return None
+    return max(known) if metric.definition.higher_is_better else min(known)
+
+
+def _number(value: float | None, metric: Metric) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:,.0f}" if metric.average == "sum" else f"{value:.4f}"
+
+
+def _queries(results: Mapping[str, Result], metric: Metric) -> str:
+    counts = [
+        r.summary.filter(pl.col("metric") == metric.label)["queries"][0] for r in results.values()
+    ]
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.1%}"
+
+
+def _bounds(definition: Definition) -> str:
+    low = "−∞" if definition.low is None else f"{definition.low:g}"
+    high = "∞" if definition.high is None else f"{definition.high:g}"
+    return f"{low} to {high}"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
