@@ -5,6 +5,7 @@ Heavy imports wait until a command runs, so that `--help` and completion are qui
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_OUTPUT, _POLICIES = "Output", "Policies"
 _BAD_INPUT = 2
 _INTERRUPTED = 130
 _PATIENCE = 2.0  # seconds before anything moves on the screen
@@ -51,7 +53,7 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column", "-c", metavar="NAME=YOURS",
-        help="What a column is called in your data, e.g. query_id=user_id (repeat).",
+        help="A column of yours, e.g. query_id=user_id (repeat).",
     ),
 ]  # fmt: skip
 
@@ -59,53 +61,94 @@ Columns = Annotated[
 @app.command(epilog=_EVALUATE_EXAMPLES)
 def evaluate(
     qrels: Annotated[
-        str, typer.Argument(help="The judgments: a file, glob, folder, or - (stdin).")
+        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
     ],
-    runs: Annotated[list[str], typer.Argument(help="One run or several, likewise.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="A metric, e.g. ndcg@10 or recall@1,5,10 (repeat)."),
+        typer.Option("--metric", "-m", metavar="NAME", help="ndcg@10, recall@1,5,10, … (repeat)."),
     ] = None,
+    column: Columns = None,
     style: Annotated[
-        Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="How to print.")
+        Literal["table", "json", "csv", "markdown"],
+        typer.Option("--format", help="How to print.", rich_help_panel=_OUTPUT),
     ] = "table",
     per_query: Annotated[
-        Path | None, typer.Option(help="Write each query's values to this file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write each query's values there.", rich_help_panel=_OUTPUT
+        ),
     ] = None,
-    summary: Annotated[Path | None, typer.Option(help="Write the summary to this file.")] = None,
-    ledger: Annotated[bool, typer.Option(help="Also show everything that was counted.")] = False,
+    summary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the summary there.", rich_help_panel=_OUTPUT),
+    ] = None,
+    ledger: Annotated[
+        bool,
+        typer.Option("--ledger", help="Show all that was counted.", rich_help_panel=_OUTPUT),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=_OUTPUT)
+    ] = False,
     rel: Annotated[
-        float | None, typer.Option(help="Grade from which a document is relevant (default: > 0).")
+        float | None,
+        typer.Option(
+            help="Grade from which a document is relevant; else any above 0.",
+            rich_help_panel=_POLICIES,
+        ),
     ] = None,
     missing: Annotated[
-        Literal["zero", "skip", "error"], typer.Option(help="Judged queries that a run lacks.")
+        Literal["zero", "skip", "error"],
+        typer.Option(help="Judged queries that a run lacks.", rich_help_panel=_POLICIES),
     ] = "zero",
     no_relevant: Annotated[
-        Literal["zero", "skip"], typer.Option(help="Queries without relevant documents.")
+        Literal["zero", "skip"],
+        typer.Option(help="Queries without relevant documents.", rich_help_panel=_POLICIES),
     ] = "zero",
     no_overlap: Annotated[
-        Literal["error", "zero"], typer.Option(help="A run without any judged document.")
+        Literal["error", "zero"],
+        typer.Option(help="A run without any judged document.", rich_help_panel=_POLICIES),
     ] = "error",
     ties: Annotated[
-        Literal["doc_desc", "doc_asc", "as_given"], typer.Option(help="Order of equal scores.")
+        Literal["doc_desc", "doc_asc", "as_given"],
+        typer.Option(help="Order of equal scores.", rich_help_panel=_POLICIES),
     ] = "doc_desc",
     duplicates: Annotated[
-        Literal["error", "keep_best"], typer.Option(help="The same document twice for a query.")
+        Literal["error", "keep_best"],
+        typer.Option(help="A document twice for a query.", rich_help_panel=_POLICIES),
     ] = "error",
-    k_max: Annotated[int | None, typer.Option(help="Look at the top so many only.")] = None,
-    judged_only: Annotated[bool, typer.Option(help="Drop unjudged documents first.")] = False,
-    queries: Annotated[
-        str | None, typer.Option(help="A table of queries, for average=weighted.")
+    k_max: Annotated[
+        int | None,
+        typer.Option(help="Look at the top so many only.", rich_help_panel=_POLICIES),
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Its column of weights.")] = None,
-    column: Columns = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    judged_only: Annotated[
+        bool,
+        typer.Option(
+            "--judged-only", help="Drop unjudged documents first.", rich_help_panel=_POLICIES
+        ),
+    ] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of queries, for average=weighted.",
+            rich_help_panel=_POLICIES,
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its column of weights.", rich_help_panel=_POLICIES),
+    ] = None,
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
     from rankframe import show
+    from rankframe.convert import check_target, write_frame
     from rankframe.names import resolve
 
+    for target in (per_query, summary):
+        if target:
+            check_target(target)  # before any work is done
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics)
     sources = _sources(qrels, runs)
@@ -131,7 +174,7 @@ def evaluate(
             )
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
         if target:
-            _write_table(frame(results), target)
+            write_frame(frame(results), target)
     if style != "table":
         print(show.as_text(results, resolved, style))
         return
@@ -220,7 +263,7 @@ def demo() -> None:
     shop = data / "shop"
     for line in (
         "\nTry next:",
-        f"  rankframe evaluate {shop}/qrels.parquet {shop}/*e*.parquet -m ndcg@1,3,10 --ledger",
+        f"  rankframe evaluate {shop}/qrels.parquet {shop}/hybrid.parquet -m ndcg@1,3,10 --ledger",
         "  rankframe metrics ndcg",
         f"  rankframe convert {shop}/bm25.parquet bm25.trec",
         "  rankframe evaluate --help",
@@ -263,7 +306,7 @@ def _user_message(error: Exception) -> str | None:
     from rankframe.errors import RankframeError
 
     if isinstance(error, RankframeError):
-        return " ".join(str(error).split())
+        return _as_flags(" ".join(str(error).split()))
     if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
         return "nothing was asked for. See rankframe --help."
     usage = getattr(error, "format_message", None)
@@ -271,7 +314,15 @@ def _user_message(error: Exception) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rankframe"
-    return f"{usage().rstrip('.')}. See {command} --help."
+    said = usage().replace("Value error, ", "").rstrip(".")
+    return f"{said}{'' if said.endswith('?') else '.'} See {command} --help."
+
+
+def _as_flags(message: str) -> str:
+    """What a message says in Python, said as flags: duplicates="keep_best" → --duplicates …."""
+    message = re.sub(r'columns=\{"(\w+)": "([^"]*)"\}', r"--column \1=\2", message)
+    message = message.replace("columns= names", "--column names")
+    return re.sub(r'\b([a-z_]+)="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message)
 
 
 def _sources(qrels: str, runs: list[str]) -> list[Any]:
@@ -308,12 +359,6 @@ def _columns(given: list[str] | None) -> Mapping[str, str]:
         if not (name and equals and yours):
             raise OptionError(f"--column reads NAME=YOURS, e.g. query_id=user_id, not {name!r}.")
     return {name: yours for name, _, yours in pairs}
-
-
-def _write_table(frame: Any, target: Path) -> None:
-    from rankframe.convert import write_frame
-
-    write_frame(frame, target)
 
 
 def _demo_data() -> Path:

@@ -64,6 +64,15 @@ def write_frame(frame: pl.DataFrame, target: Path) -> None:
     _write(frame, target, _writer(target))
 
 
+def check_target(target: Path) -> None:
+    """Refuse a place that a frame cannot be written to."""
+    _writer(target)
+    if not target.absolute().parent.is_dir():
+        raise OutputError(f"cannot write {target}: there is no folder {target.parent}.")
+    if target.is_dir():
+        raise OutputError(f"cannot write {target}: it is a folder.")
+
+
 def _loaded(
     source: Source, kind: Kind | None, columns: Columns | None, duplicates: Duplicates
 ) -> tuple[Kind, pl.DataFrame]:
@@ -91,7 +100,7 @@ def _has_run_columns(error: RankframeError) -> bool:
 def _writer(target: Path) -> Callable[[pl.DataFrame, Any], object]:
     ending = _ending(target)
     if ending not in _WRITERS:
-        known = ", ".join((*_WRITERS, *_TREC))
+        known = ", ".join(_WRITERS)
         raise OutputError(
             f"cannot tell the format of {target} from its ending. rankframe writes {known}."
         )

@@ -36,10 +36,12 @@ class MissingColumnError(RankframeError):
         what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
         near = nearest(asked or column, found)
         hint = f"Did you mean {near[0]!r}?" if near else ""
-        if column == "relevance" and not asked:
-            hint = hint or "If every row is a relevant pair, add one that is 1 everywhere."
+        if column == "relevance" and not asked and "score" in found:
+            hint = "Is this the run? The judgments come first"
+        elif column == "relevance" and not asked:
+            hint = hint or "If every row is a relevant pair, add one that is 1 everywhere"
         elif not asked:
-            hint = hint or f'Name it: columns={{"{column}": "..."}}.'
+            hint = hint or f'Name it: columns={{"{column}": "..."}}'
         super().__init__(_sentences(f"{role} has no {what}; it has {_listing(found)}", hint))
 
 
@@ -173,7 +175,9 @@ class MissingExtraError(RankframeError, ImportError):
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     """The known names that look most like this one, without regard to case."""
     by_lower = {k.lower(): k for k in known}
-    return [by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=most)]
+    return [
+        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=0.7)
+    ]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

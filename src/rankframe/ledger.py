@@ -11,6 +11,7 @@ from rankframe.judge import Judgments
 from rankframe.rank import RankedRun
 
 _TOP = 10
+POLICY = "policy_"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
@@ -50,5 +51,5 @@ def make_ledger(
         counts.append(
             ("rank_score_disagree", run.disagreeing, "queries whose rank column contradicts score")
         )
-    settings = [(f"policy_{name}", None, str(value)) for name, value in policies.items()]
+    settings = [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame([*counts, *settings], schema=SCHEMA, orient="row")

@@ -147,7 +147,9 @@ def _open_path(path: Path, role: Role, name: str) -> pl.LazyFrame:
     if not glob and not path.exists():
         raise UnreadableInputError(name, "no such file", _similar_file(path))
     if path.is_dir():
-        return pl.scan_parquet(path)
+        if next(path.rglob("*.parquet"), None) is None:
+            raise UnreadableInputError(name, "there is no .parquet file in this folder")
+        return pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
     suffix = _suffix(path)
     if not glob and path.stat().st_size == 0:
         raise EmptyInputError(role, name)

@@ -139,7 +139,6 @@ def write_file(target: Path, write: Callable[[Path], object]) -> None:
     """Write one file under a temporary name beside its place, then put it there."""
     fresh = _beside(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         write(fresh)
         fresh.replace(target)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -13,7 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from rankframe.ledger import POLICY
 from rankframe.metrics import Definition
+from rankframe.metrics.registry import Family
 from rankframe.names import PRESETS, Metric, signature
 from rankframe.result import Result
 
@@ -40,23 +42,21 @@ def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> R
 
 
 def ledger_table(results: Mapping[str, Result]) -> RenderableType:
-    """Everything that was counted, a column a run."""
+    """Everything that was counted, a column a run, and the policies in force."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("counted")
+    table.add_column("counted", no_wrap=True)
     for run in results:
         table.add_column(Text(run), justify="right", overflow="fold")
-    table.add_column("meaning", style="dim", overflow="fold")
-    items = list(dict.fromkeys(item for r in results.values() for item in r.ledger["item"]))
-    for item in items:
-        rows = [r.ledger.filter(pl.col("item") == item) for r in results.values()]
-        policy = item.startswith("policy_")
-        cells = [
-            "-" if row.is_empty() else row["note"][0] if policy else _count(row["value"][0])
-            for row in rows
-        ]
-        meaning = "" if policy else next(row["note"][0] for row in rows if not row.is_empty())
-        table.add_row(item.replace("_", " "), *map(Text, cells), meaning)
-    return table
+    table.add_column("meaning", style="dim")
+    ledger = pl.concat(_counts(r.ledger) for r in results.values())
+    meanings = ledger.unique("item", keep="first", maintain_order=True)
+    for item, meaning in zip(meanings["item"], meanings["note"], strict=True):
+        rows = [r.ledger.filter(pl.col("item") == item)["value"] for r in results.values()]
+        cells = [_count(row[0]) if len(row) else "-" for row in rows]
+        table.add_row(item, *map(Text, cells), meaning)
+    policies = _policies(next(iter(results.values())).ledger)
+    shown = ", ".join(f"{name}: {value}" for name, value in policies.items())
+    return Group(table, Text(f"policies: {shown}"))
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -88,13 +88,14 @@ def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: For
 def metric_list(definitions: Sequence[Definition]) -> RenderableType:
     """The reference in one table a family."""
     tables: list[RenderableType] = []
-    for family in dict.fromkeys(d.family for d in definitions):
+    for family in get_args(Family):
         table = Table(box=SIMPLE_HEAD, pad_edge=False, title=family, title_justify="left")
         table.add_column("name", style="bold", no_wrap=True)
         table.add_column("meaning")
         for definition in definitions:
             if definition.family == family:
-                table.add_row(definition.name, Text(definition.summary))
+                cutoff = "@k" if "k" in definition.parameters else ""
+                table.add_row(f"{definition.name}{cutoff}", Text(definition.summary))
         tables.append(table)
     return Group(*tables)
 
@@ -136,18 +137,27 @@ def say(console: Console, message: str) -> None:
 
 
 def _as_dict(run: str, result: Result) -> dict[str, object]:
-    policies = result.ledger.filter(pl.col("item").str.starts_with("policy_"))
-    counts = result.ledger.filter(~pl.col("item").str.starts_with("policy_"))
+    counts = _counts(result.ledger)
     return {
         "run": run,
         "metrics": result.means,
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
-        "counted": dict(zip(counts["item"], counts["value"], strict=True)),
-        "policies": {
-            item.removeprefix("policy_"): note
-            for item, note in zip(policies["item"], policies["note"], strict=True)
+        "counted": {
+            item: int(value) if value is not None and value == int(value) else value
+            for item, value in zip(counts["item"], counts["value"], strict=True)
         },
+        "policies": _policies(result.ledger),
     }
+
+
+def _counts(ledger: pl.DataFrame) -> pl.DataFrame:
+    return ledger.filter(~pl.col("item").str.starts_with(POLICY))
+
+
+def _policies(ledger: pl.DataFrame) -> dict[str, str]:
+    policies = ledger.filter(pl.col("item").str.starts_with(POLICY))
+    names = policies["item"].str.strip_prefix(POLICY)
+    return dict(zip(names, policies["note"], strict=True))
 
 
 def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

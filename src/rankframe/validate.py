@@ -92,7 +92,9 @@ def check_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
     key = QUERY if shared.is_empty() else DOC
     of_run = shared if key == DOC else run
     of_qrels = qrels.join(run, on=QUERY, how="semi") if key == DOC else qrels
-    raise NoOverlapError(key, *(f[key].head(3).to_list() for f in (of_run, of_qrels)))
+    raise NoOverlapError(
+        key, *(f[key].unique(maintain_order=True).head(3).to_list() for f in (of_run, of_qrels))
+    )
 
 
 def _one_of_each(table: Keyed, scanned: Scanned, duplicates: Duplicates) -> Keyed:

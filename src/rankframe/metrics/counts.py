@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import polars as pl
 
 from rankframe.columns import RELEVANCE
@@ -18,7 +20,7 @@ from rankframe.metrics.parts import (
 )
 from rankframe.metrics.registry import metric
 
-FAMILY = "Counts"
+FAMILY: Final = "Counts"
 
 
 @metric(family=FAMILY, formula="judged in the top k / min(k, n)")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
@@ -23,7 +23,7 @@ from rankframe.metrics.parts import (
 )
 from rankframe.metrics.registry import metric
 
-FAMILY = "Graded gain"
+FAMILY: Final = "Graded gain"
 
 Gain: TypeAlias = Literal["linear", "exp2"] | Mapping[float, float]
 Discount: TypeAlias = Literal["log2", "jarvelin"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from rankframe.metrics import parts
 from rankframe.metrics.parts import Ratio, depth, relevant, relevant_count, retrieved, total, where
 from rankframe.metrics.registry import metric
 
-FAMILY = "Hits in the top k"
+FAMILY: Final = "Hits in the top k"
 
 
 @metric(family=FAMILY, formula="found(k)", bounds=(0.0, None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
@@ -22,7 +22,7 @@ from rankframe.metrics.parts import (
 )
 from rankframe.metrics.registry import metric
 
-FAMILY = "Order of the relevant"
+FAMILY: Final = "Order of the relevant"
 _INFAP_EPSILON = 1e-5
 
 

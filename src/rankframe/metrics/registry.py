@@ -16,6 +16,14 @@ import polars as pl
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")
+# In the order in which the reference shows them.
+Family = Literal[
+    "Hits in the top k",
+    "Order of the relevant",
+    "Graded gain",
+    "trec_eval's experiments",
+    "Counts",
+]
 Average = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 
@@ -24,7 +32,7 @@ class Definition:
     """What a metric is called, what it means and how it behaves."""
 
     name: str
-    family: str
+    family: Family
     formula: str
     build: Callable[..., pl.Expr | Ratio]
     synonyms: tuple[str, ...]
@@ -62,7 +70,7 @@ REGISTRY: dict[str, Definition] = {}
 
 def metric(
     *,
-    family: str,
+    family: Family,
     formula: str,
     synonyms: tuple[str, ...] = (),
     bounds: tuple[float | None, float | None] = (0.0, 1.0),

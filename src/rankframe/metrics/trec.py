@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import polars as pl
 
 from rankframe.columns import RANK, RELEVANCE
@@ -20,7 +22,7 @@ from rankframe.metrics.parts import (
 )
 from rankframe.metrics.registry import metric
 
-FAMILY = "trec_eval's experiments"
+FAMILY: Final = "trec_eval's experiments"
 
 
 def _grade() -> pl.Expr:
@@ -47,7 +49,7 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
 
 @metric(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
 def ndcg_rel() -> pl.Expr | Ratio:
-    """NDCG averaged over the ranks of the documents with a gain.
+    """The nDCG averaged over the ranks of the documents with a gain.
 
     One that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
 
@@ -63,7 +65,7 @@ def ndcg_rel() -> pl.Expr | Ratio:
 
 @metric(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
 def rndcg() -> pl.Expr | Ratio:
-    """NDCG averaged over the depths at which a perfect list would step down to the next grade.
+    """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
 
     A list that goes on past the last of those by more than one document adds its nDCG as a whole.
     Agrees with trec_eval's `Rndcg`.
