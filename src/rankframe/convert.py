@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import gzip
-import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from rankframe.columns import QUERY, RANK
-from rankframe.errors import OutputError, RankframeError
+from rankframe.columns import QUERY, RANK, RELEVANCE
+from rankframe.errors import OutputError
 from rankframe.keys import Keyed
 from rankframe.rank import rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.result import write_file
-from rankframe.trec import FIELDS, write_trec
+from rankframe.trec import write_trec
 from rankframe.validate import Duplicates, load
 
 Kind = Literal["run", "qrels"]
 
-_WRITERS: dict[str, Callable[[pl.DataFrame, Any], object]] = {
+Writer: TypeAlias = Callable[[pl.DataFrame, Any], object]
+
+_WRITERS: dict[str, Writer] = {
     ".parquet": lambda frame, file: frame.write_parquet(file),
     ".csv": lambda frame, file: frame.write_csv(file),
     ".tsv": lambda frame, file: frame.write_csv(file, separator="\t"),
@@ -41,21 +43,13 @@ def convert_file(
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
-    Without `kind`, a source that can be read as judgments is judgments, else it is a run.
+    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run.
     """
-    found: Kind
-    frame: pl.DataFrame
-    found, frame = _loaded(source, kind, columns, duplicates)
-    if _ending(target) in _TREC:
-        if found == "run":
-            ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
-            frame = frame.with_columns(ranks).sort(QUERY, RANK)
-        write = lambda frame, file: write_trec(frame, file, found)  # noqa: E731
-    else:
-        write = _writer(target)
-        if RANK in frame.columns:
-            frame = frame.with_columns(pl.col(RANK).cast(pl.Int64))
-    _write(frame, target, write)
+    scanned = scan(source, kind, columns)
+    found: Kind = "qrels" if scanned.role == "qrels" else "run"
+    write = _writer(target, {**_WRITERS, **dict.fromkeys(_TREC, partial(_as_trec, kind=found))})
+    frame = load(scanned, duplicates=duplicates).frame
+    _write(frame.with_columns(_whole_numbers(frame)), target, write)
     return found, frame.height
 
 
@@ -73,38 +67,31 @@ def check_target(target: Path) -> None:
         raise OutputError(f"cannot write {target}: it is a folder.")
 
 
-def _loaded(
-    source: Source, kind: Kind | None, columns: Columns | None, duplicates: Duplicates
-) -> tuple[Kind, pl.DataFrame]:
-    if kind is not None:
-        return kind, load(scan(source, kind, columns), duplicates=duplicates).frame
-    if hasattr(source, "read"):
-        source = io.BytesIO(source.read())  # read twice below
-    try:
-        scanned = scan(source, "qrels", columns)
-    except RankframeError as not_qrels:
-        try:
-            if isinstance(source, io.BytesIO):
-                source.seek(0)
-            return "run", load(scan(source, "run", columns), duplicates=duplicates).frame
-        except RankframeError as not_run:
-            # Of two complaints, the one about what it more likely was meant to be.
-            raise (not_run if _has_run_columns(not_run) else not_qrels) from None
-    return "qrels", load(scanned, duplicates=duplicates).frame
-
-
-def _has_run_columns(error: RankframeError) -> bool:
-    return "relevance" not in str(error) and f"{len(FIELDS['qrels'])}" not in str(error)
-
-
-def _writer(target: Path) -> Callable[[pl.DataFrame, Any], object]:
-    ending = _ending(target)
-    if ending not in _WRITERS:
-        known = ", ".join(_WRITERS)
+def _writer(target: Path, writers: Mapping[str, Writer] = _WRITERS) -> Writer:
+    ending = Path(target.name.lower().removesuffix(".gz")).suffix
+    if ending not in writers:
         raise OutputError(
-            f"cannot tell the format of {target} from its ending. rankframe writes {known}."
+            f"cannot tell the format of {target} from its ending. "
+            f"rankframe writes {', '.join(writers)}."
         )
-    return _WRITERS[ending]
+    return writers[ending]
+
+
+def _as_trec(frame: pl.DataFrame, file: Any, *, kind: Kind) -> None:
+    if kind == "run":
+        ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
+        frame = frame.with_columns(ranks).sort(QUERY, RANK)
+    write_trec(frame, file, kind)
+
+
+def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Grades and ranks as integers where they all are."""
+    named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
+    return [
+        column.cast(pl.Int64)
+        for column in named
+        if frame.select((column == column.round()).all()).item()
+    ]
 
 
 def _write(frame: pl.DataFrame, target: Path, write: Callable[[pl.DataFrame, Any], object]) -> None:
@@ -117,7 +104,3 @@ def _write(frame: pl.DataFrame, target: Path, write: Callable[[pl.DataFrame, Any
             write(frame, file)
 
     write_file(target, compressed)
-
-
-def _ending(target: Path) -> str:
-    return Path(target.name.lower().removesuffix(".gz")).suffix

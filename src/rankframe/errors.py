@@ -41,7 +41,7 @@ class MissingColumnError(RankframeError):
         elif column == "relevance" and not asked:
             hint = hint or "If every row is a relevant pair, add one that is 1 everywhere"
         elif not asked:
-            hint = hint or f'Name it: columns={{"{column}": "..."}}'
+            hint = hint or f'Name it: columns={{"{column}": "your_column"}}'
         super().__init__(_sentences(f"{role} has no {what}; it has {_listing(found)}", hint))
 
 

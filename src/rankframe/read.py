@@ -74,14 +74,19 @@ class Scanned:
         )  # fmt: skip
 
 
-def scan(source: Source, role: Role, columns: Columns | None = None) -> Scanned:
-    """Open a source and find its columns; rows are read later."""
-    name = describe(source, role)
+def scan(source: Source, role: Role | None, columns: Columns | None = None) -> Scanned:
+    """Open a source and find its columns; rows are read later.
+
+    Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
+    """
+    name = describe(source, role or "input")
     try:
         raw = _open(source, role, name)
         schema = raw.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise unreadable(name, error) from error
+    if role is None:
+        role = _guess_role(list(schema), columns)
     mapping = _find_columns(list(schema), role, columns)
     for ours, found in mapping.items():
         _check_type(role, ours, found, schema[found])
@@ -115,7 +120,7 @@ def unreadable(name: str, error: Exception) -> UnreadableInputError:
     return UnreadableInputError(name, _first_line(text))
 
 
-def _open(source: Source, role: Role, name: str) -> pl.LazyFrame:
+def _open(source: Source, role: Role | None, name: str) -> pl.LazyFrame:
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):
@@ -140,7 +145,7 @@ def _open(source: Source, role: Role, name: str) -> pl.LazyFrame:
     )
 
 
-def _open_path(path: Path, role: Role, name: str) -> pl.LazyFrame:
+def _open_path(path: Path, role: Role | None, name: str) -> pl.LazyFrame:
     text = str(path)
     # A real file may have brackets in its name.
     glob = not path.exists() and any(c in text for c in "*?[")
@@ -152,7 +157,7 @@ def _open_path(path: Path, role: Role, name: str) -> pl.LazyFrame:
         return pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
     suffix = _suffix(path)
     if not glob and path.stat().st_size == 0:
-        raise EmptyInputError(role, name)
+        raise EmptyInputError(role or "input", name)
     if suffix in _PARQUET:
         return pl.scan_parquet(path, glob=glob)
     if suffix in _SEPARATORS:
@@ -165,7 +170,7 @@ def _open_path(path: Path, role: Role, name: str) -> pl.LazyFrame:
     return _open_unnamed(text, role, name, glob=glob)
 
 
-def _open_unnamed(path: str, role: Role, name: str, *, glob: bool) -> pl.LazyFrame:
+def _open_unnamed(path: str, role: Role | None, name: str, *, glob: bool) -> pl.LazyFrame:
     """A file whose ending says nothing: look at how it begins."""
     first = (sorted(globbing.glob(path)) or [path])[0] if glob else path
     with Path(first).open("rb") as file:
@@ -189,13 +194,13 @@ def _open_unnamed(path: str, role: Role, name: str, *, glob: bool) -> pl.LazyFra
     return pl.scan_csv(path, separator=kind, infer_schema=False, glob=glob)
 
 
-def _open_text(file: IO[bytes], role: Role, name: str) -> pl.LazyFrame:
+def _open_text(file: IO[bytes], role: Role | None, name: str) -> pl.LazyFrame:
     """An open file or a pipe with TREC, CSV, TSV or JSON Lines in it."""
     content = file.read()
     if isinstance(content, str):
         content = content.encode()
     if not content.strip():
-        raise EmptyInputError(role, name)
+        raise EmptyInputError(role or "input", name)
     if content.startswith(b"PAR1"):
         return pl.read_parquet(io.BytesIO(content)).lazy()
     if content.startswith(b"\x1f\x8b"):
@@ -208,7 +213,9 @@ def _open_text(file: IO[bytes], role: Role, name: str) -> pl.LazyFrame:
     return pl.read_csv(io.BytesIO(content), separator=kind, infer_schema=False).lazy()
 
 
-def _open_trec(source: str | IO[bytes], role: Role, name: str, *, glob: bool) -> pl.LazyFrame:
+def _open_trec(
+    source: str | IO[bytes], role: Role | None, name: str, *, glob: bool
+) -> pl.LazyFrame:
     if role == "queries":
         raise UnreadableInputError(name, "TREC text holds no table of queries")
     return read_trec(source, role, name, glob=glob).lazy()
@@ -225,7 +232,7 @@ def _sniff(head: bytes) -> str | None:
     return next((c for c in ("\t", ",", ";") if c in first), None)
 
 
-def _from_dicts(source: Mapping[Any, Any], role: Role, name: str) -> pl.DataFrame:
+def _from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
     """{query: {doc: value}}, flattened at the speed of C."""
     if source and not all(isinstance(docs, Mapping) for docs in source.values()):
         raise UnreadableInputError(
@@ -250,6 +257,15 @@ def _from_dicts(source: Mapping[Any, Any], role: Role, name: str) -> pl.DataFram
             RELEVANCE if role == "qrels" else SCORE: numbers,
         }
     )
+
+
+def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
+    def has(ours: str, asked: Mapping[str, str]) -> bool:
+        return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
+
+    graded = has(RELEVANCE, _asked_for("qrels", columns))
+    placed = any(has(ours, _asked_for("run", columns)) for ours in (SCORE, RANK))
+    return "qrels" if graded and not placed else "run"
 
 
 def _find_columns(found: Sequence[str], role: Role, columns: Columns | None) -> dict[str, str]:

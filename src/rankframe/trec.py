@@ -24,14 +24,17 @@ _NUMBER = "_number"
 
 
 def read_trec(
-    source: str | IO[bytes], role: Role, name: str, *, glob: bool = False
+    source: str | IO[bytes], role: Role | None, name: str, *, glob: bool = False
 ) -> pl.DataFrame:
-    """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade."""
+    """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
+
+    Without a role, the first line tells whether it is a run or qrels.
+    """
     lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=glob).collect()
     lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
     lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0, ~pl.col(_LINE).str.starts_with("#"))
     if lines.is_empty():
-        raise EmptyInputError(role, name)
+        raise EmptyInputError(role or "input", name)
     # White space is made uniform only where it is not: a regular expression per line is dear.
     uneven = pl.col(_LINE).str.contains("  ", literal=True) | pl.col(_LINE).str.contains(
         r"[\t\f\v]"
@@ -43,6 +46,9 @@ def read_trec(
             .otherwise(pl.col(_LINE))
             .alias(_LINE)
         )
+    if role is None:
+        is_run = len(lines[_LINE][0].split()) > len(FIELDS["qrels"])
+        role = "run" if is_run else "qrels"
     _check_field_count(lines, role, name)
     names = FIELDS[role]
     fields = lines.select(
@@ -70,14 +76,7 @@ def write_trec(
 ) -> None:
     """Write judgments or a ranked run as TREC text."""
     if role == "qrels":
-        grade = pl.col(RELEVANCE)
-        whole = frame.select((grade == grade.round()).all()).item()
-        columns = [
-            pl.col(QUERY),
-            pl.lit("0").alias("iteration"),
-            pl.col(DOC),
-            grade.cast(pl.Int64) if whole else grade,
-        ]
+        columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
     else:
         columns = [
             pl.col(QUERY),
