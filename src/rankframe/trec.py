@@ -10,7 +10,12 @@ from typing import IO, Literal
 import polars as pl
 
 from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.errors import EmptyInputError, MalformedLineError, UnreadableInputError
+from rankframe.errors import (
+    EmptyInputError,
+    MalformedLineError,
+    OutputError,
+    UnreadableInputError,
+)
 
 Role = Literal["qrels", "run"]
 
@@ -75,6 +80,13 @@ def write_trec(
     frame: pl.DataFrame, target: str | IO[bytes], role: Role, tag: str = "rankframe"
 ) -> None:
     """Write judgments or a ranked run as TREC text."""
+    for key in (QUERY, DOC):
+        spaced = frame[key].filter(frame[key].str.contains(r"\s"))
+        if len(spaced):
+            raise OutputError(
+                f"{len(spaced):,} {key}s hold white space, e.g. {spaced[0]!r}: "
+                "TREC text parts its fields by white space. Write another format."
+            )
     if role == "qrels":
         columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
     else:
