@@ -230,7 +230,7 @@ def convert(
         found, rows = convert_file(
             opened, target, kind, columns=_columns(column), duplicates=duplicates
         )
-    Console(stderr=True).print(f"{target}: {rows:,} rows of {found}", highlight=False, markup=False)
+    print(f"{target}: {rows:,} rows of {found}", file=sys.stderr)
 
 
 @app.command()

@@ -72,7 +72,7 @@ def per_query_frame(results: Mapping[str, Result]) -> pl.DataFrame:
 def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: Format) -> str:
     """The summaries as JSON, CSV or Markdown."""
     if style == "csv":
-        return summary_frame(results).write_csv()
+        return summary_frame(results).write_csv().rstrip("\n")
     if style == "json":
         return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
     lines = [

@@ -1,0 +1,191 @@
+"""The command line, end to end in a subprocess."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+ROOT = Path(__file__).parent.parent
+SHOP = ROOT / "data" / "shop"
+QRELS, BM25, DENSE = (SHOP / f"{name}.parquet" for name in ("qrels", "bm25", "dense"))
+
+
+def rankframe(*args: object, stdin: bytes = b"", width: int = 100) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a call."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from rankframe.cli import main; main()", *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "COLUMNS": str(width)},
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def refused(*args: object, stdin: bytes = b"") -> str:
+    """The one line that a refused call prints."""
+    code, out, err = rankframe(*args, stdin=stdin)
+    assert (code, out) == (2, "")
+    assert err.startswith("rankframe: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_demo_evaluates_the_shipped_data_and_says_what_next() -> None:
+    code, out, err = rankframe("demo")
+    assert (code, err) == (0, "")
+    assert all(word in out for word in ("bm25", "dense", "hybrid", "ndcg@10", "Try next", "locale"))
+
+
+def test_table_has_a_column_for_each_run_and_the_caveats() -> None:
+    code, out, _ = rankframe("evaluate", QRELS, BM25, DENSE, "-m", "ndcg@10", "-m", "lag")
+    assert code == 0
+    assert "30 missing from the run" in out
+    row = next(line for line in out.splitlines() if "ndcg@10" in line)
+    expected = [rf.evaluate(QRELS, run, "ndcg@10")["ndcg@10"] for run in (BM25, DENSE)]
+    assert row.split()[1:3] == [f"{value:.4f}" for value in expected]
+
+
+def test_ledger_shows_what_was_counted_and_the_policies() -> None:
+    _, out, _ = rankframe("evaluate", QRELS, DENSE, "-m", "map", "--ledger", "--missing", "skip")
+    assert "queries_missing" in out
+    assert "missing: skip" in out
+
+
+def test_json_has_full_precision() -> None:
+    _, out, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "json")
+    (entry,) = json.loads(out)
+    assert entry["metrics"]["map"] == rf.evaluate(QRELS, BM25, "map")["map"]
+    assert entry["counted"]["qrels_queries"] == 1960
+    assert entry["policies"]["ties"] == "doc_desc"
+
+
+def test_csv_and_markdown_go_into_other_programs() -> None:
+    _, csv, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "csv")
+    assert pl.read_csv(csv.encode()).columns == ["run", "metric", "value", "queries"]
+    _, markdown, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "markdown")
+    assert markdown.splitlines()[0] == "| metric | bm25 |"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_per_query_and_summary_files(tmp_path: Path, ending: str) -> None:
+    per_query, summary = tmp_path / f"pq.{ending}", tmp_path / f"s.{ending}"
+    rankframe(
+        "evaluate", QRELS, BM25, DENSE, "-m", "map",
+        "--per-query", per_query, "--summary", summary,
+    )  # fmt: skip
+    read = {"parquet": pl.read_parquet, "csv": pl.read_csv, "jsonl": pl.read_ndjson}[ending]
+    assert read(per_query).columns == ["run", "query_id", "map"]
+    assert read(per_query).height == 2 * 1960
+    assert read(summary)["run"].to_list() == ["bm25", "dense"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([per_query.name, summary.name])
+
+
+def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
+    for ending in ("trec", "csv"):
+        run = tmp_path / f"run.{ending}"
+        assert rankframe("convert", BM25, run)[0] == 0
+        code, out, _ = rankframe(
+            "evaluate", QRELS, "-", "-m", "map", "--format", "csv", stdin=run.read_bytes()
+        )
+        assert code == 0
+        assert out.startswith("run,metric,value,queries\nstdin,map,0.44529")
+
+
+def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:
+    steps = [BM25, *(tmp_path / f"run.{e}" for e in ("trec.gz", "csv", "jsonl", "tsv", "parquet"))]
+    for source, target in zip(steps, steps[1:], strict=False):
+        code, out, err = rankframe("convert", source, target)
+        assert (code, out) == (0, "")
+        assert err == f"{target}: 91,533 rows of run\n"
+    key = ["query_id", "doc_id"]
+    before, after = (pl.read_parquet(p).sort(key) for p in (BM25, steps[-1]))
+    assert after.select(before.columns).equals(before)
+
+
+def test_convert_knows_judgments(tmp_path: Path) -> None:
+    target = tmp_path / "qrels.trec"
+    _, _, err = rankframe("convert", QRELS, target)
+    assert err.endswith("27,370 rows of qrels\n")
+    assert target.read_text().startswith("q0001 0 sku-")
+
+
+def test_convert_refuses_ids_that_trec_text_cannot_hold(tmp_path: Path) -> None:
+    source = tmp_path / "run.csv"
+    source.write_text("query_id,doc_id,score\nq 1,d1,1.0\n")
+    assert "hold white space, e.g. 'q 1'" in refused("convert", source, tmp_path / "run.trec")
+    assert not (tmp_path / "run.trec").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((QRELS, BM25, "-m", "ndgc@10"), "Did you mean 'ndcg@10'"),
+        ((QRELS, SHOP / "bm26.parquet"), "no such file. Did you mean 'bm25.parquet'?"),
+        ((BM25, QRELS), "The judgments come first"),
+        ((QRELS, BM25, "-c", "query_id=foo"), "no column 'foo'"),
+        ((QRELS, BM25, "-c", "qid=foo"), "--column names 'qid'"),
+        ((QRELS, BM25, "-c", "foo"), "--column reads NAME=YOURS"),
+        ((QRELS, BM25, "--missing", "no"), "is not one of 'zero', 'skip', 'error'"),
+        ((QRELS, BM25, "--missing", "error", "--k-max", "0"), "k_max must be at least 1"),
+        ((QRELS, DENSE, "--missing", "error"), "lacks 30 of 1,960 judged queries"),
+        ((QRELS, BM25, "--per-query", "out.xyz"), "cannot tell the format of out.xyz"),
+        ((QRELS, BM25, "--per-query", "no/such/folder/x.csv"), "there is no folder"),
+        ((QRELS, BM25, "--nonsense"), "No such option"),
+        ((QRELS,), "Missing argument 'RUN'"),
+        (("-", "-"), "standard input (-) can be read only once"),
+        ((QRELS, "-"), "run is empty"),
+    ],
+)
+def test_bad_usage_ends_with_one_line_and_code_2(args: tuple[object, ...], said: str) -> None:
+    assert said in refused("evaluate", *args)
+
+
+def test_duplicates_are_explained_in_flags(tmp_path: Path) -> None:
+    run = pl.read_parquet(BM25)
+    twice = tmp_path / "twice.parquet"
+    pl.concat([run, run.head(14)]).write_parquet(twice)
+    message = refused("evaluate", QRELS, twice)
+    assert "14 duplicate (query_id, doc_id) pairs" in message
+    assert message.endswith("or pass --duplicates keep_best.\n")
+    assert rankframe("evaluate", QRELS, twice, "--duplicates", "keep_best")[0] == 0
+
+
+def test_metrics_lists_all_and_explains_one_in_any_spelling() -> None:
+    _, out, _ = rankframe("metrics")
+    assert all(name in out for name in ("ndcg@k", "average_precision@k", "r_score"))
+    _, page, _ = rankframe("metrics", "nDCG@10")
+    assert "dcg@k ÷ dcg@k of the ideal list" in page
+    assert "unknown metric 'ndgc'" in refused("metrics", "ndgc")
+
+
+def test_version() -> None:
+    assert rankframe("--version") == (0, f"rankframe {rf.__version__}\n", "")
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f"{sys.executable} -c 'from rankframe.cli import main; main()' metrics | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("command", [[], ["evaluate"], ["metrics"], ["convert"], ["demo"]])
+def test_help_fits_the_terminal(command: list[str]) -> None:
+    code, out, _ = rankframe(*command, "--help", width=80)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_names_of_runs_are_told_apart(tmp_path: Path) -> None:
+    copy = tmp_path / "bm25.parquet"
+    copy.write_bytes(BM25.read_bytes())
+    _, out, _ = rankframe("evaluate", QRELS, BM25, copy, "-m", "map", "--format", "csv")
+    assert pl.read_csv(out.encode())["run"].to_list() == [str(BM25), str(copy)]
