@@ -1,1 +1,1 @@
-"""How fast rankframe is, beside other ways to get the same numbers. `python -m benchmarks --help`."""
+"""How fast rankframe is, beside other ways to the same numbers: `python -m benchmarks`."""

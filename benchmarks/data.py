@@ -53,11 +53,13 @@ def make(shape: Shape, order: Order, folder: Path) -> tuple[Path, Path]:
     )
     if order == "sorted":
         by = pl.DataFrame({"q": query, "s": score, "d": frame["doc_id"]})
-        frame = frame[by.select(pl.arg_sort_by("q", "s", "d", descending=[False, True, True])).to_series()]  # fmt: skip
+        ordered = pl.arg_sort_by("q", "s", "d", descending=[False, True, True])
+        frame = frame[by.select(ordered).to_series()]
     elif order == "scattered":
         frame = frame[rng.permutation(len(query))]
     frame.write_parquet(run)
     if not qrels.exists():
+        rng = np.random.default_rng(18)
         query = np.repeat(np.arange(shape.queries), shape.judgments)
         start = np.repeat(rng.integers(0, pool, shape.queries), shape.judgments)
         doc = (start + 5 * np.tile(np.arange(shape.judgments), shape.queries)) % (pool - 1)

@@ -47,17 +47,15 @@ class Keyed:
         keys.sort()
         return keys
 
-    def rows(self) -> NDArray[np.int64]:
-        """The row numbers in the order of the sorted keys."""
-        return (self.sorted_keys & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
+    def rows_at(self, places: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The row numbers of some of the sorted keys."""
+        return (self.sorted_keys[places] & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
 
     def possible_duplicates(self) -> NDArray[np.int64]:
         """Rows that share their hash with another: every duplicate, and now and then a stranger."""
         hashes = self.sorted_keys >> np.uint64(self.row_bits)
-        same = hashes[1:] == hashes[:-1]
-        if not same.any():
-            return np.empty(0, np.int64)
-        return np.sort(self.rows()[np.append(same, False) | np.insert(same, 0, False)])
+        second = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+        return np.sort(self.rows_at(np.union1d(second - 1, second)))
 
 
 def match(left: Keyed, right: Keyed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -66,17 +64,17 @@ def match(left: Keyed, right: Keyed) -> tuple[NDArray[np.int64], NDArray[np.int6
     hashes, wanted = left.sorted_keys >> bits, right.sorted_keys >> bits
     at = np.searchsorted(hashes, wanted)
     of = np.arange(len(wanted))
-    places: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    # Once for each time a hash occurs on the left: twice, save for rare collisions of more.
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    # Once for each time that a hash occurs on the left: a few times at the most.
     while len(at):
         inside = at < len(hashes)
         at, of = at[inside], of[inside]
         equal = hashes[at] == wanted[of]
         at, of = at[equal], of[equal]
-        places.append((at, of))
+        found.append((left.rows_at(at), right.rows_at(of)))
         at = at + 1
-    ours = left.rows()[np.concatenate([a for a, _ in places] or [np.empty(0, np.int64)])]
-    theirs = right.rows()[np.concatenate([o for _, o in places] or [np.empty(0, np.int64)])]
+    ours = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
+    theirs = np.concatenate([np.empty(0, np.int64), *(rows for _, rows in found)])
     really = np.ones(len(ours), np.bool_)
     for name in left.names:
         really &= (left.frame[name].gather(ours) == right.frame[name].gather(theirs)).to_numpy()
