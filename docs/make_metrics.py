@@ -13,11 +13,11 @@ HEADER = """# Metric reference
 
 Written by `docs/make_metrics.py` from the registry; `rankframe metrics NAME` shows the same.
 
-Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the number
-of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1, and
-found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`: `macro`
-(the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`, `weighted`
-or `sum`.
+Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the
+number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1,
+and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
+`macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
+`weighted` or `sum`.
 """
 
 
@@ -32,15 +32,15 @@ def page() -> str:
 
 def _entry(definition: Definition) -> str:
     presets = [name for name, (target, _) in PRESETS.items() if target == definition.name]
-    also = ", ".join(f"`{name}`" for name in (*definition.synonyms, *presets))
+    others = ", ".join(f"`{name}`" for name in (*definition.synonyms, *presets))
+    also = f" Also: {others}." if others else ""
     better = "higher" if definition.higher_is_better else "lower"
     lines = [
         f"### `{signature(definition)}`\n",
         f"{definition.summary}\n",
         f"> {definition.formula}\n",
         f"{definition.notes}\n" if definition.notes else "",
-        f"{better.capitalize()} is better. Average: {definition.average}."
-        f"{f' Also: {also}.' if also else ''}\n",
+        f"{better.capitalize()} is better. Average: {definition.average}.{also}\n",
     ]
     return "\n".join(line for line in lines if line)
 
