@@ -14,7 +14,7 @@ HEADER = """# Metric reference
 Written by `docs/make_metrics.py` from the registry; `rankframe metrics NAME` shows the same.
 
 Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the
-number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1,
+number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
 and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
 `weighted` or `sum`.

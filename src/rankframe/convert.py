@@ -17,7 +17,7 @@ from rankframe.rank import rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.result import write_file
 from rankframe.trec import write_trec
-from rankframe.validate import Duplicates, load
+from rankframe.validate import Duplicates, load_one_of_each
 
 Kind = Literal["run", "qrels"]
 
@@ -48,7 +48,7 @@ def convert_file(
     scanned = scan(source, kind, columns)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     write = _writer(target, {**_WRITERS, **dict.fromkeys(_TREC, partial(_as_trec, kind=found))})
-    frame = load(scanned, duplicates=duplicates).frame
+    frame = load_one_of_each(scanned, duplicates=duplicates).frame
     _write(frame.with_columns(_whole_numbers(frame)), target, write)
     return found, frame.height
 

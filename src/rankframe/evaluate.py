@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -15,22 +13,18 @@ from rankframe.errors import (
     BadValueError,
     MetricParameterError,
     MissingColumnError,
-    MissingQueriesError,
     OptionError,
 )
-from rankframe.judge import Judgments, prepare_run
 from rankframe.ledger import make_ledger
 from rankframe.names import Metric, resolve
-from rankframe.plan import compile_plan, per_query_values
+from rankframe.piece import evaluate_piece
+from rankframe.plan import compile_plan
+from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import Result
 from rankframe.summary import summarise
-from rankframe.validate import Duplicates, check_overlap, load
-
-Missing = Literal["zero", "skip", "error"]
-NoRelevant = Literal["zero", "skip"]
-NoOverlap = Literal["error", "zero"]
+from rankframe.validate import Duplicates, load, load_one_of_each, refuse_no_overlap
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
@@ -85,43 +79,6 @@ def evaluate(
     return evaluate_scanned(judgments, ranked, wanted, policies, weighting)
 
 
-@dataclass(frozen=True)
-class Policies:
-    """What to do with what is merely odd; each is named in the ledger."""
-
-    rel: float | None = None
-    missing: Missing = "zero"
-    no_relevant: NoRelevant = "zero"
-    no_overlap: NoOverlap = "error"
-    ties: Ties = "doc_desc"
-    duplicates: Duplicates = "error"
-    k_max: int | None = None
-    judged_only: bool = False
-
-    def __post_init__(self) -> None:
-        choices: dict[str, object] = {
-            "missing": Missing, "no_relevant": NoRelevant, "no_overlap": NoOverlap,
-            "ties": Ties, "duplicates": Duplicates,
-        }  # fmt: skip
-        for name, kind in choices.items():
-            if getattr(self, name) not in get_args(kind):
-                raise OptionError.choice(name, getattr(self, name), get_args(kind))
-        if self.k_max is not None and self.k_max < 1:
-            raise OptionError(f"k_max must be at least 1, not {self.k_max}.")
-
-    def described(self) -> dict[str, object]:
-        """As the ledger shows them."""
-        return {
-            "rel": "any grade above 0" if self.rel is None else f"grade of at least {self.rel:g}",
-            "missing": self.missing,
-            "no_relevant": self.no_relevant,
-            "ties": self.ties,
-            "duplicates": self.duplicates,
-            "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
-            "judged_only": "yes" if self.judged_only else "no",
-        }
-
-
 def evaluate_scanned(
     qrels: Scanned,
     run: Scanned,
@@ -131,50 +88,16 @@ def evaluate_scanned(
 ) -> Result:
     """The same for inputs that were opened already."""
     plan = compile_plan(metrics)
-    judgments = load(qrels, duplicates=policies.duplicates)
-    _check_grades(metrics, judgments.frame)
-    documents = load(run, duplicates=policies.duplicates)
-    ranked = prepare_run(
-        documents,
-        judgments,
-        ties=policies.ties,
-        tied_rank="tied_rank" in plan.columns,
-        k_max=policies.k_max,
-        judged_only=policies.judged_only,
-    )
-    judged = Judgments(judgments, ranked, rel=policies.rel)
-    if not judged.matched and policies.no_overlap == "error":
-        check_overlap(judgments.frame, documents.frame)
-    has_relevant = np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
-    keep = _kept(judged, has_relevant, policies)
-    values = per_query_values(plan, judged).filter(pl.Series(keep))
+    judgments, documents = load(qrels), load(run)
+    _check_grades(metrics, judgments)
+    piece = evaluate_piece(judgments, documents, plan, policies)
+    if not piece.counts.judged_retrieved and policies.no_overlap == "error":
+        refuse_no_overlap(judgments, documents)
     return Result(
-        summary=summarise(metrics, values, _weights(values, weighting)),
-        per_query=values.select(QUERY, *(m.label for m in metrics)),
-        ledger=make_ledger(
-            judged,
-            ranked,
-            rows={"qrels": judgments.frame.height, "run": documents.frame.height},
-            evaluated=values.height,
-            without_relevant=int((~has_relevant).sum()),
-            policies=policies.described(),
-        ),
+        summary=summarise(metrics, piece.values, _weights(piece.values, weighting)),
+        per_query=piece.values.select(QUERY, *(m.label for m in metrics)),
+        ledger=make_ledger(piece.counts, policies.described()),
     )
-
-
-def _kept(
-    judged: Judgments, has_relevant: NDArray[np.bool_], policies: Policies
-) -> NDArray[np.bool_]:
-    """Which judged queries are averaged."""
-    keep = np.ones(len(judged.queries), np.bool_)
-    if policies.missing != "zero":
-        if policies.missing == "error" and judged.missing.any():
-            lost = judged.queries.filter(pl.Series(judged.missing))
-            raise MissingQueriesError(len(lost), len(judged.queries), lost[0])
-        keep &= ~judged.missing
-    if policies.no_relevant == "skip":
-        keep &= has_relevant
-    return keep
 
 
 def _check_grades(metrics: Sequence[Metric], judgments: pl.DataFrame) -> None:
@@ -217,7 +140,7 @@ def _weighting(
     found = scanned.raw.collect_schema().names()
     if weight not in found:
         raise MissingColumnError("queries", "weight", found, asked=weight)
-    return load(scanned.with_number("weight", weight)).frame
+    return load_one_of_each(scanned.with_number("weight", weight)).frame
 
 
 def _weights(values: pl.DataFrame, weighting: pl.DataFrame | None) -> NDArray[np.float64] | None:

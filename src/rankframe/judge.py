@@ -23,7 +23,7 @@ from rankframe.keys import Keyed, match
 from rankframe.rank import RankedRun, Ties, rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.segments import position, running_count, segment_starts, sort_order, spread
-from rankframe.validate import Duplicates, load
+from rankframe.validate import Duplicates, load_one_of_each
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 
@@ -83,9 +83,9 @@ def judge(
     ) -> Iterator[pl.DataFrame]:
         wanted = list(schema) if with_columns is None else with_columns
         needed = {*wanted, *(predicate.meta.root_names() if predicate is not None else ())}
-        judgments = load(scanned_qrels, duplicates=duplicates)
+        judgments = load_one_of_each(scanned_qrels, duplicates=duplicates)
         ranked = prepare_run(
-            load(scanned_run, duplicates=duplicates),
+            load_one_of_each(scanned_run, duplicates=duplicates),
             judgments,
             ties=ties,
             tied_rank="tied_rank" in needed,
@@ -151,6 +151,7 @@ class Judgments:
         self,
         qrels: Keyed,
         run: RankedRun,
+        pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
         *,
         rel: float | None = None,
         max_grade: float | None = None,
@@ -160,7 +161,7 @@ class Judgments:
         self._rel = rel
         self._max_grade = max_grade
         # which row of the run is which judgment
-        self._run_rows, self._qrels_rows = match(run.table, qrels)
+        self._run_rows, self._qrels_rows = pairs or match(run.table, qrels)
         rank = self._from_run(run.rank)
         code, queries = sorted_query_codes(self._qrels[QUERY])
         self.queries = queries.alias(QUERY)

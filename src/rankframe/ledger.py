@@ -1,8 +1,9 @@
-"""What was counted: the ledger that goes with every result."""
+"""What was counted: sums that add up over pieces, and the ledger that goes with every result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import polars as pl
@@ -15,41 +16,78 @@ POLICY = "policy_"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
-def make_ledger(
-    judged: Judgments,
-    run: RankedRun,
-    *,
-    rows: Mapping[str, int],
-    evaluated: int,
-    without_relevant: int,
-    policies: Mapping[str, object],
-) -> pl.DataFrame:
+@dataclass(frozen=True)
+class Counts:
+    """What was seen in some of the queries; counts of different queries add up."""
+
+    qrels_rows: int
+    qrels_queries: int
+    run_rows: int
+    run_queries: int
+    evaluated: int
+    missing: int
+    without_relevant: int
+    judged_retrieved: int
+    in_top: int
+    judged_in_top: int
+    tied: int
+    # -1: the run does not have both a score and a rank
+    disagreeing: int
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @classmethod
+    def of(
+        cls,
+        judged: Judgments,
+        run: RankedRun,
+        *,
+        rows: tuple[int, int],
+        evaluated: int,
+        without_relevant: int,
+    ) -> Counts:
+        """What was seen: `rows` are those of qrels and run as read."""
+        return cls(
+            qrels_rows=rows[0],
+            qrels_queries=len(judged.queries),
+            run_rows=rows[1],
+            run_queries=run.queries.height,
+            evaluated=evaluated,
+            missing=int(judged.missing.sum()),
+            without_relevant=without_relevant,
+            judged_retrieved=judged.matched,
+            in_top=int(np.minimum(judged.retrieved, _TOP).sum()),
+            judged_in_top=int(((judged.rank > 0) & (judged.rank <= _TOP)).sum()),
+            tied=run.tied,
+            disagreeing=-1 if run.disagreeing is None else run.disagreeing,
+        )
+
+
+def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""
-    missing = int(judged.missing.sum())
-    judged_queries = len(judged.queries)
-    shared = judged_queries - missing
-    shown = np.minimum(judged.retrieved, _TOP).sum()
-    judged_in_top = int(((judged.rank > 0) & (judged.rank <= _TOP)).sum())
-    counts: list[tuple[str, float | None, str]] = [
-        ("qrels_rows", rows["qrels"], "judgments read"),
-        ("qrels_queries", judged_queries, "queries with judgments"),
-        ("run_rows", rows["run"], "retrieved documents read"),
-        ("run_queries", run.queries.height, "queries in the run"),
-        ("queries_evaluated", evaluated, "queries in the per-query results"),
-        ("queries_missing", missing, "judged, but not in the run"),
-        ("queries_unjudged", run.queries.height - shared, "in the run, but not judged: left out"),
-        ("queries_without_relevant", without_relevant, "judged, but nothing is relevant"),
-        ("judged_retrieved", judged.matched, "judged documents that the run retrieved"),
+    shared = counts.qrels_queries - counts.missing
+    share = counts.judged_in_top / counts.in_top if counts.in_top else None
+    items: list[tuple[str, float | None, str]] = [
+        ("qrels_rows", counts.qrels_rows, "judgments read"),
+        ("qrels_queries", counts.qrels_queries, "queries with judgments"),
+        ("run_rows", counts.run_rows, "retrieved documents read"),
+        ("run_queries", counts.run_queries, "queries in the run"),
+        ("queries_evaluated", counts.evaluated, "queries in the per-query results"),
+        ("queries_missing", counts.missing, "judged, but not in the run"),
+        ("queries_unjudged", counts.run_queries - shared, "in the run, but not judged: left out"),
+        ("queries_without_relevant", counts.without_relevant, "judged, but nothing is relevant"),
+        ("judged_retrieved", counts.judged_retrieved, "judged documents that the run retrieved"),
         (
             f"judged_share_top_{_TOP}",
-            judged_in_top / shown if shown else None,
+            share,
             f"of the documents in the top {_TOP}, how many were judged",
         ),
-        ("tied_documents", run.tied, "same score as the document above: placed by the tie rule"),
+        ("tied_documents", counts.tied, "same score as the document above: placed by the tie rule"),
     ]
-    if run.disagreeing is not None:
-        counts.append(
-            ("rank_score_disagree", run.disagreeing, "queries whose rank column contradicts score")
+    if counts.disagreeing >= 0:
+        items.append(
+            ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")
         )
     settings = [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
-    return pl.DataFrame([*counts, *settings], schema=SCHEMA, orient="row")
+    return pl.DataFrame([*items, *settings], schema=SCHEMA, orient="row")

@@ -6,7 +6,7 @@ A clean input costs a few scans and one hash per row. Only a failed rule pays fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NoReturn
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,6 @@ from rankframe.errors import (
     DuplicateError,
     EmptyInputError,
     NoOverlapError,
-    OptionError,
 )
 from rankframe.keys import Keyed
 from rankframe.read import Scanned, unreadable
@@ -59,45 +58,46 @@ def _rules(columns: list[str]) -> list[Rule]:
     return rules
 
 
-def load(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
-    """Read the rows of an input and refuse it if any rule is broken."""
-    if duplicates not in get_args(Duplicates):
-        raise OptionError.choice("duplicates", duplicates, get_args(Duplicates))
+def load(scanned: Scanned) -> pl.DataFrame:
+    """Read the rows of an input and refuse it if any of them breaks a rule."""
     try:
         frame = scanned.frame.collect(engine="in-memory")
     except (pl.exceptions.PolarsError, OSError) as error:
         _refuse_non_numeric(scanned)
         raise unreadable(scanned.name, error) from error
-    return check(frame, scanned, duplicates=duplicates)
+    check_rows(frame, scanned.role, scanned.name)
+    return frame
 
 
-def check(frame: pl.DataFrame, scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
-    """The frame itself if it breaks no rule (with `keep_best`: one row per query and document)."""
+def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
+    """The same, and refuse (or, with `keep_best`, resolve) duplicates."""
+    return one_of_each(Keyed(load(scanned)), scanned.role, duplicates)
+
+
+def check_rows(frame: pl.DataFrame, role: str, name: str) -> None:
+    """Refuse a frame without rows, or with a row that breaks a rule."""
     if frame.is_empty():
-        raise EmptyInputError(scanned.role, scanned.name)
+        raise EmptyInputError(role, name)
     rules = _rules(frame.columns)
     counts = frame.select(r.broken.sum().alias(str(i)) for i, r in enumerate(rules)).row(0)
     for rule, count in zip(rules, counts, strict=True):
         if count:
             row = frame.with_row_index("_row").filter(rule.broken).row(0, named=True)
-            raise BadValueError(
-                scanned.role, rule.problem, count, _quote(row, rule.column), rule.advice
-            )
-    return _one_of_each(Keyed(frame), scanned, duplicates)
+            raise BadValueError(role, rule.problem, count, _quote(row, rule.column), rule.advice)
 
 
-def check_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
+def refuse_no_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> NoReturn:
     """Say what ids look like on each side when not one judged document was retrieved."""
     shared = run.join(qrels, on=QUERY, how="semi")
     key = QUERY if shared.is_empty() else DOC
     of_run = shared if key == DOC else run
     of_qrels = qrels.join(run, on=QUERY, how="semi") if key == DOC else qrels
-    raise NoOverlapError(
-        key, *(f[key].unique(maintain_order=True).head(3).to_list() for f in (of_run, of_qrels))
-    )
+    examples = (f[key].unique(maintain_order=True).head(3).to_list() for f in (of_run, of_qrels))
+    raise NoOverlapError(key, *examples)
 
 
-def _one_of_each(table: Keyed, scanned: Scanned, duplicates: Duplicates) -> Keyed:
+def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:
+    """The table itself if no key is there twice; else an error, or the best row of each key."""
     suspects = table.possible_duplicates()
     if not len(suspects):
         return table
@@ -113,7 +113,7 @@ def _one_of_each(table: Keyed, scanned: Scanned, duplicates: Duplicates) -> Keye
         groups = repeated.group_by(keys, maintain_order=True).agg(pl.col("_row") + 1)
         first = groups.row(0, named=True)
         rows = first.pop("_row")
-        raise DuplicateError(scanned.role, groups.height, first, rows)
+        raise DuplicateError(role, groups.height, first, rows)
     best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
     smaller = best in (RANK, "_row")
     kept = repeated.sort(best, descending=not smaller, maintain_order=True).unique(

@@ -1,0 +1,107 @@
+"""One piece of an evaluation: some queries with all of their judgments and retrieved documents.
+
+Evaluation is independent per query, so any split by query gives the same values, bit for bit: the
+whole input at once, pieces that fit in memory, or the partitions of a cluster.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.errors import MissingQueriesError
+from rankframe.judge import Judgments, prepare_run
+from rankframe.keys import Keyed, match
+from rankframe.ledger import Counts
+from rankframe.plan import Plan, per_query_values
+from rankframe.policies import Policies
+from rankframe.rank import RankedRun
+from rankframe.validate import one_of_each
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Values of a piece's queries (with the sums that micro averages need), and what was seen."""
+
+    values: pl.DataFrame
+    counts: Counts
+
+
+def evaluate_piece(
+    qrels: pl.DataFrame,
+    run: pl.DataFrame,
+    plan: Plan,
+    policies: Policies,
+    *,
+    max_grade: float | None = None,
+) -> Piece:
+    """Evaluate queries whose rows, of both sides, are all here.
+
+    `max_grade` is the largest grade of all pieces together, where this is not the only one.
+    """
+    rows = (qrels.height, run.height)
+    judgments, ranked, pairs = _ranked_and_matched(qrels, run, plan, policies)
+    judged = Judgments(judgments, ranked, pairs, rel=policies.rel, max_grade=max_grade)
+    has_relevant = np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
+    keep = _kept(judged, has_relevant, policies)
+    values = per_query_values(plan, judged)
+    if not keep.all():
+        values = values.filter(pl.Series(keep))
+    return Piece(
+        values,
+        Counts.of(
+            judged,
+            ranked,
+            rows=rows,
+            evaluated=values.height,
+            without_relevant=int((~has_relevant).sum()),
+        ),
+    )
+
+
+def _ranked_and_matched(
+    qrels: pl.DataFrame, run: pl.DataFrame, plan: Plan, policies: Policies
+) -> tuple[Keyed, RankedRun, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The two costly steps side by side: neither needs the other, and both release the GIL."""
+    judgments, documents = Keyed(qrels), Keyed(run)
+    if policies.duplicates == "keep_best":
+        judgments = one_of_each(judgments, "qrels", policies.duplicates)
+        documents = one_of_each(documents, "run", policies.duplicates)
+    with ThreadPoolExecutor(1) as beside:
+        ranking = beside.submit(
+            prepare_run,
+            # without the hashes, which the other side is about to compute
+            replace(documents) if policies.judged_only else documents,
+            judgments if not policies.judged_only else replace(judgments),
+            ties=policies.ties,
+            tied_rank="tied_rank" in plan.columns,
+            k_max=policies.k_max,
+            judged_only=policies.judged_only,
+        )
+        if policies.duplicates == "error":
+            one_of_each(judgments, "qrels", policies.duplicates)
+            one_of_each(documents, "run", policies.duplicates)
+        pairs = match(documents, judgments)
+        ranked = ranking.result()
+    if ranked.table is not documents:
+        pairs = match(ranked.table, judgments)
+    return judgments, ranked, pairs
+
+
+def _kept(
+    judged: Judgments, has_relevant: NDArray[np.bool_], policies: Policies
+) -> NDArray[np.bool_]:
+    """Which judged queries are averaged."""
+    keep = np.ones(len(judged.queries), np.bool_)
+    if policies.missing != "zero":
+        if policies.missing == "error" and judged.missing.any():
+            lost = judged.queries.filter(pl.Series(judged.missing))
+            raise MissingQueriesError(len(lost), len(judged.queries), lost[0])
+        keep &= ~judged.missing
+    if policies.no_relevant == "skip":
+        keep &= has_relevant
+    return keep

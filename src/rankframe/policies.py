@@ -1,0 +1,55 @@
+"""Policies: what to do with what is merely odd. Each is named in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from rankframe.errors import OptionError
+from rankframe.rank import Ties
+from rankframe.validate import Duplicates
+
+Missing = Literal["zero", "skip", "error"]
+NoRelevant = Literal["zero", "skip"]
+NoOverlap = Literal["error", "zero"]
+
+_CHOICES: dict[str, object] = {
+    "missing": Missing,
+    "no_relevant": NoRelevant,
+    "no_overlap": NoOverlap,
+    "ties": Ties,
+    "duplicates": Duplicates,
+}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The options of `evaluate` that say what counts, checked."""
+
+    rel: float | None = None
+    missing: Missing = "zero"
+    no_relevant: NoRelevant = "zero"
+    no_overlap: NoOverlap = "error"
+    ties: Ties = "doc_desc"
+    duplicates: Duplicates = "error"
+    k_max: int | None = None
+    judged_only: bool = False
+
+    def __post_init__(self) -> None:
+        for name, kind in _CHOICES.items():
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError.choice(name, getattr(self, name), get_args(kind))
+        if self.k_max is not None and self.k_max < 1:
+            raise OptionError(f"k_max must be at least 1, not {self.k_max}.")
+
+    def described(self) -> dict[str, object]:
+        """As the ledger shows them."""
+        return {
+            "rel": "any grade above 0" if self.rel is None else f"grade of at least {self.rel:g}",
+            "missing": self.missing,
+            "no_relevant": self.no_relevant,
+            "ties": self.ties,
+            "duplicates": self.duplicates,
+            "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
+            "judged_only": "yes" if self.judged_only else "no",
+        }

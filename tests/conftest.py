@@ -1,0 +1,44 @@
+"""What the tests of every module share."""
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+
+@pytest.fixture
+def qrels() -> pl.DataFrame:
+    """Two judged queries: q1 with grades 2, 1 and 0, q2 with one relevant document."""
+    return pl.DataFrame(
+        {
+            "query_id": ["q1", "q1", "q1", "q2"],
+            "doc_id": ["a", "b", "c", "d"],
+            "relevance": [2, 1, 0, 1],
+        }
+    )
+
+
+@pytest.fixture
+def run() -> pl.DataFrame:
+    """A run for both: q1 ranks x, a, c; q2 ranks d."""
+    return pl.DataFrame(
+        {
+            "query_id": ["q1", "q1", "q1", "q2"],
+            "doc_id": ["a", "x", "c", "d"],
+            "score": [0.5, 0.9, 0.1, 7.0],
+        }
+    )
+
+
+@pytest.fixture
+def refusal() -> Callable[..., str]:
+    """Call something that must raise a RankframeError, and give the text of it."""
+
+    def call(function: Callable[..., object], *args: object, **options: object) -> str:
+        with pytest.raises(rf.RankframeError) as caught:
+            function(*args, **options)
+        return str(caught.value)
+
+    return call

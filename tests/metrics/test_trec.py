@@ -1,0 +1,93 @@
+"""trec_eval's experimental metrics; test_against_pytrec_eval has them on random data."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+import rankframe as rf
+from tests.oracles import about, value
+
+# Gains 1 and 2 at ranks 1 and 3, one of grade 2 not retrieved.
+LIST, MISSING = [1, None, 2, 0], [2]
+# DCG of the list and of the ideal 2, 2, 1 at each rank
+DCG = (1, 1, 1 + 2 / log2(4), 1 + 2 / log2(4))
+IDEAL = (2, 2 + 2 / log2(3), 2 + 2 / log2(3) + 1 / log2(4))
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # the missing one counts with the nDCG of the whole list
+        ("ndcg_rel", (DCG[0] / IDEAL[0] + 2 * DCG[2] / IDEAL[2]) / 3),
+        # the ideal list steps down after ranks 2 and 3
+        ("rndcg", (DCG[1] / IDEAL[1] + DCG[2] / IDEAL[2]) / 2),
+        ("bin_g", (1 / log2(2) + 1 / log2(3)) / 3),
+        # by ranks 1 and 3 a perfect list has gained 2 and 5, this one 1 and 3
+        ("g_measure", (1 / log2(2 + 2 - 1) + 2 / log2(2 + 5 - 3)) / 5),
+        ("utility", 2 - 2),
+        ("utility(a=3,b=-2,c=-1)", 3 * 2 - 2 * 2 - 1 * 1),
+        # of ten documents, five were neither relevant nor retrieved
+        ("utility(d=0.5,collection=10)", 2 - 2 + 0.5 * 5),
+        ("utility(a=0,b=0,d=1,collection=5)", 0),
+    ],
+)
+def test_values_by_hand(metric: str, expected: float) -> None:
+    assert value(metric, LIST, MISSING) == about(expected)
+
+
+@pytest.mark.parametrize("metric", ["ndcg_rel", "rndcg", "bin_g", "g_measure"])
+def test_a_perfect_list_has_the_value_1(metric: str) -> None:
+    assert value(metric, [3, 2, 2, 1, 0]) == about(1)
+
+
+@pytest.mark.parametrize("metric", ["ndcg_rel", "rndcg", "bin_g", "g_measure"])
+@pytest.mark.parametrize(
+    ("grades", "missing"),
+    [
+        pytest.param([], [2, 0], id="nothing retrieved"),
+        pytest.param([0, None, -1], [0], id="nothing relevant"),
+        pytest.param([-1, None], [-2], id="negative grades only"),
+        pytest.param([0, None], [1], id="nothing relevant retrieved"),
+        pytest.param([], [0], id="nothing at all"),
+    ],
+)
+def test_without_a_gain_the_value_is_zero(
+    metric: str, grades: list[int | None], missing: list[int]
+) -> None:
+    assert value(metric, grades, missing) == 0
+
+
+@pytest.mark.parametrize("metric", ["ndcg_rel", "rndcg", "g_measure"])
+def test_negative_grades_gain_what_zero_gains(metric: str) -> None:
+    assert value(metric, [-1, 2, -3, 1], [-2, 1]) == about(value(metric, [0, 2, 0, 1], [0, 1]))
+
+
+def test_rndcg_adds_the_whole_list_if_it_goes_on_past_the_last_gain() -> None:
+    # two gain: the ideal list ends at rank 2; a third document is not enough, a fourth is
+    short, long = [1, 0, 1], [1, 0, 1, None]
+    at_2, whole = 1 / (1 + 1 / log2(3)), (1 + 1 / log2(4)) / (1 + 1 / log2(3))
+    assert value("rndcg", short) == about(at_2)
+    assert value("rndcg", long) == about((at_2 + whole) / 2)
+
+
+def test_g_goes_on_at_a_price_of_one_past_the_last_judged_rank() -> None:
+    # rank 4 is past the two judged: the price is 2 + 1, and one more for each of ranks 3 and 4
+    assert value("g_measure", [None, None, None, 2], [1]) == about(2 / log2(2 + 5 - 2) / 3)
+
+
+def test_a_level_decides_who_is_relevant() -> None:
+    grades = [1, 2, 0, 3]
+    assert value("bin_g-l2", grades) == about((1 / log2(3) + 1 / log2(4)) / 2)
+    assert value("utility(c=-1)-l2", grades, [2]) == 2 - 2 - 1
+
+
+def test_utility_of_nothing_retrieved_is_that_of_what_was_missed() -> None:
+    assert value("utility", [], [1, 0]) == 0
+    assert value("utility(c=-1)", [], [1, 1, 0]) == -2
+
+
+def test_utility_of_what_was_rightly_left_out_needs_the_size_of_the_collection() -> None:
+    with pytest.raises(rf.RankframeError, match="needs collection="):
+        value("utility(d=1)", LIST)

@@ -1,0 +1,163 @@
+"""Random judgments and runs, lists in rank order, and how the tests ask for values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import rankframe as rf
+
+# by query and document (grades, scores), or by query and label (values)
+Table = dict[str, dict[str, Any]]
+
+# Ids that a careless comparison confuses, cuts short or puts in the wrong order.
+ODD_IDS = (
+    "7", "07", "7.0", "it's", 'say "so"', "with space", "ü", "U", "Ω", "😀", "😀😀",
+    "x" * 300, "x" * 300 + "y", "null", "NaN",
+)  # fmt: skip
+DOCUMENTS = (*ODD_IDS, *(f"d{i}" for i in range(15)))
+QUERIES = (*ODD_IDS, "q1", "q2", "q10")
+# Quarters are exact in float32, in which trec_eval 9 compares scores: its ties are ours.
+SCORES = tuple(quarters / 4 for quarters in range(-4, 9))
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One query as a definition sees it."""
+
+    # in rank order; None: not judged
+    grades: list[int | None]
+    # of all judged documents
+    judged: list[int]
+    # the largest of all queries
+    top_grade: int
+
+    @property
+    def gains(self) -> list[int]:
+        """What each rank gains, negative grades nothing."""
+        return [max(grade or 0, 0) for grade in self.grades]
+
+    @property
+    def ideal(self) -> list[int]:
+        """What each rank of the best possible list gains."""
+        return sorted((max(grade, 0) for grade in self.judged), reverse=True)
+
+    @property
+    def relevant_ranks(self) -> list[int]:
+        return [rank for rank, gain in enumerate(self.gains, 1) if gain > 0]
+
+    @property
+    def relevant_total(self) -> int:
+        return sum(grade > 0 for grade in self.judged)
+
+
+Definition = Callable[[Ranking], float | None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Judgments and a run as dicts of dicts."""
+
+    qrels: Table
+    run: Table
+
+    @property
+    def missing(self) -> list[str]:
+        """Queries that were judged, but that the run lacks."""
+        return [query for query in self.qrels if query not in self.run]
+
+    def values(self, metrics: str | Iterable[str], **options: Any) -> Table:
+        """What `rf.evaluate` gives each judged query, by query and label."""
+        result = rf.evaluate(self.qrels, self.run, metrics, no_overlap="zero", **options)
+        return {row.pop("query_id"): row for row in result.per_query.to_dicts()}
+
+    def rankings(self) -> dict[str, Ranking]:
+        """Every judged query: by score descending, equal scores by id descending in byte order."""
+        top = max(grade for docs in self.qrels.values() for grade in docs.values())
+        rankings = {}
+        for query, judged in self.qrels.items():
+            scores = self.run.get(query, {})
+            order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
+            rankings[query] = Ranking([judged.get(d) for d in order], list(judged.values()), top)
+        return rankings
+
+    def assert_defined_as(self, definitions: dict[str, Definition]) -> None:
+        """Each metric has the value that its plain definition gives, for every judged query."""
+        ours = self.values(definitions)
+        for query, ranking in self.rankings().items():
+            for metric, define in definitions.items():
+                found, expected = ours[query][metric], define(ranking)
+                assert (found is None) == (expected is None), metric
+                assert expected is None or found == about(expected), metric
+
+
+def one_list(grades: Sequence[float | None], missing: Sequence[float] = ()) -> Case:
+    """One query "q": the grades in rank order (None: not judged), and the grades of judged
+    documents that were not retrieved.
+    """
+    judged = {f"d{i:02}": g for i, g in enumerate(grades) if g is not None}
+    judged |= {f"m{i:02}": g for i, g in enumerate(missing)}
+    retrieved = {f"d{i:02}": -float(i) for i in range(len(grades))}
+    # A run needs a row: without one for q, q is missing from it.
+    return Case({"q": judged}, {"q": retrieved} if retrieved else {"elsewhere": {"x": 1.0}})
+
+
+def value(
+    metric: str, grades: Sequence[float | None], missing: Sequence[float] = (), **options: Any
+) -> Any:
+    """A metric of one list, given as in `one_list`."""
+    return one_list(grades, missing).values(metric, **options)["q"][metric]
+
+
+def about(expected: Any, digits: int = 12) -> Any:
+    """A number, or numbers in a list or a dict, equal to so many decimal places."""
+    return pytest.approx(expected, rel=0, abs=0.5001 * 10**-digits)
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, lowest: int = -1, highest: int = 3) -> Case:
+    """Judgments and a run over the same few odd ids: with ties, with queries that only one side
+    has, with judged documents not retrieved and retrieved ones not judged.
+    """
+    documents, queries = st.sampled_from(DOCUMENTS), st.sampled_from(QUERIES)
+    grades = st.dictionaries(documents, st.integers(lowest, highest), min_size=1, max_size=18)
+    scores = st.dictionaries(documents, st.sampled_from(SCORES), min_size=1, max_size=18)
+    return Case(
+        qrels=draw(st.dictionaries(queries, grades, min_size=1, max_size=5)),
+        run=draw(st.dictionaries(queries, scores, min_size=1, max_size=5)),
+    )
+
+
+def random_case(
+    seed: int, *, queries: int = 30, lowest: int = -1, tied: bool = True, missing: bool = True
+) -> Case:
+    """A larger case of the same kind, always the same for the same seed.
+
+    Not `tied`: no two scores of a query are equal. Not `missing`: each side has every query.
+    Every query has a document of the highest grade, 3.
+    """
+    random = np.random.default_rng(seed)
+    documents = np.array(["best", *(f"d{i}" for i in range(39))])
+
+    def some() -> list[str]:
+        return random.choice(documents, random.integers(1, 25), replace=False).tolist()
+
+    def scores(size: int) -> list[float]:
+        if tied:
+            return (random.integers(-4, 9, size) / 4).tolist()
+        return random.permutation(np.arange(size) / 4).tolist()
+
+    names = [f"q{i}" for i in range(queries)]
+    judged = names if not missing else [*names[:-3], "judged only", "judged too"]
+    retrieved = names if not missing else names[2:]
+    qrels = {
+        query: {doc: int(random.integers(lowest, 4)) for doc in some()} | {"best": 3}
+        for query in judged
+    }
+    run = {query: dict(zip(docs := some(), scores(len(docs)), strict=True)) for query in retrieved}
+    return Case(qrels, run)

@@ -1,0 +1,305 @@
+"""The pipeline: who is averaged, what is counted, users' own expressions, and the same bits."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe.metrics import REGISTRY
+
+# q1 is answered, q2 has nothing relevant, q3 is missing from the run, q4 is not judged.
+QRELS = {"q1": {"a": 1, "b": 1}, "q2": {"c": 0}, "q3": {"a": 1}}
+RUN = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"c": 1.0}, "q4": {"a": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"q1": 0.5, "q2": 0.0, "q3": 0.0}),
+        ({"missing": "skip"}, {"q1": 0.5, "q2": 0.0}),
+        ({"no_relevant": "skip"}, {"q1": 0.5, "q3": 0.0}),
+        ({"missing": "skip", "no_relevant": "skip"}, {"q1": 0.5}),
+        ({"rel": 2}, {"q1": 0.0, "q2": 0.0, "q3": 0.0}),
+        ({"rel": 0}, {"q1": 0.5, "q2": 1.0, "q3": 0.0}),
+        ({"rel": 2, "no_relevant": "skip"}, {}),
+    ],
+    ids=str,
+)
+def test_policies_say_who_is_averaged(options: Any, expected: dict[str, float]) -> None:
+    result = rf.evaluate(QRELS, RUN, "map", **options)
+    assert dict(result.per_query.iter_rows()) == expected
+    mean = sum(expected.values()) / len(expected) if expected else None
+    assert result.summary.rows() == [("map", mean, len(expected))]
+    assert result.count("queries_evaluated") == len(expected)
+
+
+def test_missing_queries_may_be_an_error(refusal) -> None:
+    qrels = QRELS | {"q5": {"a": 1}}
+    assert refusal(rf.evaluate, qrels, RUN, "map", missing="error") == (
+        "the run lacks 2 of 4 judged queries, e.g. 'q3'. "
+        'Pass missing="zero" to score them 0, or "skip" to leave them out.'
+    )
+    complete = {query: docs for query, docs in QRELS.items() if query != "q3"}
+    assert rf.evaluate(complete, RUN, "map", missing="error")["map"] == 0.25
+
+
+def test_a_query_whose_documents_were_all_cut_is_not_missing() -> None:
+    result = rf.evaluate({"q": {"a": 1}, "p": {"b": 1}}, {"q": {"x": 1.0}, "p": {"b": 1.0}}, "map",
+                         judged_only=True, missing="error")  # fmt: skip
+    assert result["map"] == 0.5
+    assert result.count("queries_missing") == 0
+
+
+def test_no_overlap_may_score_zero(refusal) -> None:
+    run = {"q1": {"y": 1.0}}
+    assert 'pass no_overlap="zero"' in refusal(rf.evaluate, QRELS, run, "map")
+    assert rf.evaluate(QRELS, run, "map", no_overlap="zero")["map"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"missing": "zeros"}, ("missing='zeros' is not one of 'zero', 'skip', 'error'. "
+         "Did you mean 'zero'?")),
+        ({"no_relevant": "drop"}, "no_relevant='drop' is not one of 'zero', 'skip'."),
+        ({"no_overlap": "skip"}, "no_overlap='skip' is not one of 'error', 'zero'."),
+        ({"k_max": 0}, "k_max must be at least 1, not 0."),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_unknown_policy_is_refused(option: Any, message: str, refusal) -> None:
+    assert refusal(rf.evaluate, QRELS, RUN, "map", **option) == message
+
+
+@pytest.mark.parametrize("option", [{"k_max": "10"}, {"k_max": 1.5}, {"rel": "2"}], ids=str)
+def test_an_option_of_the_wrong_type_is_refused(option: Any, refusal) -> None:
+    (name,) = option
+    assert name in refusal(rf.evaluate, QRELS, RUN, "map", **option)
+
+
+def test_k_max_looks_at_the_top_only_and_judged_only_closes_gaps() -> None:
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"x": 4.0, "a": 3.0, "y": 2.0, "b": 1.0}}
+    metrics = ["map", "num_retrieved"]
+    expected = {
+        (None, False): (0.5, 4), (2, False): (0.25, 2), (None, True): (1.0, 2), (3, True): (0.5, 1),
+    }  # fmt: skip
+    for (k_max, judged_only), values in expected.items():
+        result = rf.evaluate(qrels, run, metrics, k_max=k_max, judged_only=judged_only)
+        assert tuple(result.means.values()) == values
+
+
+WEIGHTS = pl.DataFrame({"query_id": ["q1", "q2", "q3", "q9"], "clicks": [3, 1, 0, 7]})
+WEIGHTED = "map(average=weighted)"
+
+
+def _weighted(queries: Any = WEIGHTS, weight: Any = "clicks", **options: Any) -> float | None:
+    return rf.evaluate(QRELS, RUN, WEIGHTED, queries=queries, weight=weight, **options)[WEIGHTED]
+
+
+def test_weights_are_used_for_weighted_averages_only() -> None:
+    assert _weighted() == 0.375
+    assert _weighted(WEIGHTS.with_columns(clicks=1)) == pytest.approx(0.5 / 3)
+    assert _weighted(WEIGHTS.with_columns(clicks=0)) is None
+    assert rf.evaluate(QRELS, RUN, "map", queries=WEIGHTS, weight="clicks")["map"] == 0.5 / 3
+
+
+def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -> None:
+    path = tmp_path / "weights.csv"
+    path.write_text("qid,clicks\nq1,3\nq2,1\n")
+    assert _weighted(path, missing="skip") == 0.375
+
+
+@pytest.mark.parametrize(
+    ("queries", "weight", "message"),
+    [
+        (WEIGHTS[:2], "clicks", ("queries has 1 row with no weight, or a negative one, e.g. "
+         "query_id 'q3'. Give every judged query a weight of at least 0.")),
+        (WEIGHTS.with_columns(clicks=-1), "clicks", ("queries has 3 rows with no weight, or a "
+         "negative one, e.g. query_id 'q1'. Give every judged query a weight of at least 0.")),
+        (WEIGHTS, "click", ("queries has no column 'click' (asked for as weight); it has "
+         "'query_id', 'clicks'. Did you mean 'clicks'?")),
+        (pl.concat([WEIGHTS, WEIGHTS]), "clicks", ("queries has 4 duplicate query_ids, e.g. ('q1') "
+         "at rows 1 and 5. Keep one of each.")),
+        (WEIGHTS.with_columns(clicks=pl.lit("many")), "clicks", ("queries has 4 rows with a "
+         "non-numeric weight, e.g. 'many' at row 1. Every weight must be a number.")),
+        (WEIGHTS, None, "queries= (a frame with query_id) and weight= (its column) go together."),
+        (None, "clicks", "queries= (a frame with query_id) and weight= (its column) go together."),
+        (None, None, (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with query_id) "
+         "and weight= (the name of its column of weights).")),
+    ],
+    ids=["lacking", "negative", "column", "twice", "text", "no weight", "no queries", "neither"],
+)  # fmt: skip
+def test_weights_that_do_not_fit_are_refused(queries, weight, message: str, refusal) -> None:
+    assert refusal(_weighted, queries, weight) == message
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), None], ids=str)
+def test_a_weight_that_is_no_finite_number_is_refused(weight: float | None, refusal) -> None:
+    bad = WEIGHTS.with_columns(clicks=pl.lit(weight, pl.Float64))
+    assert "weight" in refusal(_weighted, bad)
+
+
+@pytest.mark.parametrize("query", [None, ""])
+def test_a_blank_query_among_the_weights_is_refused(query: str | None, refusal) -> None:
+    bad = pl.DataFrame({"query_id": ["q1", query], "clicks": [1, 1]})
+    assert refusal(_weighted, bad).startswith("queries has 1 row with a")
+
+
+def test_a_gain_for_every_grade_is_asked_for(refusal) -> None:
+    qrels = {"q": {"a": 1, "b": 2, "c": 0, "d": 2}}
+    assert refusal(rf.evaluate, qrels, {"q": {"a": 1.0}}, "ndcg(gain={1: 3})") == (
+        "qrels has 2 rows with a grade that 'ndcg(gain={1: 3})' gives no gain, e.g. 2. "
+        "Give every grade above 0 a gain."
+    )
+    assert rf.evaluate(qrels, {"q": {"a": 1.0}}, "dcg(gain={1: 3, 2: 9})").means == {
+        "dcg(gain={1: 3, 2: 9})": 3.0
+    }
+
+
+def test_a_largest_grade_below_one_that_is_there_is_refused(refusal) -> None:
+    text = refusal(rf.evaluate, {"q": {"a": 4}}, {"q": {"a": 1.0}}, "err(max_grade=3)@10")
+    assert text == "'err(max_grade=3)@10': max_grade is 3, but qrels has a grade of 4."
+
+
+OWN = {
+    "top3": (((pl.col("rank") <= 3) & pl.col("relevant")).any(), [1, 0, 0]),
+    "best": (pl.col("relevance").filter(pl.col("rank") == 1).first(), [1, 0, None]),
+    "judged": (pl.len(), [2, 1, 1]),
+    "one": (pl.lit(1.0), [1, 1, 1]),
+    "docs": (pl.col("doc_id").n_unique(), [2, 1, 1]),
+    "level": (pl.col("found_rel1").max(), [1, 0, None]),
+    "nothing": (pl.lit(None), [None, None, None]),
+}
+
+
+@pytest.mark.parametrize("beside", [[], ["map"]], ids=["alone", "beside a name"])
+@pytest.mark.parametrize("name", OWN)
+def test_an_expression_of_ones_own_is_a_metric(name: str, beside: list[str]) -> None:
+    expression, expected = OWN[name]
+    result = rf.evaluate(QRELS, RUN, [expression.alias(name), *beside])
+    assert result.per_query[name].to_list() == expected
+    assert result.per_query.schema[name] == pl.Float64
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (pl.col("rnk").min().alias("x"), ("expression 'x' uses 'rnk', which is not a column of the "
+         "judged frame. It has query_id, doc_id, relevance, relevant, rank, ")),
+        (pl.col("found_relx").max().alias("x"), "expression 'x' uses 'found_relx', which is not"),
+        (pl.col("rank").alias("x"), ("expression 'x' gives List(Int64) per query, not one number. "
+         "Aggregate it, for instance with .sum(), .any() or .mean().")),
+        (pl.col("doc_id").first(), "expression 'doc_id' gives String per query, not one number."),
+        (pl.col("doc_id").str.to_integer().sum().alias("x"), "expressions 'x' failed: strict"),
+        (pl.col("rank", "found").sum(), 'an expression needs a name of its own: .alias("...").'),
+        (pl.all().sum(), 'an expression needs a name of its own: .alias("...").'),
+        (pl.col("^ra.*$").sum().alias("x"), "'x'"),
+        (pl.col("query_id").n_unique(), "query_id"),
+    ],
+    ids=["unknown", "level", "not aggregated", "text", "failing", "two", "all", "pattern", "key"],
+)  # fmt: skip
+def test_an_expression_that_is_no_metric_is_refused(expression, message: str, refusal) -> None:
+    assert message in refusal(rf.evaluate, QRELS, RUN, ["map", expression])
+
+
+def test_a_label_is_given_once(refusal) -> None:
+    own = pl.col("rank").min().alias("map")
+    assert (
+        refusal(rf.evaluate, QRELS, RUN, ["map", own])
+        == "metric 'map' is asked for more than once."
+    )
+
+
+def test_the_ledger_says_what_was_counted() -> None:
+    qrels = pl.DataFrame(
+        [("q1", "a", 1), ("q1", "b", 0), ("q2", "a", 0), ("q3", "a", 1), ("q1", "z", 1)],
+        schema=["query_id", "doc_id", "relevance"], orient="row",
+    )  # fmt: skip
+    rows = [("q1", f"x{n}", 0.0, n + 3) for n in range(10)]  # all tied: x9 comes first
+    rows += [("q1", "a", 2.0, 2), ("q1", "b", 1.0, 1), ("q2", "a", 5.0, 1), ("q4", "a", 1.0, 1)]
+    run = pl.DataFrame(rows, schema=["query_id", "doc_id", "score", "rank"], orient="row")
+    result = rf.evaluate(qrels, run, "map", rel=1, k_max=11, ties="doc_asc")
+    counted = result.ledger.filter(pl.col("value").is_not_null())
+    assert dict(counted.select("item", "value").iter_rows()) == {
+        "qrels_rows": 5,
+        "qrels_queries": 3,
+        "run_rows": 14,
+        "run_queries": 3,
+        "queries_evaluated": 3,
+        "queries_missing": 1,
+        "queries_unjudged": 1,
+        "queries_without_relevant": 1,
+        "judged_retrieved": 3,
+        "judged_share_top_10": pytest.approx(3 / 11),
+        "tied_documents": 9,
+        "rank_score_disagree": 1,
+    }
+    policies = result.ledger.filter(pl.col("item").str.starts_with("policy_"))
+    assert dict(policies.select("item", "note").iter_rows()) == {
+        "policy_rel": "grade of at least 1",
+        "policy_missing": "zero",
+        "policy_no_relevant": "zero",
+        "policy_ties": "doc_asc",
+        "policy_duplicates": "error",
+        "policy_k_max": "the top 11",
+        "policy_judged_only": "no",
+    }
+    assert result.ledger["note"].null_count() == 0
+
+
+def test_ranks_and_scores_are_compared_only_where_there_are_both() -> None:
+    assert "rank_score_disagree" not in rf.evaluate(QRELS, RUN, "map").ledger["item"]
+
+
+_DATA = """
+import numpy as np, polars as pl
+def data():
+    random = np.random.default_rng(5)
+    keys = pl.DataFrame({"query_id": random.integers(0, 150, 4000).astype(str),
+                         "doc_id": random.integers(0, 60, 4000).astype(str)})
+    keys = keys.unique(maintain_order=True)
+    n = keys.height
+    qrels = keys.with_columns(relevance=pl.Series(random.integers(-1, 4, n) * 0.7))
+    run = keys.with_columns(score=pl.Series(random.integers(0, 9, n) / 7.0))
+    return qrels[: n // 2], run[n // 4 :]
+"""
+
+
+def _data() -> tuple[pl.DataFrame, pl.DataFrame]:
+    scope: dict[str, Any] = {}
+    exec(_DATA, scope)
+    return scope["data"]()
+
+
+def test_shuffled_rows_give_the_same_bits() -> None:
+    qrels, run = _data()
+    metrics = [*REGISTRY, "map(average=geometric)", "auc(pool=true)", "precision(average=micro)@5"]
+    expected = rf.evaluate(qrels, run, metrics)
+    for seed in range(3):
+        one, two = (f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run))
+        result = rf.evaluate(one, two, metrics)
+        for name in ("summary", "per_query", "ledger"):
+            assert_frame_equal(getattr(result, name), getattr(expected, name), check_exact=True)
+
+
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    code = _DATA + (
+        "import json, rankframe as rf; from rankframe.metrics import REGISTRY\n"
+        "result = rf.evaluate(*data(), [*REGISTRY, 'auc(pool=true)'])\n"
+        "print(json.dumps([pl.thread_pool_size(), result.means, result.per_query.write_csv()]))"
+    )
+    outputs = []
+    for threads in ("1", "2", "8"):
+        environment = os.environ | {"POLARS_MAX_THREADS": threads}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        used, *values = json.loads(done.stdout)
+        assert used == int(threads)
+        outputs.append(values)
+    assert outputs[0] == outputs[1] == outputs[2]

@@ -1,0 +1,304 @@
+"""Every refusal: what is wrong, how much of it, an example, what to do; never a polars error."""
+
+import gzip
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+Refusal = Callable[..., str]
+HEADER = "query_id,doc_id,score\n"
+
+
+def _set(frame: pl.DataFrame, column: str, values: dict[int, Any]) -> pl.DataFrame:
+    """The frame with some rows (from 0) of a column changed."""
+    changed = frame[column].to_list()
+    for row, value in values.items():
+        changed[row] = value
+    return frame.with_columns(pl.Series(column, changed, dtype=frame.schema[column]))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("query_id", {1: None, 3: None}, ("run has 2 rows with a null query_id, e.g. row 2 "
+         "(doc_id 'x'). Remove them, or give them an id.")),
+        ("doc_id", {2: None}, ("run has 1 row with a null doc_id, e.g. row 3 (query_id 'q1'). "
+         "Remove them, or give them an id.")),
+        ("query_id", {0: ""}, ("run has 1 row with an empty query_id, e.g. row 1 (doc_id 'a'). "
+         "Give them an id.")),
+        ("doc_id", {3: ""}, ("run has 1 row with an empty doc_id, e.g. row 4 (query_id 'q2'). "
+         "Give them an id.")),
+        ("score", {0: None, 1: None}, ("run has 2 rows with a null score, e.g. row 1 "
+         "(query_id 'q1', doc_id 'a'). Give every document a finite score.")),
+        ("score", {3: math.nan}, ("run has 1 row with a NaN score, e.g. row 4 "
+         "(query_id 'q2', doc_id 'd'). Give every document a finite score.")),
+        ("score", {1: math.inf, 2: -math.inf}, ("run has 2 rows with an infinite score, e.g. row 2 "
+         "(query_id 'q1', doc_id 'x'). Give every document a finite score.")),
+    ],
+)  # fmt: skip
+def test_a_bad_value_in_a_run_is_counted_and_shown(
+    qrels: pl.DataFrame, run: pl.DataFrame, column: str, values: dict[int, Any], message: str,
+    refusal: Refusal,
+) -> None:  # fmt: skip
+    assert refusal(rf.evaluate, qrels, _set(run, column, values), "map") == message
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("query_id", {3: None}, ("qrels has 1 row with a null query_id, e.g. row 4 (doc_id 'd'). "
+         "Remove them, or give them an id.")),
+        ("doc_id", {0: ""}, ("qrels has 1 row with an empty doc_id, e.g. row 1 (query_id 'q1'). "
+         "Give them an id.")),
+        ("relevance", {0: math.nan, 1: math.nan}, ("qrels has 2 rows with a NaN relevance, e.g. "
+         "row 1 (query_id 'q1', doc_id 'a'). Give every judgment a finite grade.")),
+        ("relevance", {2: None}, ("qrels has 1 row with a null relevance, e.g. row 3 "
+         "(query_id 'q1', doc_id 'c'). Give every judgment a finite grade.")),
+        ("relevance", {2: -math.inf}, ("qrels has 1 row with an infinite relevance, e.g. row 3 "
+         "(query_id 'q1', doc_id 'c'). Give every judgment a finite grade.")),
+    ],
+)  # fmt: skip
+def test_a_bad_value_in_judgments_is_counted_and_shown(
+    qrels: pl.DataFrame, run: pl.DataFrame, column: str, values: dict[int, Any], message: str,
+    refusal: Refusal,
+) -> None:  # fmt: skip
+    bad = _set(qrels.cast({"relevance": pl.Float64}), column, values)
+    assert refusal(rf.evaluate, bad, run, "map") == message
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_bad_rank_is_refused(qrels: pl.DataFrame, value: Any, refusal: Refusal) -> None:
+    columns = {"query_id": ["q1", "q1"], "doc_id": ["a", "b"], "rank": [1.0, value]}
+    run = pl.DataFrame(columns, schema_overrides={"rank": pl.Float64})
+    text = refusal(rf.evaluate, qrels, run, "map")
+    assert " rank, e.g. row 2 (query_id 'q1', doc_id 'b'). Give every document a rank." in text
+
+
+def test_duplicates_in_a_run_are_counted_and_shown(qrels, run, refusal: Refusal) -> None:
+    twice = pl.concat([run, run[1:3], run[1:2]])
+    assert refusal(rf.evaluate, qrels, twice, "map") == (
+        "run has 2 duplicate (query_id, doc_id) pairs, e.g. ('q1', 'x') at rows 2 and 5. "
+        'Keep one of each, or pass duplicates="keep_best".'
+    )
+
+
+def test_duplicates_in_judgments_are_counted_and_shown(qrels, run, refusal: Refusal) -> None:
+    twice = pl.concat([qrels, qrels[3:].with_columns(relevance=pl.lit(0, pl.Int64))])
+    assert refusal(rf.evaluate, twice, run, "map") == (
+        "qrels has 1 duplicate (query_id, doc_id) pair, e.g. ('q2', 'd') at rows 4 and 5. "
+        'Keep one of each, or pass duplicates="keep_best".'
+    )
+
+
+def test_the_same_document_for_two_queries_is_no_duplicate(qrels) -> None:
+    run = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "score": [1.0, 1.0]})
+    assert rf.evaluate(qrels, run, "mrr")["mrr"] == 0.5
+
+
+def test_ids_that_read_the_same_when_put_together_are_no_duplicates() -> None:
+    run = {"ab": {"c": 1.0}, "a": {"bc": 2.0, "b c": 3.0}, "a b": {"c": 1.0}}
+    assert rf.evaluate({"ab": {"c": 1}}, run, "mrr").count("run_rows") == 4
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "expected"),
+    [
+        ("score", [5.0, 1.0, 3.0], 1.0),
+        ("score", [1.0, 5.0, 3.0], 1.0),
+        ("score", [1.0, 2.0, 3.0], 0.5),
+        ("rank", [1.0, 3.0, 2.0], 1.0),
+        ("rank", [3.0, 1.0, 2.0], 1.0),
+        ("rank", [3.0, 2.0, 1.0], 0.5),
+    ],
+)
+def test_keep_best_keeps_the_best_score_or_rank(
+    column: str, values: list[float], expected: float
+) -> None:
+    columns = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "x"], column: values}
+    result = rf.evaluate({"q": {"a": 1}}, pl.DataFrame(columns), "mrr", duplicates="keep_best")
+    assert result["mrr"] == expected
+
+
+def test_keep_best_keeps_the_first_place_where_there_is_only_an_order() -> None:
+    run = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ["x", "a", "y", "a"]})
+    result = rf.evaluate({"q": {"a": 1, "y": 1}}, run, "map", duplicates="keep_best")
+    assert result["map"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("grades", [[2, 0, 1], [0, 2, 1], [1, 0, 2]])
+def test_keep_best_keeps_the_best_grade(grades: list[int]) -> None:
+    qrels = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a"] * 3, "relevance": grades})
+    result = rf.evaluate(qrels, {"q": {"a": 1.0}}, ["cg", "num_relevant"], duplicates="keep_best")
+    assert result.means == {"cg": 2, "num_relevant": 1}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_keep_best_leaves_other_rows_alone(qrels, run, clean: bool) -> None:
+    given = run if clean else pl.concat([run, run[:1].with_columns(score=pl.lit(-9.0))])
+    judged = rf.judge(qrels, given, duplicates="keep_best").collect()
+    assert judged.equals(rf.judge(qrels, run).collect())
+
+
+def test_text_where_scores_should_be_is_counted_and_shown(qrels, tmp_path, refusal) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(HEADER + "q1,a,1\nq1,b,high\nq1,c, 2 \nq1,d,1;5\n")
+    assert refusal(rf.evaluate, qrels, path, "map") == (
+        "run has 2 rows with a non-numeric score, e.g. 'high' at row 2. "
+        "Every score must be a number."
+    )
+
+
+def test_text_where_grades_should_be_is_counted_and_shown(run, refusal: Refusal) -> None:
+    qrels = pl.DataFrame({"qid": ["q1"], "doc": ["a"], "grade": ["yes"], "_row": [1]})
+    assert refusal(rf.evaluate, qrels, run, "map") == (
+        "qrels has 1 row with a non-numeric relevance, e.g. 'yes' at row 1. "
+        "Every relevance must be a number."
+    )
+
+
+def test_a_frame_without_rows_is_refused(qrels, run, tmp_path: Path, refusal: Refusal) -> None:
+    empty = tmp_path / "empty.parquet"
+    run.head(0).write_parquet(empty)
+    for bad in (run.head(0), {}, {"q1": {}}):
+        assert refusal(rf.evaluate, qrels, bad, "map").startswith("run is empty: the run ")
+    assert refusal(rf.evaluate, qrels, empty, "map") == f"run is empty: {empty} has no rows."
+    assert refusal(rf.evaluate, qrels.head(0), run, "map").startswith("qrels is empty: ")
+
+
+def test_queries_that_do_not_match_are_shown_from_both_sides(refusal: Refusal) -> None:
+    qrels = {f"query{n}": {"a": 1} for n in range(9)}
+    run = {str(n): {"a": 1.0} for n in range(9)}
+    assert refusal(rf.evaluate, qrels, run, "map") == (
+        "no query in the run matches any judgment: run query_ids look like '0', '1', '2', "
+        "qrels query_ids like 'query0', 'query1', 'query2'. "
+        'Is the key column right? If this is no mistake, pass no_overlap="zero".'
+    )
+
+
+def test_documents_that_do_not_match_are_shown_from_shared_queries(refusal: Refusal) -> None:
+    qrels = {"other": {"a": 1}, "q": {"doc17": 1, "doc18": 0}}
+    run = {"mine": {"a": 1.0}, "q": {"17": 1.0}}
+    assert refusal(rf.evaluate, qrels, run, "map") == (
+        "no document in the run matches any judgment: run doc_ids look like '17', "
+        "qrels doc_ids like 'doc17', 'doc18'. "
+        'Is the key column right? If this is no mistake, pass no_overlap="zero".'
+    )
+
+
+def test_examples_of_ids_are_each_shown_once(refusal: Refusal) -> None:
+    text = refusal(
+        rf.evaluate, {"q1": dict.fromkeys("abc", 1), "q2": {"a": 1}}, {"1": {"a": 1}}, "map"
+    )
+    assert "qrels query_ids like 'q1', 'q2'." in text
+
+
+def test_a_cut_that_leaves_no_judged_document_is_no_mistake_of_keys() -> None:
+    result = rf.evaluate({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, "mrr", k_max=1)
+    assert result["mrr"] == 0
+
+
+_BAD_FILES: dict[str, tuple[str, bytes, list[str]]] = {
+    "text as parquet": ("x.parquet", b"q1 Q0 a 1 1.0 t\n" * 9, ["not a Parquet file"]),
+    "cut parquet": ("x.parquet", b"PAR1" + bytes(200), ["not a Parquet file, or a truncated one"]),
+    "tiny parquet": ("x.parquet", b"PA", ["not a Parquet file, or a truncated one"]),
+    "0 bytes": ("x.csv", b"", ["run is empty", "no rows"]),
+    "blank csv": ("x.csv", b"\n\n", ["x.csv", "empty"]),
+    "empty csv.gz": ("x.csv.gz", gzip.compress(b""), ["x.csv.gz", "empty"]),
+    "only a header": ("x.csv", HEADER.encode(), ["run is empty", "no rows"]),
+    "row too long": ("x.csv", HEADER.encode() + b"q1,a,1\nq1,b,1,2\n", ["x.csv", "more fields"]),
+    "row too short": ("x.csv", HEADER.encode() + b"q1,a,1\nq1,b\n", ["null score", "row 2"]),
+    "latin-1 csv": ("x.csv", (HEADER + "q1,é,1\n").encode("latin-1"), ["x.csv", "UTF-8"]),
+    "open quote": ("x.csv", HEADER.encode() + b'q1,"a,1\nq1,b,2\n', ["x.csv"]),
+    "bad json": ("x.jsonl", b'{"query_id": "q1", "doc_id": "a", "score": 1}\n{"q', ["x.jsonl"]),
+    "json array": ("x.jsonl", b"[1, 2]\n", ["x.jsonl"]),
+    "cut gzip": ("x.csv.gz", gzip.compress(HEADER.encode() * 99)[:40], ["x.csv.gz"]),
+    "cut gzip, no ending": ("x", gzip.compress(HEADER.encode() * 99)[:40], ["cannot read", "x"]),
+    "bad gzip, no ending": ("x", gzip.compress(b"")[:10] + b"\xff" * 50, ["cannot read", "x"]),
+    "unknown ending": ("x.xlsx", b"PK\x03\x04" + bytes(99), ["its ending", ".parquet", ".jsonl"]),
+}
+
+
+@pytest.mark.parametrize("kind", _BAD_FILES)
+def test_a_file_that_is_not_what_it_claims_is_refused(
+    kind: str, qrels: pl.DataFrame, tmp_path: Path, refusal: Refusal
+) -> None:
+    name, content, parts = _BAD_FILES[kind]
+    path = tmp_path / name
+    path.write_bytes(content)
+    text = refusal(rf.evaluate, qrels, path, "map")
+    assert [part for part in parts if part not in text] == []
+
+
+def test_a_truncated_parquet_file_is_refused(qrels, run, tmp_path, refusal: Refusal) -> None:
+    path = tmp_path / "run.parquet"
+    run.write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-7])
+    text = refusal(rf.evaluate, qrels, path, "map")
+    assert text.startswith(f"cannot read {path}: it is not a Parquet file, or a truncated one.")
+
+
+def test_a_parquet_file_damaged_in_the_middle_is_refused(qrels, tmp_path, refusal) -> None:
+    path = tmp_path / "run.parquet"
+    rows = [str(n * 7919 % 10007) for n in range(20_000)]
+    pl.DataFrame({"query_id": rows, "doc_id": rows, "score": rows}).write_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:1000] + bytes(2000) + content[3000:])
+    assert str(path) in refusal(rf.evaluate, qrels, path, "map")
+
+
+def test_one_bad_file_of_several_is_named(qrels, run, tmp_path: Path, refusal: Refusal) -> None:
+    run.write_parquet(tmp_path / "1.parquet")
+    (tmp_path / "2.parquet").write_text("not parquet, but text")
+    assert "2.parquet" in refusal(rf.evaluate, qrels, f"{tmp_path}/*.parquet", "map")
+
+
+@pytest.mark.parametrize("pattern", ["*.parquet", "*.csv", "*.jsonl", "*.run", "*"])
+def test_a_glob_that_matches_nothing_says_so(qrels, tmp_path, pattern: str, refusal) -> None:
+    text = refusal(rf.evaluate, qrels, f"{tmp_path}/{pattern}", "map")
+    assert text.startswith(f"cannot read {tmp_path}/{pattern}: no such file")
+
+
+def test_a_missing_file_is_refused_with_one_that_is_there(qrels, run, tmp_path, refusal) -> None:
+    run.write_parquet(tmp_path / "run.parquet")
+    text = refusal(rf.evaluate, qrels, tmp_path / "runs.parquet", "map")
+    assert text.endswith("runs.parquet: no such file. Did you mean 'run.parquet'?")
+    text = refusal(rf.evaluate, qrels, tmp_path / "no" / "run.parquet", "map")
+    assert text.endswith(f"no such file. There is no folder {str(tmp_path / 'no')!r} either.")
+
+
+@pytest.mark.parametrize("content", [[], ["notes.txt"], ["run.csv"]], ids=str)
+def test_a_folder_without_parquet_files_is_refused_as_that(
+    qrels: pl.DataFrame, tmp_path: Path, content: list[str], refusal: Refusal
+) -> None:
+    for name in content:
+        (tmp_path / name).write_text(HEADER)
+    text = refusal(rf.evaluate, qrels, tmp_path, "map")
+    assert "no .parquet file" in text.removeprefix(f"cannot read {tmp_path}: ")
+
+
+def test_an_unknown_choice_is_refused(qrels, run, refusal: Refusal) -> None:
+    assert refusal(rf.evaluate, qrels, run, "map", duplicates="keepbest") == (
+        "duplicates='keepbest' is not one of 'error', 'keep_best'. Did you mean 'keep_best'?"
+    )
+
+
+def test_hashes_that_collide_change_nothing(qrels, run, monkeypatch, refusal: Refusal) -> None:
+    expected = rf.judge(qrels, run, judged_only=True).collect()
+    twice = pl.concat([run, run[2:]])
+
+    def few(column: pl.Expr, *_: int) -> pl.Expr:
+        return (column.str.len_bytes() % 2).cast(pl.UInt64) * 2**62
+
+    monkeypatch.setattr(pl.Expr, "hash", few)
+    assert rf.judge(qrels, run, judged_only=True).collect().equals(expected)
+    assert "2 duplicate (query_id, doc_id) pairs, e.g. ('q1', 'c') at rows 3 and 5" in refusal(
+        rf.evaluate, qrels, twice, "map"
+    )
+    kept = rf.judge(qrels, twice, judged_only=True, duplicates="keep_best").collect()
+    assert kept.equals(expected)
