@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -102,7 +103,7 @@ def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
 
 def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:
     steps = [BM25, *(tmp_path / f"run.{e}" for e in ("trec.gz", "csv", "jsonl", "tsv", "parquet"))]
-    for source, target in zip(steps, steps[1:], strict=False):
+    for source, target in itertools.pairwise(steps):
         code, out, err = rankframe("convert", source, target)
         assert (code, out) == (0, "")
         assert err == f"{target}: 91,533 rows of run\n"
@@ -135,7 +136,7 @@ def test_convert_refuses_ids_that_trec_text_cannot_hold(tmp_path: Path) -> None:
         ((QRELS, BM25, "-c", "qid=foo"), "--column names 'qid'"),
         ((QRELS, BM25, "-c", "foo"), "--column reads NAME=YOURS"),
         ((QRELS, BM25, "--missing", "no"), "is not one of 'zero', 'skip', 'error'"),
-        ((QRELS, BM25, "--missing", "error", "--k-max", "0"), "k_max must be at least 1"),
+        ((QRELS, BM25, "--missing", "error", "--k-max", "0"), "k_max must be a whole number"),
         ((QRELS, DENSE, "--missing", "error"), "lacks 30 of 1,960 judged queries"),
         ((QRELS, BM25, "--per-query", "out.xyz"), "cannot tell the format of out.xyz"),
         ((QRELS, BM25, "--per-query", "no/such/folder/x.csv"), "there is no folder"),

@@ -69,7 +69,7 @@ def test_no_overlap_may_score_zero(refusal) -> None:
          "Did you mean 'zero'?")),
         ({"no_relevant": "drop"}, "no_relevant='drop' is not one of 'zero', 'skip'."),
         ({"no_overlap": "skip"}, "no_overlap='skip' is not one of 'error', 'zero'."),
-        ({"k_max": 0}, "k_max must be at least 1, not 0."),
+        ({"k_max": 0}, "k_max must be a whole number of at least 1, not 0."),
     ],
     ids=str,
 )  # fmt: skip
@@ -118,10 +118,12 @@ def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -
 @pytest.mark.parametrize(
     ("queries", "weight", "message"),
     [
-        (WEIGHTS[:2], "clicks", ("queries has 1 row with no weight, or a negative one, e.g. "
-         "query_id 'q3'. Give every judged query a weight of at least 0.")),
-        (WEIGHTS.with_columns(clicks=-1), "clicks", ("queries has 3 rows with no weight, or a "
-         "negative one, e.g. query_id 'q1'. Give every judged query a weight of at least 0.")),
+        (WEIGHTS[:2], "clicks", ("1 of 3 evaluated queries have no weight, or one that is "
+         "negative or not finite, e.g. query_id 'q3'. Give every judged query a weight of at "
+         "least 0.")),
+        (WEIGHTS.with_columns(clicks=-1), "clicks", ("3 of 3 evaluated queries have no "
+         "weight, or one that is negative or not finite, e.g. query_id 'q1'. Give every judged "
+         "query a weight of at least 0.")),
         (WEIGHTS, "click", ("queries has no column 'click' (asked for as weight); it has "
          "'query_id', 'clicks'. Did you mean 'clicks'?")),
         (pl.concat([WEIGHTS, WEIGHTS]), "clicks", ("queries has 4 duplicate query_ids, e.g. ('q1') "

@@ -296,6 +296,11 @@ class TestOwnExpressions:
         result = self.evaluate(["ndcg@1", rf.ndcg(k=1).alias("mine")])
         assert result.per_query["mine"].equals(result.per_query["ndcg@1"])
 
+    def test_an_expression_without_columns_is_per_query_too(self) -> None:
+        result = self.evaluate(["map", pl.len().alias("judgments"), pl.lit(1).alias("one")])
+        assert result.per_query["judgments"].to_list() == [2, 1]
+        assert result.per_query["one"].to_list() == [1, 1]
+
     def test_an_expression_may_use_a_level_of_its_own(self) -> None:
         found = pl.col("found_rel2").max().alias("found at level 2")
         assert self.evaluate(found).per_query["found at level 2"].to_list() == [1, None]
@@ -307,6 +312,7 @@ class TestOwnExpressions:
             (pl.col("rank").alias("ranks"), "not one number"),
             (pl.col("doc_id").first().alias("doc"), "not one number"),
             (pl.all().max(), "needs a name of its own"),
+            (pl.col("relevant").any().alias("query_id"), "give the expression another name"),
         ],
     )
     def test_what_gives_no_number_per_query_is_refused(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import polars as pl
+
+# What an input is to be read as.
+Role: TypeAlias = Literal["qrels", "run", "queries"]
 
 QUERY: Final = "query_id"
 DOC: Final = "doc_id"

@@ -6,20 +6,19 @@ import gzip
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe.columns import QUERY, RANK, RELEVANCE
 from rankframe.errors import OutputError
+from rankframe.files import TREC
 from rankframe.keys import Keyed
 from rankframe.rank import rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.result import write_file
-from rankframe.trec import write_trec
+from rankframe.trec import Kind, write_trec
 from rankframe.validate import Duplicates, load_one_of_each
-
-Kind = Literal["run", "qrels"]
 
 Writer: TypeAlias = Callable[[pl.DataFrame, Any], object]
 
@@ -30,7 +29,6 @@ _WRITERS: dict[str, Writer] = {
     ".jsonl": lambda frame, file: frame.write_ndjson(file),
     ".ndjson": lambda frame, file: frame.write_ndjson(file),
 }
-_TREC = (".trec", ".txt", ".qrels", ".run")
 
 
 def convert_file(
@@ -47,7 +45,7 @@ def convert_file(
     """
     scanned = scan(source, kind, columns)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
-    write = _writer(target, {**_WRITERS, **dict.fromkeys(_TREC, partial(_as_trec, kind=found))})
+    write = _writer(target, {**_WRITERS, **dict.fromkeys(TREC, partial(_as_trec, kind=found))})
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     _write(frame.with_columns(_whole_numbers(frame)), target, write)
     return found, frame.height

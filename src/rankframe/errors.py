@@ -67,6 +67,13 @@ class ColumnMappingError(RankframeError):
             )
         )
 
+    @classmethod
+    def kind(cls, given: object) -> RankframeError:
+        """A `columns=` that is no mapping at all."""
+        return OptionError(
+            f'columns= takes a mapping such as {{"query_id": "user_id"}}, not {given!r}.'
+        )
+
 
 class ColumnTypeError(RankframeError):
     """A column of a type that cannot be an id, a score or a grade."""

@@ -26,6 +26,7 @@ from rankframe.result import Result
 from rankframe.summary import summarise
 from rankframe.validate import Duplicates, load, load_one_of_each, refuse_no_overlap
 
+_LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
@@ -91,7 +92,7 @@ def evaluate_scanned(
     judgments, documents = load(qrels), load(run)
     _check_grades(metrics, judgments)
     piece = evaluate_piece(judgments, documents, plan, policies)
-    if not piece.counts.judged_retrieved and policies.no_overlap == "error":
+    if not piece.overlap and policies.no_overlap == "error":
         refuse_no_overlap(judgments, documents)
     return Result(
         summary=summarise(metrics, piece.values, _weights(piece.values, weighting)),
@@ -105,6 +106,11 @@ def _check_grades(metrics: Sequence[Metric], judgments: pl.DataFrame) -> None:
     highest = float(judgments[RELEVANCE].max())  # pyright: ignore[reportArgumentType]
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")
+        exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)
+        if exponential and highest > _LARGEST_EXPONENT:
+            raise MetricParameterError(
+                f"{metric.label!r}: 2 to the power of a grade of {highest:g} is too large a number."
+            )
         if top is not None and top < highest:
             raise MetricParameterError(
                 f"{metric.label!r}: max_grade is {top:g}, but qrels has a grade of {highest:g}."
@@ -147,13 +153,12 @@ def _weights(values: pl.DataFrame, weighting: pl.DataFrame | None) -> NDArray[np
     if weighting is None:
         return None
     weights = values.select(QUERY).join(weighting, on=QUERY, how="left", maintain_order="left")
-    bad = weights.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
+    fit = pl.col("weight").is_finite() & (pl.col("weight") >= 0)
+    bad = weights.filter(~fit.fill_null(value=False))
     if bad.height:
-        raise BadValueError(
-            "queries",
-            "no weight, or a negative one",
-            bad.height,
-            f"query_id {bad[QUERY][0]!r}",
-            "Give every judged query a weight of at least 0",
+        raise OptionError(
+            f"{bad.height:,} of {weights.height:,} evaluated queries have no weight, or one that "
+            f"is negative or not finite, e.g. query_id {bad[QUERY][0]!r}. "
+            "Give every judged query a weight of at least 0."
         )
     return weights["weight"].to_numpy()

@@ -18,8 +18,9 @@ from polars.io.plugins import register_io_source
 
 from rankframe.codes import sorted_query_codes
 from rankframe.columns import DOC, JUDGED, LEVELLED, QUERY, RANK, RELEVANCE, SCORE, at_level
-from rankframe.errors import MetricParameterError
+from rankframe.errors import MetricParameterError, OptionError
 from rankframe.keys import Keyed, match
+from rankframe.policies import Policies, is_number
 from rankframe.rank import RankedRun, Ties, rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.segments import position, running_count, segment_starts, sort_order, spread
@@ -69,6 +70,9 @@ def judge(
     │ q1       ┆ 0.5      │
     └──────────┴──────────┘
     """
+    Policies(rel=rel, ties=ties, duplicates=duplicates, k_max=k_max)
+    if bad := [level for level in levels if not is_number(level)]:
+        raise OptionError(f"levels are numbers, not {bad[0]!r}.")
     schema = {**JUDGED}
     for level in levels:
         schema.update({at_level(name, level): JUDGED[name] for name in LEVELLED})
@@ -92,15 +96,16 @@ def judge(
             k_max=k_max,
             judged_only=judged_only,
         )
-        if with_columns is None and SCORE not in ranked.table.frame.columns:
+        if SCORE not in ranked.table.frame.columns:
             needed = {name for name in needed if not name.startswith("pooled_")}
-        frame = Judgments(judgments, ranked, rel=rel).frame(needed)
+        frame = Judgments(judgments, ranked, rel=rel, settle=DOC in needed).frame(needed)
         missing = [pl.lit(None, schema[n]).alias(n) for n in wanted if n not in frame.columns]
         frame = frame.with_columns(missing)
+        if n_rows is not None:  # polars means these rows to be cut before the predicate
+            frame = frame.head(n_rows)
         if predicate is not None:
             frame = frame.filter(predicate)
-        frame = frame.select(wanted)
-        yield frame if n_rows is None else frame.head(n_rows)
+        yield frame.select(wanted)
 
     return register_io_source(source, schema=schema)
 
@@ -155,6 +160,7 @@ class Judgments:
         *,
         rel: float | None = None,
         max_grade: float | None = None,
+        settle: bool = False,
     ) -> None:
         self._qrels = qrels.frame
         self._run = run
@@ -167,8 +173,12 @@ class Judgments:
         self.queries = queries.alias(QUERY)
         grade = self._qrels[RELEVANCE].to_numpy()
         last = int(rank.max(initial=0)) + 1
-        # The grade settles the order of unretrieved rows, so that no input order shows through.
-        self._order = sort_order(code, np.where(rank, rank, last), _grade_codes(grade))
+        # The grade settles the order of unretrieved rows, so that no input order shows through;
+        # where ids are looked at (`settle`), so do they.
+        keys = [code, np.where(rank, rank, last), _grade_codes(grade)]
+        if settle:
+            keys.append(_id_codes(self._qrels[DOC], rank == _UNRETRIEVED))
+        self._order = sort_order(*keys)
         self.code = code[self._order]
         self.rank = rank[self._order]
         self.grade = grade[self._order]
@@ -317,12 +327,18 @@ class Judgments:
         return pl.select(pl.when(retrieved).then(pl.Series("values", values))).to_series()
 
 
+def _id_codes(doc: pl.Series, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """On the given rows, integers that sort as the ids do."""
+    codes = np.zeros(len(doc), np.int64)
+    codes[rows] = doc.filter(pl.Series(rows)).rank("ordinal").to_numpy()
+    return codes
+
+
 def _grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
     """Small integers that sort ascending as the grades sort descending."""
     if not len(grade):
         return np.empty(0, np.int64)
-    span = grade.max() - grade.min()
-    if span < 2**20 and (grade == np.floor(grade)).all():
+    if grade.max() < 2**20 and grade.min() > -(2**20) and (grade == np.floor(grade)).all():
         return (grade.max() - grade).astype(np.int64)
     levels, inverse = np.unique(grade, return_inverse=True)
     return len(levels) - 1 - inverse

@@ -44,7 +44,7 @@ def from_lists(
     names, lists = _named(ranked_results)
     lengths = _lengths(lists)
     query = names.gather(np.repeat(np.arange(len(lists)), lengths))
-    elements = pl.Series(DOC, list(map(key, chain.from_iterable(lists))), dtype=pl.String)
+    elements = _keyed(key, chain.from_iterable(lists))
     starts = np.cumsum(lengths) - lengths
     nonempty = starts[lengths > 0]
     run = pl.DataFrame({QUERY: query, DOC: elements, RANK: position(nonempty, len(elements)) + 1})
@@ -63,7 +63,7 @@ def _named(ranked: RankedLists) -> tuple[pl.Series, list[Sequence[Any]]]:
     if isinstance(ranked, Mapping):
         return pl.Series(QUERY, list(map(str, ranked)), dtype=pl.String), list(ranked.values())
     lists = list(ranked)
-    if any(isinstance(one, str) for one in lists):
+    if not all(_is_list(one) for one in lists):
         raise OptionError(
             "ranked_results must be a list of lists: for a single list, wrap it as [your_list]."
         )
@@ -91,22 +91,19 @@ def _truth(
                 "Give one for each list, or one set for all."
             )
         order = names.to_list()
+    if bad := [one for one in sets if not _is_list(one)]:
+        raise OptionError(f"ground_truth must hold a set for each list, not {bad[0]!r}.")
     lengths = _lengths(sets)
-    flat = list(map(key, chain.from_iterable(sets)))
+    flat = _keyed(key, chain.from_iterable(sets))
     relevance = np.ones(len(flat))
     if any(isinstance(one, Mapping) for one in sets):
-        relevance = np.fromiter(
-            chain.from_iterable(
-                one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets
-            ),
-            np.float64,
-            len(flat),
-        )
+        grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
+        relevance = _numbers(chain.from_iterable(grades), "grade")
     queries = pl.Series(QUERY, order, dtype=pl.String)
     return pl.DataFrame(
         {
             QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
-            DOC: pl.Series(flat, dtype=pl.String),
+            DOC: flat,
             RELEVANCE: relevance,
         }
     ).unique([QUERY, DOC], maintain_order=True)
@@ -118,17 +115,19 @@ def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
         return True
     if isinstance(given, Mapping):
         return bool(given) and all(isinstance(v, int | float | np.number) for v in given.values())
-    if isinstance(ranked, Mapping) and not isinstance(given, Mapping):
-        return True
-    return not any(isinstance(v, Collection) and not isinstance(v, str) for v in given)
+    if isinstance(ranked, Mapping) and any(map(_is_list, given)):
+        raise OptionError(
+            "ranked_results is a dict, so ground_truth must be a dict of sets, or one set for all."
+        )
+    return not any(map(_is_list, given))
 
 
 def _graded(given: Any, key: Callable[[Any], str]) -> pl.DataFrame:
     grades = list(given.values()) if isinstance(given, Mapping) else [1.0] * len(given)
     return pl.DataFrame(
         {
-            DOC: pl.Series(list(map(key, given)), dtype=pl.String),
-            RELEVANCE: pl.Series(grades, dtype=pl.Float64),
+            DOC: _keyed(key, given),
+            RELEVANCE: _numbers(grades, "grade"),
         }
     ).unique(DOC, maintain_order=True)
 
@@ -144,6 +143,8 @@ def _scores(
             raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {min(missing)!r}.")
         given = [given[query] for query in (ranked if isinstance(ranked, Mapping) else names)]
     given = list(given)
+    if bad := [one for one in given if not _is_list(one)]:
+        raise OptionError(f"scores must be a list of numbers for each list, not {bad[0]!r}.")
     theirs = _lengths(given)
     if len(theirs) != len(lengths):
         raise OptionError(f"scores has {len(theirs):,} lists for {len(lengths):,} ranked lists.")
@@ -152,7 +153,31 @@ def _scores(
         raise OptionError(
             f"list {names[at]!r} has {lengths[at]:,} elements and {theirs[at]:,} scores."
         )
-    return np.fromiter(chain.from_iterable(given), np.float64, int(lengths.sum()))
+    return _numbers(chain.from_iterable(given), "score")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
+
+
+def _keyed(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
+    strings = list(map(key, elements))
+    try:
+        return pl.Series(DOC, strings, dtype=pl.String)
+    except TypeError as error:
+        bad = next(s for s in strings if not isinstance(s, str))
+        raise OptionError(
+            f"key must turn every element into a string, not into {bad!r}."
+        ) from error
+
+
+def _numbers(values: Iterable[Any], what: str) -> NDArray[np.float64]:
+    listed = list(values)
+    try:
+        return np.array(listed, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        bad = next((v for v in listed if not isinstance(v, int | float | np.number)), None)
+        raise OptionError(f"every {what} must be a number, not {bad!r}.") from error
 
 
 def _lengths(lists: Iterable[Any]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from rankframe.columns import QUERY
 from rankframe.errors import MetricParameterError, UnknownMetricError, did_you_mean, nearest
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.parts import Ratio
@@ -178,6 +179,12 @@ def _own(expression: pl.Expr) -> Metric:
         raise MetricParameterError(
             'an expression needs a name of its own: .alias("...").'
         ) from error
+    if expression.meta.has_multiple_outputs():
+        raise MetricParameterError(
+            f"expression {label!r} stands for several columns. Give one expression for each."
+        )
+    if label == QUERY:
+        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
     return Metric(label, expression=expression)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.columns import DOC
 from rankframe.errors import MissingQueriesError
 from rankframe.judge import Judgments, prepare_run
 from rankframe.keys import Keyed, match
@@ -29,6 +30,8 @@ class Piece:
 
     values: pl.DataFrame
     counts: Counts
+    # judged documents in the run, before it is cut at `k_max` or condensed
+    overlap: int
 
 
 def evaluate_piece(
@@ -44,8 +47,15 @@ def evaluate_piece(
     `max_grade` is the largest grade of all pieces together, where this is not the only one.
     """
     rows = (qrels.height, run.height)
-    judgments, ranked, pairs = _ranked_and_matched(qrels, run, plan, policies)
-    judged = Judgments(judgments, ranked, pairs, rel=policies.rel, max_grade=max_grade)
+    judgments, ranked, pairs, overlap = _ranked_and_matched(qrels, run, plan, policies)
+    judged = Judgments(
+        judgments,
+        ranked,
+        pairs,
+        rel=policies.rel,
+        max_grade=max_grade,
+        settle=DOC in plan.columns,
+    )
     has_relevant = np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
     keep = _kept(judged, has_relevant, policies)
     values = per_query_values(plan, judged)
@@ -60,12 +70,13 @@ def evaluate_piece(
             evaluated=values.height,
             without_relevant=int((~has_relevant).sum()),
         ),
+        overlap,
     )
 
 
 def _ranked_and_matched(
     qrels: pl.DataFrame, run: pl.DataFrame, plan: Plan, policies: Policies
-) -> tuple[Keyed, RankedRun, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> tuple[Keyed, RankedRun, tuple[NDArray[np.int64], NDArray[np.int64]], int]:
     """The two costly steps side by side: neither needs the other, and both release the GIL."""
     judgments, documents = Keyed(qrels), Keyed(run)
     if policies.duplicates == "keep_best":
@@ -87,9 +98,10 @@ def _ranked_and_matched(
             one_of_each(documents, "run", policies.duplicates)
         pairs = match(documents, judgments)
         ranked = ranking.result()
+    overlap = len(pairs[0])
     if ranked.table is not documents:
         pairs = match(ranked.table, judgments)
-    return judgments, ranked, pairs
+    return judgments, ranked, pairs, overlap
 
 
 def _kept(

@@ -59,6 +59,9 @@ def compile_plan(metrics: Sequence[Metric]) -> Plan:
     over_parts: dict[str, pl.Expr] = {}
     over_rows: dict[str, pl.Expr] = {}
     for metric in metrics:
+        if metric.definition is None:
+            over_rows.update(_values(metric))
+            continue
         tentative = Parts(dict(parts.reductions), dict(parts.names))
         with collecting(tentative):
             values = dict(_values(metric))
@@ -114,7 +117,7 @@ def _reduced(
 def _grouped(
     expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int64]
 ) -> pl.DataFrame:
-    numbered = rows.with_columns(pl.Series(_CODE, code))
+    numbered = pl.DataFrame({_CODE: code}).hstack(rows)
     try:
         values = (
             numbered.lazy()

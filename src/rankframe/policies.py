@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,6 +23,11 @@ _CHOICES: dict[str, object] = {
 }
 
 
+def is_number(value: object) -> bool:
+    """Whether something can be a relevance level."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
 @dataclass(frozen=True)
 class Policies:
     """The options of `evaluate` that say what counts, checked."""
@@ -39,8 +45,10 @@ class Policies:
         for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
                 raise OptionError.choice(name, getattr(self, name), get_args(kind))
-        if self.k_max is not None and self.k_max < 1:
-            raise OptionError(f"k_max must be at least 1, not {self.k_max}.")
+        if self.k_max is not None and (not isinstance(self.k_max, int) or self.k_max < 1):
+            raise OptionError(f"k_max must be a whole number of at least 1, not {self.k_max!r}.")
+        if self.rel is not None and not is_number(self.rel):
+            raise OptionError(f"rel must be a number, not {self.rel!r}.")
 
     def described(self) -> dict[str, object]:
         """As the ledger shows them."""

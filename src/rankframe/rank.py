@@ -168,12 +168,20 @@ def _back(ordered: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[Any
 def _disagreeing(
     run: pl.DataFrame, order: NDArray[np.int64] | None, ordered_code: NDArray[np.int64]
 ) -> int | None:
+    """How many queries rank a document above another one that scores strictly higher."""
     if SCORE not in run.columns or RANK not in run.columns:
         return None
+    if run.is_empty():
+        return 0
     score, rank = run[SCORE].to_numpy(), run[RANK].to_numpy()
     if order is not None:
         score, rank = score[order], rank[order]
-    contradicts = (
-        (ordered_code[1:] == ordered_code[:-1]) & (score[1:] < score[:-1]) & (rank[1:] <= rank[:-1])
-    )
-    return len(np.unique(ordered_code[1:][contradicts]))
+    # Blocks of equal scores: the best rank in each against the worst rank in those above it.
+    starts = np.flatnonzero(~_same_as_above(ordered_code, score))
+    code = ordered_code[starts]
+    best, worst = np.minimum.reduceat(rank, starts), np.maximum.reduceat(rank, starts)
+    # One running maximum serves all queries when each query's ranks lie above those before.
+    lift = code * (worst.max() - best.min() + 1.0)
+    worst_above = np.maximum.accumulate(worst + lift)[:-1]
+    contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] <= worst_above)
+    return len(np.unique(code[1:][contradicts]))

@@ -14,7 +14,13 @@ import polars as pl
 
 from rankframe.errors import OutputError, UnreadableInputError, did_you_mean
 
-_FRAMES = ("summary", "per_query", "ledger")
+# The frames of a result, and the columns that each begins with.
+_COLUMNS = {
+    "summary": ["metric", "value", "queries"],
+    "per_query": ["query_id"],
+    "ledger": ["item", "value", "note"],
+}
+_FRAMES = tuple(_COLUMNS)
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +66,7 @@ class Result:
 
         An existing result is replaced only with `overwrite`; anything else is never touched.
         """
-        target = Path(folder)
+        target = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
         if target.exists():
             if not target.is_dir() or {p.name for p in target.iterdir()} - _file_names():
                 raise OutputError(
@@ -92,9 +98,15 @@ class Result:
                     str(folder), f"no rankframe result: it lacks {path.name}"
                 )
         try:
-            return cls(**{name: pl.read_parquet(path) for name, path in paths.items()})
+            frames = {name: pl.read_parquet(path) for name, path in paths.items()}
         except pl.exceptions.PolarsError as error:
             raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
+        for name, columns in _COLUMNS.items():
+            if frames[name].columns[: len(columns)] != columns:
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
+                )
+        return cls(**frames)
 
     def __repr__(self) -> str:
         width = max(map(len, self.summary["metric"]))

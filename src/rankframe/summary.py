@@ -38,21 +38,30 @@ def _summarised(
         case "macro":
             return _mean(numbers), count
         case "sum":
-            return math.fsum(numbers), count
+            return _sum(numbers), count
         case "geometric":
             return math.exp(_mean(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))), count
         case "micro":
             above, below = (
-                math.fsum(values[part(metric.label)].to_numpy()[defined])
+                _sum(values[part(metric.label)].to_numpy()[defined])
                 for part in (numerator, denominator)
             )
             return (above / below if below else None), count
         case "weighted":
             assert weights is not None  # evaluate() saw to it
             share = weights[defined]
-            total = math.fsum(share)
-            return (math.fsum(share * numbers) / total if total else None), count
+            total = _sum(share)
+            return (_sum(share * numbers) / total if total else None), count
 
 
 def _mean(numbers: NDArray[np.float64]) -> float:
-    return math.fsum(numbers) / len(numbers)
+    return _sum(numbers) / len(numbers)
+
+
+def _sum(numbers: NDArray[np.float64]) -> float:
+    """The exact sum, rounded once; infinite or NaN where a user's own values are."""
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):
+        with np.errstate(all="ignore"):
+            return float(np.sum(numbers))

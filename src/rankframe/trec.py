@@ -17,25 +17,23 @@ from rankframe.errors import (
     UnreadableInputError,
 )
 
-Role = Literal["qrels", "run"]
+Kind = Literal["qrels", "run"]
 
-FIELDS: dict[Role, tuple[str, ...]] = {
+FIELDS: dict[Kind, tuple[str, ...]] = {
     "qrels": (QUERY, "iteration", DOC, RELEVANCE),
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
-_NUMERIC: dict[Role, str] = {"qrels": RELEVANCE, "run": SCORE}
+_NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
 _LINE = "_line"
 _NUMBER = "_number"
 
 
-def read_trec(
-    source: str | IO[bytes], role: Role | None, name: str, *, glob: bool = False
-) -> pl.DataFrame:
+def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
     """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
 
     Without a role, the first line tells whether it is a run or qrels.
     """
-    lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=glob).collect()
+    lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
     lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0, ~pl.col(_LINE).str.starts_with("#"))
     if lines.is_empty():
@@ -77,15 +75,15 @@ def read_trec(
 
 
 def write_trec(
-    frame: pl.DataFrame, target: str | IO[bytes], role: Role, tag: str = "rankframe"
+    frame: pl.DataFrame, target: str | IO[bytes], role: Kind, tag: str = "rankframe"
 ) -> None:
     """Write judgments or a ranked run as TREC text."""
     for key in (QUERY, DOC):
-        spaced = frame[key].filter(frame[key].str.contains(r"\s"))
-        if len(spaced):
+        bad = frame[key].filter(frame[key].str.contains(r"\s|^#" if key == QUERY else r"\s"))
+        if len(bad):
             raise OutputError(
-                f"{len(spaced):,} {key}s hold white space, e.g. {spaced[0]!r}: "
-                "TREC text parts its fields by white space. Write another format."
+                f"{len(bad):,} {key}s hold white space or begin with #, e.g. {bad[0]!r}: "
+                "TREC text cannot hold them. Write another format."
             )
     if role == "qrels":
         columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
@@ -113,7 +111,7 @@ def looks_like_trec(first_line: str) -> bool:
     return len(fields) == len(FIELDS["run"]) and _is_number(fields[4])
 
 
-def _check_field_count(lines: pl.DataFrame, role: Role, name: str) -> None:
+def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
     wanted = len(FIELDS[role])
     wrong = lines.filter(pl.col(_LINE).str.count_matches(" ", literal=True) != wanted - 1)
     if wrong.is_empty():

@@ -5,6 +5,7 @@ A clean input costs a few scans and one hash per row. Only a failed rule pays fo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -18,8 +19,9 @@ from rankframe.errors import (
     EmptyInputError,
     NoOverlapError,
 )
+from rankframe.files import READ_ERRORS, unreadable
 from rankframe.keys import Keyed
-from rankframe.read import Scanned, unreadable
+from rankframe.read import Scanned
 
 Duplicates = Literal["error", "keep_best"]
 
@@ -62,8 +64,9 @@ def load(scanned: Scanned) -> pl.DataFrame:
     """Read the rows of an input and refuse it if any of them breaks a rule."""
     try:
         frame = scanned.frame.collect(engine="in-memory")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        _refuse_non_numeric(scanned)
+    except READ_ERRORS as error:
+        with suppress(*READ_ERRORS):
+            _refuse_non_numeric(scanned)
         raise unreadable(scanned.name, error) from error
     check_rows(frame, scanned.role, scanned.name)
     return frame
@@ -134,7 +137,8 @@ def _refuse_non_numeric(scanned: Scanned) -> None:
         column = pl.col(source)
         number = column.str.strip_chars().cast(pl.Float64, strict=False)
         bad = (
-            scanned.raw.with_row_index("_row")
+            scanned.raw.select(source)
+            .with_row_index("_row")
             .filter(number.is_null() & column.is_not_null())
             .collect()
         )
@@ -149,6 +153,6 @@ def _refuse_non_numeric(scanned: Scanned) -> None:
 
 
 def _quote(row: dict[str, object], column: str) -> str:
-    others = {QUERY: DOC, DOC: QUERY}.get(column, QUERY)
-    doc = f", {DOC} {row[DOC]!r}" if column not in (QUERY, DOC) else ""
-    return f"row {int(str(row['_row'])) + 1:,} ({others} {row[others]!r}{doc})"
+    others = [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]
+    where = f" ({', '.join(others)})" if others else ""
+    return f"row {int(str(row['_row'])) + 1:,}{where}"

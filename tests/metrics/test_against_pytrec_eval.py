@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from tests.oracles import Case, Table, about, cases, one_list, random_case
 
-CUTOFFS = (1, 2, 3, 5, 10, 100)
+CUTOFFS = (1, 3, 10, 100)
 # trec_eval's name and ours; a measure with cutoffs has `_k` on both sides.
 NAMES = {
     "map": "map",
@@ -69,9 +69,13 @@ def all_measures() -> set[str]:
 
 
 def assert_same(ours: Table, theirs: Table, pairs: dict[str, str]) -> None:
-    for query in theirs:
-        expected = {our: about(theirs[query][their]) for their, our in pairs.items()}
-        assert {our: ours[query][our] for our in expected} == expected
+    different = {
+        (query, our): (ours[query][our], values[their])
+        for query, values in theirs.items()
+        for their, our in pairs.items()
+        if ours[query][our] != about(values[their])
+    }
+    assert not different
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Final, Literal
 
 import polars as pl
@@ -161,7 +163,8 @@ def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     0.69697
     """
     points = [_expr(iprec(recall=i / 10, rel=rel)) for i in range(11)]
-    return pl.sum_horizontal(points) / 11
+    # One by one: sum_horizontal adds in an order that depends on the number of threads.
+    return reduce(add, points) / 11
 
 
 @metric(family=FAMILY, formula="c / rank of the c-th relevant document, c = recall·R rounded")
