@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.errors import OptionError, RankframeError
+from rankframe.keys import Keyed, match
 from rankframe.segments import position
 
 RankedLists = Sequence[Sequence[Any]] | Mapping[Any, Sequence[Any]]
@@ -53,8 +54,10 @@ def from_lists(
         run = run.with_columns(pl.Series(SCORE, -flat if smaller_is_better else flat))
     truth = _truth(ground_truth, names, ranked_results, run, key)
     # What is listed and not in the truth was looked at and found wanting.
-    rest = run.select(QUERY, DOC).join(truth, on=[QUERY, DOC], how="anti", maintain_order="left")
-    qrels = pl.concat([truth, rest.unique(maintain_order=True).with_columns(_zero())])
+    rest = np.ones(run.height, np.bool_)
+    rest[match(Keyed(run), Keyed(truth))[0]] = False
+    unwanted = _distinct(run.select(QUERY, DOC).filter(pl.Series(rest)))
+    qrels = pl.concat([truth, unwanted.with_columns(pl.lit(0.0).alias(RELEVANCE))])
     _refuse_blank(names, qrels)
     return qrels, run
 
@@ -77,7 +80,7 @@ def _truth(
     """query_id, doc_id, relevance of what is in the ground truth."""
     if _is_one_for_all(given, ranked):
         grades = _graded(given, key)
-        listed = run.select(QUERY, DOC).unique(maintain_order=True)
+        listed = _distinct(run.select(QUERY, DOC))
         return listed.join(grades, on=DOC, how="inner", maintain_order="left")
     if isinstance(given, Mapping):
         by_name = {str(query): truth for query, truth in given.items()}
@@ -100,13 +103,15 @@ def _truth(
         grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
         relevance = _numbers(chain.from_iterable(grades), "grade")
     queries = pl.Series(QUERY, order, dtype=pl.String)
-    return pl.DataFrame(
-        {
-            QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
-            DOC: flat,
-            RELEVANCE: relevance,
-        }
-    ).unique([QUERY, DOC], maintain_order=True)
+    return _distinct(
+        pl.DataFrame(
+            {
+                QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
+                DOC: flat,
+                RELEVANCE: relevance,
+            }
+        )
+    )
 
 
 def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
@@ -184,8 +189,11 @@ def _lengths(lists: Iterable[Any]) -> NDArray[np.int64]:
     return np.fromiter(map(len, lists), np.int64)
 
 
-def _zero() -> pl.Expr:
-    return pl.lit(0.0).alias(RELEVANCE)
+def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row for each query and document: mostly the frame as it is."""
+    if not len(Keyed(frame).possible_duplicates()):
+        return frame
+    return frame.unique([QUERY, DOC], maintain_order=True)
 
 
 def _refuse_blank(names: pl.Series, qrels: pl.DataFrame) -> None:
