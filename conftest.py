@@ -2,8 +2,12 @@
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 import rankframe as rf
+
+settings.register_profile("rankframe", deadline=None)  # nothing is timed in tests
+settings.load_profile("rankframe")
 
 
 @pytest.fixture(autouse=True)

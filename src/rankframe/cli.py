@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from rankframe.partition import Progress, Report
     from rankframe.result import Result
 
 app = typer.Typer(
@@ -90,6 +92,10 @@ def evaluate(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=_OUTPUT)
     ] = False,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="About how much to take, e.g. 2GiB."),
+    ] = None,
     rel: Annotated[
         float | None,
         typer.Option(
@@ -155,7 +161,7 @@ def evaluate(
     names = _run_names(runs)
     results: dict[str, Result] = {}
     for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
-        with _working(f"evaluating {name} ({number} of {len(names)})", quiet=quiet):
+        with _working(f"{name} ({number} of {len(names)})", quiet=quiet) as report:
             results[name] = rf.evaluate(
                 sources[0],
                 run,
@@ -171,6 +177,8 @@ def evaluate(
                 judged_only=judged_only,
                 queries=queries,
                 weight=weight,
+                max_memory=max_memory,
+                progress=report,
             )
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
         if target:
@@ -373,17 +381,44 @@ def _demo_data() -> Path:
 
 
 @contextmanager
-def _working(what: str, *, quiet: bool) -> Iterator[None]:
-    """A spinner for what takes longer than a moment, on a terminal only."""
+def _working(what: str, *, quiet: bool) -> Iterator[Report | None]:
+    """A progress bar for what takes longer than a moment, on a terminal only."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield
+        yield None
         return
-    status = console.status(what)
-    timer = threading.Timer(_PATIENCE, status.start)
+    from rich import progress as bars
+
+    bar = bars.Progress(
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[seen]}"),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task(what, total=None, seen="")
+    begun = time.monotonic()
+
+    def report(done: Progress) -> None:
+        # No total yet: the bar only swings while the input is split.
+        total = done.total_rows if done.rows else None
+        rate = done.rows / max(time.monotonic() - begun, 1e-9)
+        seen = f"{done.rows:,} of {done.total_rows:,} rows, {done.queries:,} queries, {rate:,.0f}/s"
+        bar.update(
+            task,
+            description=f"{what}: {done.stage}",
+            completed=done.rows,
+            total=total,
+            seen=seen if done.rows else "",
+        )
+
+    timer = threading.Timer(_PATIENCE, bar.start)
     timer.start()
     try:
-        yield
+        yield report
     finally:
         timer.cancel()
-        status.stop()
+        bar.stop()

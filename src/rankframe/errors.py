@@ -104,6 +104,7 @@ class DuplicateError(RankframeError):
             else "Keep one of each."
         )
         places = " and ".join(f"{row:,}" for row in rows[:2])
+        self.role, self.count, self.example = role, count, example
         super().__init__(
             f"{role} has {count:,} duplicate {what}{'' if count == 1 else 's'}, "
             f"e.g. ({values}) at rows {places}. {advice}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -13,10 +14,13 @@ from rankframe.errors import (
     BadValueError,
     MetricParameterError,
     MissingColumnError,
+    MissingQueriesError,
     OptionError,
 )
 from rankframe.ledger import make_ledger
+from rankframe.memory import available, estimated_need, parse_size
 from rankframe.names import Metric, resolve
+from rankframe.partition import Report, evaluate_in_pieces
 from rankframe.piece import evaluate_piece
 from rankframe.plan import compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
@@ -27,6 +31,8 @@ from rankframe.summary import summarise
 from rankframe.validate import Duplicates, load, load_one_of_each, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
+# Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
+_SHARE, _PIECE_SHARE = 0.7, 0.4
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
@@ -46,6 +52,8 @@ def evaluate(
     judged_only: bool = False,
     queries: Source | None = None,
     weight: str | None = None,
+    max_memory: str | int | None = None,
+    progress: Report | None = None,
 ) -> Result:
     """Evaluate a run against judgments.
 
@@ -67,6 +75,10 @@ def evaluate(
     k_max: look at the top so many documents only.
     judged_only: drop unjudged documents from the run and close the gaps.
     queries, weight: a frame with query_id and a column of weights, for `average=weighted`.
+    max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
+        larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
+        are the same, bit for bit. The per-query values of all queries must fit.
+    progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
 
     >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])
     >>> result["mrr"]
@@ -76,8 +88,16 @@ def evaluate(
     policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
     weighting = _weighting(wanted, queries, weight, columns)
     judgments = scan(qrels, "qrels", columns)
-    ranked = scan(run, "run", columns)
-    return evaluate_scanned(judgments, ranked, wanted, policies, weighting)
+    documents = scan(run, "run", columns)
+    return evaluate_scanned(
+        judgments,
+        documents,
+        wanted,
+        policies,
+        weighting=weighting,
+        pieces=_pieces(judgments, documents, max_memory),
+        progress=progress,
+    )
 
 
 def evaluate_scanned(
@@ -85,25 +105,56 @@ def evaluate_scanned(
     run: Scanned,
     metrics: Sequence[Metric],
     policies: Policies,
+    *,
     weighting: pl.DataFrame | None = None,
+    pieces: int = 1,
+    progress: Report | None = None,
 ) -> Result:
-    """The same for inputs that were opened already."""
+    """The same for inputs that were opened already, in so many pieces."""
     plan = compile_plan(metrics)
-    judgments, documents = load(qrels), load(run)
-    _check_grades(metrics, judgments)
-    piece = evaluate_piece(judgments, documents, plan, policies)
+    if pieces == 1:
+        judgments = load(qrels)
+        check_grades(metrics, judgments.lazy())
+        piece = evaluate_piece(judgments, load(run), plan, policies)
+    else:
+        refuse_whole_input_metrics(metrics)
+        max_grade = check_grades(metrics, qrels.frame)
+        piece = evaluate_in_pieces(
+            qrels, run, plan, policies, pieces=pieces, max_grade=max_grade, report=progress
+        )
+    counts, values = piece.counts, piece.values
     if not piece.overlap and policies.no_overlap == "error":
-        refuse_no_overlap(judgments, documents)
+        refuse_no_overlap(qrels, run, shared_queries=counts.missing < counts.qrels_queries)
+    if piece.lacking is not None and policies.missing == "error":
+        raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
     return Result(
-        summary=summarise(metrics, piece.values, _weights(piece.values, weighting)),
-        per_query=piece.values.select(QUERY, *(m.label for m in metrics)),
-        ledger=make_ledger(piece.counts, policies.described()),
+        summary=summarise(metrics, values, _weights(values, weighting)),
+        per_query=values.select(QUERY, *(m.label for m in metrics)),
+        ledger=make_ledger(counts, policies.described()),
     )
 
 
-def _check_grades(metrics: Sequence[Metric], judgments: pl.DataFrame) -> None:
-    """Refuse grades that a metric's parameters do not foresee."""
-    highest = float(judgments[RELEVANCE].max())  # pyright: ignore[reportArgumentType]
+def _pieces(qrels: Scanned, run: Scanned, max_memory: str | int | None) -> int:
+    """How many pieces it takes to stay within a limit, or within what the machine has."""
+    limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+    need = estimated_need(qrels) + estimated_need(run)
+    return 1 if need <= limit else math.ceil(need / (limit * _PIECE_SHARE))
+
+
+def refuse_whole_input_metrics(metrics: Sequence[Metric]) -> None:
+    """Refuse what looks at all queries at once, where they come in pieces."""
+    for metric in metrics:
+        if metric.params.get("pool"):
+            raise MetricParameterError(
+                f"{metric.label!r} compares the documents of all queries with each other, so it "
+                "needs the whole input in memory: leave it out, or raise max_memory."
+            )
+
+
+def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
+    """The largest grade; refuse grades that a metric's parameters do not foresee."""
+    grade = pl.col(RELEVANCE)
+    highest = float(judgments.select(grade.max()).collect(engine="streaming").item())
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")
         exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)
@@ -116,8 +167,11 @@ def _check_grades(metrics: Sequence[Metric], judgments: pl.DataFrame) -> None:
                 f"{metric.label!r}: max_grade is {top:g}, but qrels has a grade of {highest:g}."
             )
         if isinstance(gain, Mapping):
-            grade = pl.col(RELEVANCE)
-            bad = judgments.filter(grade > 0, ~grade.is_in([float(g) for g in gain]))
+            bad = (
+                judgments.select(grade)
+                .filter(grade > 0, ~grade.is_in([float(g) for g in gain]))
+                .collect(engine="streaming")
+            )
             if bad.height:
                 raise BadValueError(
                     "qrels",
@@ -126,6 +180,7 @@ def _check_grades(metrics: Sequence[Metric], judgments: pl.DataFrame) -> None:
                     f"{bad[RELEVANCE][0]:g}",
                     "Give every grade above 0 a gain",
                 )
+    return highest
 
 
 def _weighting(

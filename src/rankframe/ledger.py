@@ -63,6 +63,12 @@ class Counts:
             disagreeing=-1 if run.disagreeing is None else run.disagreeing,
         )
 
+    @classmethod
+    def unjudged(cls, rows: int, run: RankedRun) -> Counts:
+        """What was seen in queries without any judgment."""
+        disagreeing = -1 if run.disagreeing is None else run.disagreeing
+        return cls(0, 0, rows, run.queries.height, 0, 0, 0, 0, 0, 0, run.tied, disagreeing)
+
 
 def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""

@@ -6,21 +6,23 @@ whole input at once, pieces that fit in memory, or the partitions of a cluster.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.columns import DOC
-from rankframe.errors import MissingQueriesError
+from rankframe.columns import DOC, QUERY
 from rankframe.judge import Judgments, prepare_run
 from rankframe.keys import Keyed, match
 from rankframe.ledger import Counts
 from rankframe.plan import Plan, per_query_values
 from rankframe.policies import Policies
-from rankframe.rank import RankedRun
+from rankframe.rank import RankedRun, rank_run
 from rankframe.validate import one_of_each
 
 
@@ -32,6 +34,8 @@ class Piece:
     counts: Counts
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int
+    # the first judged query that the run lacks
+    lacking: str | None
 
 
 def evaluate_piece(
@@ -47,6 +51,8 @@ def evaluate_piece(
     `max_grade` is the largest grade of all pieces together, where this is not the only one.
     """
     rows = (qrels.height, run.height)
+    if qrels.is_empty():
+        return _unjudged(run, plan)
     judgments, ranked, pairs, overlap = _ranked_and_matched(qrels, run, plan, policies)
     judged = Judgments(
         judgments,
@@ -71,7 +77,25 @@ def evaluate_piece(
             without_relevant=int((~has_relevant).sum()),
         ),
         overlap,
+        next(iter(judged.queries.filter(pl.Series(judged.missing)).head(1)), None),
     )
+
+
+def merged(pieces: Sequence[Piece]) -> Piece:
+    """Pieces of different queries as one: the same as if they had been evaluated together."""
+    lacking = [piece.lacking for piece in pieces if piece.lacking is not None]
+    return Piece(
+        pl.concat([piece.values for piece in pieces]).sort(QUERY),
+        reduce(add, (piece.counts for piece in pieces)),
+        sum(piece.overlap for piece in pieces),
+        min(lacking, default=None),
+    )
+
+
+def _unjudged(run: pl.DataFrame, plan: Plan) -> Piece:
+    """A piece without judgments: nothing to evaluate, only documents to count."""
+    ranked = rank_run(Keyed(run))
+    return Piece(plan.no_values(), Counts.unjudged(run.height, ranked), 0, None)
 
 
 def _ranked_and_matched(
@@ -110,9 +134,6 @@ def _kept(
     """Which judged queries are averaged."""
     keep = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":
-        if policies.missing == "error" and judged.missing.any():
-            lost = judged.queries.filter(pl.Series(judged.missing))
-            raise MissingQueriesError(len(lost), len(judged.queries), lost[0])
         keep &= ~judged.missing
     if policies.no_relevant == "skip":
         keep &= has_relevant

@@ -42,6 +42,15 @@ class Plan:
         rows = [rows for rows, _ in self.parts.reductions.values()]
         return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
 
+    @property
+    def labels(self) -> list[str]:
+        """The columns of the values, in the order of the metrics."""
+        return [label for metric in self.metrics for label, _ in _values(metric)]
+
+    def no_values(self) -> pl.DataFrame:
+        """The values of no query at all."""
+        return pl.DataFrame(schema={QUERY: pl.String, **dict.fromkeys(self.labels, pl.Float64)})
+
 
 def numerator(label: str) -> str:
     """The column with the numerators of a metric that is averaged over its sums."""
@@ -90,8 +99,8 @@ def per_query_values(plan: Plan, judged: Judgments) -> pl.DataFrame:
         )
     if plan.over_rows:
         values.append(_grouped(plan.over_rows, rows, judged.code))
-    labels = [label for metric in plan.metrics for label, _ in _values(metric)]
-    return pl.concat(values, how="horizontal").select(QUERY, pl.col(labels).cast(pl.Float64))
+    whole = pl.concat(values, how="horizontal")
+    return whole.select(QUERY, pl.col(plan.labels).cast(pl.Float64))
 
 
 def _values(metric: Metric) -> Iterator[tuple[str, pl.Expr]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import shutil
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.errors import OutputError, UnreadableInputError, did_you_mean
+from rankframe.scratch import beside, remove
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
@@ -76,7 +75,7 @@ class Result:
                 raise OutputError(
                     f"{target} holds a result already. Pass overwrite=True to replace it."
                 )
-        fresh = _beside(target)
+        fresh = beside(target)
         try:
             fresh.mkdir(parents=True)
             for name in _FRAMES:
@@ -85,7 +84,7 @@ class Result:
         except OSError as error:
             raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
         finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+            remove(fresh)
         return target
 
     @classmethod
@@ -149,18 +148,14 @@ class Result:
 
 def write_file(target: Path, write: Callable[[Path], object]) -> None:
     """Write one file under a temporary name beside its place, then put it there."""
-    fresh = _beside(target)
+    fresh = beside(target)
     try:
         write(fresh)
         fresh.replace(target)
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
     finally:
-        fresh.unlink(missing_ok=True)
-
-
-def _beside(target: Path) -> Path:
-    return target.absolute().parent / f".{target.name}.{uuid.uuid4().hex[:8]}.tmp"
+        remove(fresh)
 
 
 def _file_names() -> set[str]:
@@ -171,14 +166,14 @@ def _replace_folder(target: Path, fresh: Path) -> None:
     if not target.exists():
         fresh.rename(target)
         return
-    old = _beside(target)
+    old = beside(target)
     target.rename(old)
     try:
         fresh.rename(target)
     except OSError:
         old.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    remove(old)
 
 
 def _shown(value: float | None) -> str:

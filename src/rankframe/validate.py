@@ -24,6 +24,7 @@ from rankframe.keys import Keyed
 from rankframe.read import Scanned
 
 Duplicates = Literal["error", "keep_best"]
+_SAMPLE = 1_000
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,21 @@ def load(scanned: Scanned) -> pl.DataFrame:
     try:
         frame = scanned.frame.collect(engine="in-memory")
     except READ_ERRORS as error:
-        with suppress(*READ_ERRORS):
-            _refuse_non_numeric(scanned)
+        refuse_non_numeric(scanned)
         raise unreadable(scanned.name, error) from error
-    check_rows(frame, scanned.role, scanned.name)
+    check_rows(frame.lazy(), scanned.role, scanned.name)
     return frame
+
+
+def count_rows(scanned: Scanned) -> int:
+    """How many rows an input has; none is an error."""
+    try:
+        rows = scanned.raw.select(pl.len()).collect(engine="streaming").item()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if not rows:
+        raise EmptyInputError(scanned.role, scanned.name)
+    return rows
 
 
 def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
@@ -77,25 +88,36 @@ def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> K
     return one_of_each(Keyed(load(scanned)), scanned.role, duplicates)
 
 
-def check_rows(frame: pl.DataFrame, role: str, name: str) -> None:
+def check_rows(
+    frame: pl.LazyFrame,
+    role: str,
+    name: str,
+    *,
+    engine: Literal["in-memory", "streaming"] = "in-memory",
+) -> None:
     """Refuse a frame without rows, or with a row that breaks a rule."""
-    if frame.is_empty():
+    rules = _rules(frame.collect_schema().names())
+    broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
+    rows, *counts = frame.select(pl.len(), *broken).collect(engine=engine).row(0)
+    if not rows:
         raise EmptyInputError(role, name)
-    rules = _rules(frame.columns)
-    counts = frame.select(r.broken.sum().alias(str(i)) for i, r in enumerate(rules)).row(0)
     for rule, count in zip(rules, counts, strict=True):
         if count:
-            row = frame.with_row_index("_row").filter(rule.broken).row(0, named=True)
-            raise BadValueError(role, rule.problem, count, _quote(row, rule.column), rule.advice)
+            bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
+            where = _quote(bad.row(0, named=True), rule.column)
+            raise BadValueError(role, rule.problem, count, where, rule.advice)
 
 
-def refuse_no_overlap(qrels: pl.DataFrame, run: pl.DataFrame) -> NoReturn:
+def refuse_no_overlap(qrels: Scanned, run: Scanned, *, shared_queries: bool) -> NoReturn:
     """Say what ids look like on each side when not one judged document was retrieved."""
-    shared = run.join(qrels, on=QUERY, how="semi")
-    key = QUERY if shared.is_empty() else DOC
-    of_run = shared if key == DOC else run
-    of_qrels = qrels.join(run, on=QUERY, how="semi") if key == DOC else qrels
-    examples = (f[key].unique(maintain_order=True).head(3).to_list() for f in (of_run, of_qrels))
+    key = DOC if shared_queries else QUERY
+    examples = []
+    for side, other in ((run, qrels), (qrels, run)):
+        rows = side.frame
+        if shared_queries:
+            rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
+        some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
+        examples.append(some.unique(maintain_order=True).head(3).to_list())
     raise NoOverlapError(key, *examples)
 
 
@@ -128,8 +150,13 @@ def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:
     return Keyed(frame.filter(pl.Series(~drop)))
 
 
-def _refuse_non_numeric(scanned: Scanned) -> None:
+def refuse_non_numeric(scanned: Scanned) -> None:
     """If text stands where numbers should be, say which and where."""
+    with suppress(*READ_ERRORS):
+        _refuse_non_numeric(scanned)
+
+
+def _refuse_non_numeric(scanned: Scanned) -> None:
     schema = scanned.raw.collect_schema()
     for ours, source in scanned.mapping.items():
         if ours in (QUERY, DOC) or schema[source] != pl.String:

@@ -1,0 +1,74 @@
+"""How much memory an evaluation needs, how much there is, and sizes as people write them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.columns import DOC, QUERY
+from rankframe.errors import OptionError
+from rankframe.files import READ_ERRORS
+from rankframe.read import Scanned
+
+# Measured peaks per row, strings of up to 12 bytes included (those live inside the column).
+_BYTES_PER_ROW = {"run": 170, "qrels": 130}
+_INLINE = 12
+_SAMPLE = 10_000
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+          "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from a number or a text.
+
+    >>> parse_size("2GiB"), parse_size("500 MB")
+    (2147483648, 500000000)
+    """
+    if isinstance(text, int) and not isinstance(text, bool) and text > 0:
+        return text
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", str(text).lower())
+    size = int(float(found[1]) * _UNITS[found[2] or ""]) if found else 0
+    if size <= 0:
+        raise OptionError(f"max_memory takes a size such as '2GiB' or '500MB', not {text!r}.")
+    return size
+
+
+def estimated_need(scanned: Scanned) -> int:
+    """About how many bytes an evaluation of the whole input takes for this side.
+
+    0 for what cannot be read: whoever reads it will say why.
+    """
+    try:
+        rows = scanned.raw.select(pl.len()).collect(engine="streaming").item()
+        lengths = scanned.frame.select(pl.col(QUERY, DOC).str.len_bytes()).head(_SAMPLE).collect()
+    except READ_ERRORS:
+        return 0
+    means = lengths.select(pl.all().mean().fill_null(0)).row(0)
+    return rows * (_BYTES_PER_ROW[scanned.role] + int(sum(m for m in means if m > _INLINE)))
+
+
+def available() -> int:
+    """Bytes of memory that this process may still take."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(re.search(r"MemAvailable:\s+(\d+) kB", text)[1]) * 1024  # pyright: ignore[reportOptionalSubscript]
+    except (OSError, TypeError):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        try:
+            left = int(Path(limit).read_text(encoding="ascii")) - int(
+                Path(used).read_text(encoding="ascii")
+            )
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+        free = min(free, max(left, 0))
+    return free

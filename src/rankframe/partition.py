@@ -1,0 +1,143 @@
+"""The same evaluation in pieces by query, in bounded memory.
+
+One streaming pass over each input writes its rows to temporary Parquet files by a hash of the
+query, so that all rows of a query end in one piece; the pieces are then evaluated one by one.
+(10M rows: 1.9 CPU seconds and 0.2 GB for the pass.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.columns import QUERY
+from rankframe.errors import BadValueError, DuplicateError, OutputError
+from rankframe.files import READ_ERRORS, unreadable
+from rankframe.keys import Keyed
+from rankframe.piece import Piece, evaluate_piece, merged
+from rankframe.plan import Plan
+from rankframe.policies import Policies
+from rankframe.read import Scanned
+from rankframe.scratch import scratch_folder
+from rankframe.validate import check_rows, count_rows, one_of_each, refuse_non_numeric
+
+_BUCKET = "_bucket"
+_SEED = 20_011
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an evaluation has come."""
+
+    stage: str
+    rows: int
+    total_rows: int
+    queries: int
+
+
+Report = Callable[[Progress], None]
+
+
+def evaluate_in_pieces(
+    qrels: Scanned,
+    run: Scanned,
+    plan: Plan,
+    policies: Policies,
+    *,
+    pieces: int,
+    max_grade: float,
+    report: Report | None = None,
+) -> Piece:
+    """Evaluate inputs that do not fit in memory, as so many pieces."""
+    tell = report or (lambda _: None)
+    total = sum(map(count_rows, (qrels, run)))
+    done: list[Piece] = []
+    with scratch_folder() as folder:
+        tell(Progress("splitting by query", 0, total, 0))
+        for side in (qrels, run):
+            _split(side, folder / side.role, pieces)
+        rows = queries = 0
+        for judgments, documents in _parts(folder, (qrels, run), pieces):
+            try:
+                piece = evaluate_piece(judgments, documents, plan, policies, max_grade=max_grade)
+            except DuplicateError as error:
+                side = qrels if error.role == "qrels" else run
+                raise _all_duplicates(side, folder, pieces) from None
+            done.append(piece)
+            rows += judgments.height + documents.height
+            queries += piece.values.height
+            tell(Progress("evaluating", rows, total, queries))
+    return merged(done)
+
+
+def _split(scanned: Scanned, folder: Path, pieces: int) -> None:
+    bucket = pl.col(QUERY).hash(_SEED) % pieces
+    try:
+        scanned.frame.sink_parquet(
+            pl.PartitionBy(
+                folder,
+                key={_BUCKET: bucket},
+                include_key=False,
+                approximate_bytes_per_file=None,
+            ),
+            compression="lz4",
+            statistics=False,
+            mkdir=True,
+            engine="streaming",
+        )
+    except READ_ERRORS as error:
+        if "No space left" in str(error):
+            raise OutputError(
+                f"no space left for temporary files in {folder.parent.parent}. "
+                "Free some, or point the environment variable TMPDIR to a larger disk."
+            ) from error
+        refuse_non_numeric(scanned)
+        raise unreadable(scanned.name, error) from error
+
+
+def _parts(
+    folder: Path, sides: tuple[Scanned, Scanned], pieces: int
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Both sides of each piece, refused as a whole where a row of one breaks a rule."""
+    for number in range(pieces):
+        frames = []
+        for side in sides:
+            frame = _part(folder / side.role, number, side)
+            if not frame.is_empty():
+                try:
+                    check_rows(frame.lazy(), side.role, side.name)
+                except BadValueError:
+                    # Said of the whole input: how many in all, and which row of it.
+                    check_rows(side.frame, side.role, side.name, engine="streaming")
+                    raise
+            frames.append(frame)
+        yield frames[0], frames[1]
+
+
+def _all_duplicates(side: Scanned, folder: Path, pieces: int) -> DuplicateError:
+    """What one piece complained of, said of the whole input."""
+    found: list[DuplicateError] = []
+    for number in range(pieces):
+        try:
+            one_of_each(Keyed(_part(folder / side.role, number, side)), side.role, "error")
+        except DuplicateError as error:
+            found.append(error)
+    example = found[0].example
+    same = [pl.col(key) == value for key, value in example.items()]
+    rows = side.frame.with_row_index("_row", offset=1).filter(same).select("_row")
+    return DuplicateError(
+        side.role,
+        sum(error.count for error in found),
+        example,
+        rows.collect(engine="streaming")["_row"].to_list(),
+    )
+
+
+def _part(folder: Path, number: int, side: Scanned) -> pl.DataFrame:
+    part = folder / f"{_BUCKET}={number}"
+    if not part.is_dir():
+        return side.frame.head(0).collect()
+    return pl.read_parquet(sorted(part.glob("*.parquet")), hive_partitioning=False)
