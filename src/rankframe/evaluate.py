@@ -28,7 +28,7 @@ from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import Result
 from rankframe.summary import summarise
-from rankframe.validate import Duplicates, load, load_one_of_each, refuse_no_overlap
+from rankframe.validate import Duplicates, count_rows, load, load_one_of_each, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
 # Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
@@ -118,6 +118,7 @@ def evaluate_scanned(
         piece = evaluate_piece(judgments, load(run), plan, policies)
     else:
         refuse_whole_input_metrics(metrics)
+        count_rows(qrels)
         max_grade = check_grades(metrics, qrels.frame)
         piece = evaluate_in_pieces(
             qrels, run, plan, policies, pieces=pieces, max_grade=max_grade, report=progress
@@ -154,7 +155,7 @@ def refuse_whole_input_metrics(metrics: Sequence[Metric]) -> None:
 def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
     """The largest grade; refuse grades that a metric's parameters do not foresee."""
     grade = pl.col(RELEVANCE)
-    highest = float(judgments.select(grade.max()).collect(engine="streaming").item())
+    highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")
         exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)

@@ -26,6 +26,7 @@ from rankframe.validate import check_rows, count_rows, one_of_each, refuse_non_n
 
 _BUCKET = "_bucket"
 _SEED = 20_011
+_NO_SPACE = ("No space left", "File too large", "quota exceeded")
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,10 @@ def _split(scanned: Scanned, folder: Path, pieces: int) -> None:
             engine="streaming",
         )
     except READ_ERRORS as error:
-        if "No space left" in str(error):
+        if any(sign in str(error) for sign in _NO_SPACE):
             raise OutputError(
-                f"no space left for temporary files in {folder.parent.parent}. "
-                "Free some, or point the environment variable TMPDIR to a larger disk."
+                f"no room for temporary files in {folder.parent.parent}. "
+                "Make some, or point the environment variable TMPDIR to a larger disk."
             ) from error
         refuse_non_numeric(scanned)
         raise unreadable(scanned.name, error) from error

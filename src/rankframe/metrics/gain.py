@@ -17,6 +17,7 @@ from rankframe.metrics.parts import (
     Ratio,
     check_between,
     relevant,
+    row_constant,
     total,
     where,
     within,
@@ -176,7 +177,7 @@ def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | R
 
 
 def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    top = pl.col("max_grade") if max_grade is None else pl.lit(float(max_grade))
+    top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
     satisfied = gain_of(pl.col(RELEVANCE), "exp2") / pl.lit(2.0).pow(top)
     # Rows come by rank, unretrieved ones last, so those above are the ones before.
     by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))
@@ -205,7 +206,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     above = (pl.col(RELEVANCE) - neutral).clip(lower_bound=0)
 
     def utility(rank: str) -> pl.Expr:
-        decay = pl.lit(2.0).pow((pl.col(rank) - 1) / (half_life - 1))
+        decay = pl.lit(2.0).pow((pl.col(rank) - 1) / row_constant(half_life - 1))
         return total(where(pl.col(rank).is_not_null(), above / decay))
 
     return Ratio(utility(RANK), utility("ideal_rank"))
@@ -231,7 +232,7 @@ def rbp(
     check_between("p", p, 0, 1)
     value = pl.lit(1.0)
     if gain != "binary":
-        top = pl.col("max_grade") if max_grade is None else pl.lit(float(max_grade))
+        top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
         highest = gain_of(top, gain)
         value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
     weight = pl.lit(p).pow(pl.col(RANK) - 1)

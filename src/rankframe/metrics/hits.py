@@ -8,7 +8,16 @@ import polars as pl
 
 from rankframe.columns import RANK, at_level
 from rankframe.metrics import parts
-from rankframe.metrics.parts import Ratio, depth, relevant, relevant_count, retrieved, total, where
+from rankframe.metrics.parts import (
+    Ratio,
+    constant,
+    depth,
+    relevant,
+    relevant_count,
+    retrieved,
+    total,
+    where,
+)
 from rankframe.metrics.registry import metric
 
 FAMILY: Final = "Hits in the top k"
@@ -54,7 +63,7 @@ def precision(
     0.5
     """
     if k is not None and denominator == "k":
-        return Ratio(parts.hits(k, rel), pl.lit(float(k)))
+        return Ratio(parts.hits(k, rel), constant(k))
     return Ratio(parts.hits(k, rel), depth(k))
 
 

@@ -13,11 +13,13 @@ from rankframe.metrics import parts
 from rankframe.metrics.parts import (
     Ratio,
     check_between,
+    constant,
     found,
     largest,
     relevant,
     relevant_count,
     retrieved,
+    row_constant,
     total,
     where,
     within,
@@ -64,7 +66,7 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
     >>> round(frame.select(average_recall(k=2)).item(), 6)
     0.333333
     """
-    cutoff = pl.col("retrieved") if k is None else pl.lit(float(k))
+    cutoff = pl.col("retrieved") if k is None else row_constant(k)
     # A relevant document at rank i is part of the recall at i, i + 1, …, k.
     share = (cutoff - pl.col(RANK) + 1) / cutoff
     return Ratio(total(where(relevant(rel) & within(k), share)), relevant_count(rel))
@@ -164,7 +166,7 @@ def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     """
     points = [_expr(iprec(recall=i / 10, rel=rel)) for i in range(11)]
     # One by one: sum_horizontal adds in an order that depends on the number of threads.
-    return reduce(add, points) / 11
+    return reduce(add, points) / constant(11)
 
 
 @metric(family=FAMILY, formula="c / rank of the c-th relevant document, c = recall·R rounded")

@@ -131,6 +131,20 @@ def depth(k: int | None) -> pl.Expr:
     return retrieved() if k is None else pl.min_horizontal(retrieved(), pl.lit(float(k)))
 
 
+def constant(value: float) -> pl.Expr:
+    """A number to divide a query's value by.
+
+    Polars divides by a literal by multiplying by its reciprocal: 3 / 10 becomes
+    0.30000000000000004. A column is divided by truly.
+    """
+    return retrieved() * 0 + value
+
+
+def row_constant(value: float) -> pl.Expr:
+    """A number to divide a value per judgment by: see `constant`."""
+    return pl.col(RELEVANCE) * 0 + value
+
+
 def check_cutoff(k: int | None) -> None:
     """Refuse a cutoff below 1."""
     if k is not None and k < 1:

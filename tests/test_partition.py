@@ -1,0 +1,244 @@
+"""Evaluation in pieces: the same bits, bounded memory, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankframe as rf
+from rankframe.evaluate import evaluate_scanned
+from rankframe.metrics import REGISTRY
+from rankframe.names import resolve
+from rankframe.policies import Policies
+from rankframe.read import scan
+
+OWN = (pl.col("rank") <= 2).any().alias("own")
+MICRO = "precision(average=micro)@3"
+EVERYTHING = [*REGISTRY, MICRO, "gm_map", OWN]
+SHOP = Path(__file__).parent.parent / "data" / "shop"
+
+
+def shop_like(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judgments and a run with ties, missing, unjudged and irrelevant queries, and odd grades."""
+    rng = np.random.default_rng(seed)
+    query = rng.integers(0, queries, queries * 12)
+    doc = rng.integers(0, 20, len(query))
+    rows = pl.DataFrame({"query_id": query, "doc_id": doc}).unique(maintain_order=True)
+    rows = rows.with_columns(number=pl.Series(rng.integers(-1, 4, rows.height).astype(float)))
+    qrels = rows.filter(pl.Series(rng.random(rows.height) < 0.5), pl.col("query_id") % 7 != 0)
+    run = rows.filter(pl.Series(rng.random(rows.height) < 0.7), pl.col("query_id") % 11 != 0)
+    return qrels.rename({"number": "relevance"}), run.rename({"number": "score"})
+
+
+def in_pieces(
+    qrels: object, run: object, pieces: int, metrics: list[str | pl.Expr], **policies: object
+) -> rf.Result:
+    return evaluate_scanned(
+        scan(qrels, "qrels"),
+        scan(run, "run"),
+        resolve(metrics),
+        Policies(**policies),  # pyright: ignore[reportArgumentType]
+        pieces=pieces,
+    )
+
+
+def assert_same(one: rf.Result, other: rf.Result) -> None:
+    for name in ("per_query", "summary", "ledger"):
+        assert getattr(one, name).equals(getattr(other, name)), name
+
+
+@settings(max_examples=12)
+@given(st.integers(2, 40), st.randoms(use_true_random=False))
+def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, random) -> None:
+    qrels, run = shop_like()
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    seed = random.randrange(10**6)
+    shuffled = [f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run)]
+    assert_same(whole, in_pieces(*shuffled, pieces, EVERYTHING))
+    assert_same(whole, rf.evaluate(*shuffled, EVERYTHING))
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        {"missing": "skip"}, {"no_relevant": "skip"}, {"k_max": 2}, {"judged_only": True},
+        {"rel": 2, "k_max": 3, "judged_only": True}, {"ties": "as_given"},
+    ],
+)  # fmt: skip
+def test_policies_hold_in_pieces(policies: dict[str, object]) -> None:
+    qrels, run = shop_like()
+    whole = rf.evaluate(qrels, run, EVERYTHING, **policies)  # pyright: ignore[reportArgumentType]
+    assert_same(whole, in_pieces(qrels, run, 9, EVERYTHING, **policies))
+
+
+def test_rows_without_score_or_rank_keep_their_order_in_pieces() -> None:
+    qrels, run = shop_like()
+    run = run.drop("score")
+    assert_same(rf.evaluate(qrels, run, "map"), in_pieces(qrels, run, 8, ["map"]))
+
+
+def test_a_small_limit_means_pieces_and_the_same_result() -> None:
+    seen: list[object] = []
+    paths = SHOP / "qrels.parquet", SHOP / "hybrid.parquet"
+    limited = rf.evaluate(*paths, ["ndcg@10", "map"], max_memory="8MB", progress=seen.append)
+    assert_same(rf.evaluate(*paths, ["ndcg@10", "map"]), limited)
+    assert len(seen) > 2
+    last = seen[-1]
+    assert (last.rows, last.queries) == (last.total_rows, 1960)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_one_enormous_query_is_one_piece() -> None:
+    rows = 200_000
+    run = pl.DataFrame({"query_id": "q", "doc_id": pl.int_range(rows, eager=True)})
+    run = run.with_columns(score=-pl.col("doc_id").cast(pl.Float64))
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": [0, rows - 1], "relevance": 1})
+    expected = (1 + 2 / rows) / 2
+    assert in_pieces(qrels, run, 50, ["map"])["map"] == expected
+
+
+def test_what_is_wrong_is_said_of_the_whole_input(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    copies = run[[3, 40, 90]]
+    twice = refusal(in_pieces, qrels, pl.concat([run, copies]), 7, ["map"])
+    assert twice.startswith("run has 3 duplicate (query_id, doc_id) pairs, e.g. (")
+    places = sorted({3, 40, 90})
+    assert any(f"at rows {p + 1} and {run.height + i + 1}" in twice for i, p in enumerate(places))
+    for frame, bad in ((run, float("nan")), (run, None)):
+        broken = frame.with_columns(
+            score=pl.when(pl.int_range(pl.len()).is_in([70, 80])).then(bad).otherwise("score")
+        )
+        text = refusal(in_pieces, qrels, broken, 7, ["map"])
+        assert text.startswith("run has 2 rows with a ")
+        assert "e.g. row 71 (" in text
+
+
+def test_missing_queries_are_counted_over_all_pieces(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    whole = refusal(rf.evaluate, qrels, run, "map", missing="error")
+    assert refusal(in_pieces, qrels, run, 7, ["map"], missing="error") == whole
+
+
+def test_no_overlap_is_seen_over_all_pieces(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    run = run.with_columns(doc_id=pl.col("doc_id") + 1000)
+    assert "no document in the run matches" in refusal(in_pieces, qrels, run, 7, ["map"])
+
+
+def test_a_metric_over_the_whole_input_is_refused_in_pieces(refusal: Callable[..., str]) -> None:
+    assert "needs the whole input in memory" in refusal(
+        in_pieces, *shop_like(), 3, ["auc(pool=true)"]
+    )
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_empty_side_is_refused_in_pieces(side: int, refusal: Callable[..., str]) -> None:
+    frames = list(shop_like())
+    frames[side] = frames[side].head(0)
+    assert "is empty" in refusal(in_pieces, *frames, 3, ["map"])
+
+
+def test_text_for_numbers_is_refused_in_pieces(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    path = tmp_path / "run.csv"
+    run.with_columns(score=pl.lit("high")).write_csv(path)
+    assert "non-numeric score, e.g. 'high' at row 1" in refusal(in_pieces, qrels, path, 3, ["map"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_nothing_is_left_behind_when_interrupted(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def interrupt(progress: object) -> None:
+        if getattr(progress, "rows", 0):
+            assert any(tmp_path.iterdir())
+            raise error
+
+    with pytest.raises(error):
+        rf.evaluate(*shop_like(), "map", max_memory="1kB", progress=interrupt)
+    assert not any(tmp_path.iterdir())
+
+
+_KILLED = """
+import sys, time
+import rankframe as rf
+def wait(progress):
+    if progress.rows:
+        print("working", flush=True)
+        time.sleep(60)
+result = rf.evaluate(sys.argv[1], sys.argv[2], "map", max_memory="1MB", progress=wait)
+result.write(sys.argv[3])
+"""
+
+
+def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    paths = [str(SHOP / "qrels.parquet"), str(SHOP / "bm25.parquet"), str(out)]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    with subprocess.Popen(
+        [sys.executable, "-c", _KILLED, *paths], stdout=subprocess.PIPE, env=environment
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"working\n"
+        child.send_signal(signal.SIGKILL)
+    assert not out.exists()
+    assert any(scratch.iterdir())
+    again = _KILLED.replace("time.sleep(60)", "pass")
+    subprocess.run(
+        [sys.executable, "-c", again, *paths], check=True, capture_output=True, env=environment
+    )
+    assert rf.Result.read(out).per_query.height == 1960
+    assert not any(scratch.iterdir())
+
+
+def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> None:
+    """A real failure of writing: no file of the process may grow beyond a few bytes."""
+    code = (
+        "import sys, resource, rankframe as rf\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n    rf.evaluate(*sys.argv[1:], 'map', max_memory='8MB')\n"
+        "except rf.RankframeError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, SHOP / "qrels.parquet", SHOP / "bm25.parquet"],
+        capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert "temporary files" in done.stdout
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    path = tmp_path / "run.parquet"
+    run.write_parquet(path)
+    opened = scan(qrels, "qrels"), scan(path, "run")
+    path.unlink()
+    for pieces in (1, 3):
+        assert "no such file" in refusal(
+            evaluate_scanned, *opened, resolve("map"), Policies(), pieces=pieces
+        )
+
+
+def test_a_scratch_folder_of_a_living_process_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mine = tmp_path / f"rankframe-{os.getpid()}-abcd"
+    dead = tmp_path / "rankframe-999999999-abcd"
+    strange = tmp_path / "rankframe-notes"
+    for folder in (mine, dead, strange):
+        folder.mkdir()
+    rf.evaluate(*shop_like(), "map", max_memory="1kB")
+    assert sorted(tmp_path.iterdir()) == sorted([mine, strange])
