@@ -120,15 +120,16 @@ def parse(text: str) -> list[Metric]:
             write = lambda n: text.strip().replace(suffixed["numbers"], n)  # noqa: E731
     if definition is None:
         raise UnknownMetricError(text, _suggest(base, text))
-    own = _parameters(parsed["params"] or "", definition, text)
-    if definition.name == "num_retrieved" and "rel" in own:  # ir_measures' NumRet(rel=1)
+    written = parsed["params"] or ""
+    if definition.name == "num_retrieved" and "rel" in written:  # ir_measures' NumRet(rel=1)
         definition = REGISTRY["num_relevant_retrieved"]
+    own = _parameters(written, definition, text)
+    twice = set(own) & {*params, *(key for _, key, _ in numbers)}
+    if twice:
+        raise MetricParameterError(f"{text!r} sets {min(twice)} twice.")
     params = presets | own | params
     if not numbers:
         return [_metric(text.strip(), definition, params, text)]
-    for _, key, _ in numbers[:1]:
-        if key in params:
-            raise MetricParameterError(f"{text!r} sets {key} twice.")
     return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
 
 
