@@ -63,9 +63,9 @@ def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, 
     qrels, run = shop_like()
     whole = rf.evaluate(qrels, run, EVERYTHING)
     seed = random.randrange(10**6)
-    shuffled = [f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run)]
-    assert_same(whole, in_pieces(*shuffled, pieces, EVERYTHING))
-    assert_same(whole, rf.evaluate(*shuffled, EVERYTHING))
+    qrels, run = (f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run))
+    assert_same(whole, in_pieces(qrels, run, pieces, EVERYTHING))
+    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
 
 
 @pytest.mark.parametrize(

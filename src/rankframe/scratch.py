@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "rankframe-"
+_ATTEMPTS, _PAUSE = 50, 0.05
 
 
 @contextmanager
@@ -27,7 +29,16 @@ def scratch_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
+        _remove_surely(folder)
+
+
+def _remove_surely(folder: Path) -> None:
+    """Remove a folder, though threads of a failed writer may still be creating files in it."""
+    for _ in range(_ATTEMPTS):
         shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE)
 
 
 def beside(target: Path) -> Path:
