@@ -6,37 +6,50 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.segments import number_segments
 
-def query_codes(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
+Codes = NDArray[np.int32]
+
+
+def query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
     """A number for each row's query, and the queries by number, in no particular order.
 
     Where each query's rows are together, as they mostly are, only their first rows are looked at.
     """
-    stretch, heads = _stretches(query)
-    if heads.n_unique() == len(heads):
-        return stretch, heads
+    starts, heads = _stretches(query)
+    if _are_distinct(heads):
+        return number_segments(starts, len(query)), heads
     # Categories of our own: the global ones would remember every id ever seen.
     kind = pl.Categorical(pl.Categories.random("rankframe"))
-    code = query.cast(kind).to_physical().to_numpy().astype(np.int64)
+    code = query.cast(kind).to_physical().to_numpy().astype(np.int32)
     first = np.empty(int(code.max()) + 1, np.int64)
     first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
     return code, query.gather(first)
 
 
-def sorted_query_codes(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
+def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
     """Each row's place among the distinct queries, and these, in byte order."""
-    stretch, heads = _stretches(query)
-    if heads.is_sorted() and heads.n_unique() == len(heads):
+    starts, heads = _stretches(query)
+    stretch = number_segments(starts, len(query))
+    if heads.is_sorted():  # and so distinct, since neighbours differ
         return stretch, heads
     queries = heads.unique().sort()
     numbered = queries.to_frame("query").with_row_index("code")
     place = heads.to_frame("query").join(numbered, on="query", how="left", maintain_order="left")
-    return place["code"].to_numpy().astype(np.int64)[stretch], queries
+    return place["code"].to_numpy().astype(np.int32)[stretch], queries
 
 
 def _stretches(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
-    """Rows with the same query as the one above belong to one stretch: its number on each row,
-    and the query of each stretch.
-    """
-    begins = (query != query.shift(1)).fill_null(value=True)
-    return np.cumsum(begins.to_numpy()) - 1, query.filter(begins)
+    """Where each stretch of rows with the same query begins, and its query."""
+    begins = query.ne_missing(query.shift(1))
+    if len(query):
+        begins[0] = True
+    return np.flatnonzero(begins.to_numpy()), query.filter(begins)
+
+
+def _are_distinct(heads: pl.Series) -> bool:
+    """Whether no query occurs twice; a collision of hashes only costs time."""
+    if heads.is_sorted():  # neighbours differ
+        return True
+    hashes = np.sort(heads.hash().to_numpy())
+    return not (hashes[1:] == hashes[:-1]).any()

@@ -255,10 +255,10 @@ class Judgments:
         return self._in_run.is_null().to_numpy()
 
     @cached_property
-    def ideal_rank(self) -> NDArray[np.int64]:
+    def ideal_rank(self) -> NDArray[np.int32]:
         """Each row's place in the best possible ordering."""
         order = self._best_order(np.ones(len(self.code), np.bool_))
-        ideal = np.empty(len(self.code), np.int64)
+        ideal = np.empty(len(self.code), np.int32)
         ideal[order] = position(self.starts, len(self.code)) + 1
         return ideal
 
@@ -277,9 +277,10 @@ class Judgments:
     def _judged_by_ideal_rank(self) -> NDArray[np.int64]:
         deepest = max(int(self.rank.max(initial=0)), int(self.ideal_rank.max(initial=0))) + 1
         retrieved = self.rank != _UNRETRIEVED
-        places = self.code[retrieved] * deepest + self.rank[retrieved]  # ascending
-        upto = np.searchsorted(places, self.code * deepest + self.ideal_rank, side="right")
-        return upto - np.searchsorted(places, self.code * deepest, side="left")
+        base = self.code.astype(np.int64) * deepest
+        places = base[retrieved] + self.rank[retrieved]  # ascending
+        upto = np.searchsorted(places, base + self.ideal_rank, side="right")
+        return upto - np.searchsorted(places, base, side="left")
 
     def _tied_rank(self) -> pl.Series:
         assert self._run.tied_rank is not None  # whoever asks for the column ranked with it
@@ -313,7 +314,7 @@ class Judgments:
     def _gathered(self, column: str) -> pl.Series:
         return self._qrels[column].gather(self._order)
 
-    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int32]:
         return running_count(flags, self.starts)
 
     def _total(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:

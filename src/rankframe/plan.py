@@ -124,7 +124,7 @@ def _reduced(
 
 
 def _grouped(
-    expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int64]
+    expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int32]
 ) -> pl.DataFrame:
     numbered = pl.DataFrame({_CODE: code}).hstack(rows)
     try:

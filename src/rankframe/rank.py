@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.codes import query_codes
+from rankframe.codes import Codes, query_codes
 from rankframe.columns import DOC, QUERY, RANK, SCORE
 from rankframe.keys import Keyed
 from rankframe.segments import (
     descending_bits,
+    number_segments,
     position,
     segment_lengths,
-    segment_starts,
     sort_order,
     spread,
 )
@@ -32,7 +32,7 @@ class RankedRun:
     """A run with a rank on each of its rows, and what was noticed on the way."""
 
     table: Keyed
-    rank: NDArray[np.int64]
+    rank: NDArray[np.int32]
     # the mean rank of the documents with this score in this query; None unless asked for
     tied_rank: NDArray[np.float64] | None
     # query_id, retrieved
@@ -48,27 +48,27 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
 
     >>> run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
     >>> rank_run(Keyed(run)).rank
-    array([2, 1])
+    array([2, 1], dtype=int32)
     """
     frame = run.frame
     code, queries = query_codes(frame[QUERY])
+    lengths = np.bincount(code, minlength=len(queries))
+    starts = np.cumsum(lengths) - lengths
     goodness = _goodness(frame)
-    order = _order(frame, code, goodness, ties)
-    ordered_code = code if order is None else code[order]
-    starts = segment_starts(ordered_code)
-    rank = position(starts, frame.height) + 1
+    order = _order(frame, code, starts, goodness, ties)
+    ordered = number_segments(starts, frame.height)
+    rank = position(starts, frame.height)
+    rank += 1
     same = np.zeros(frame.height, np.bool_)
     if goodness is not None:
-        same = _same_as_above(ordered_code, goodness if order is None else goodness[order])
-    retrieved = np.zeros(len(queries), np.int64)
-    retrieved[ordered_code[starts]] = segment_lengths(starts, frame.height)
+        same = _same_as_above(ordered, goodness if order is None else goodness[order])
     return RankedRun(
         table=run,
         rank=_back(rank, order),
         tied_rank=_back(_mean_rank(rank, same), order) if tied_rank else None,
-        queries=pl.DataFrame({QUERY: queries, "retrieved": retrieved}),
+        queries=pl.DataFrame({QUERY: queries, "retrieved": lengths}),
         tied=int(same.sum()),
-        disagreeing=_disagreeing(frame, order, ordered_code),
+        disagreeing=_disagreeing(frame, order, ordered),
     )
 
 
@@ -82,34 +82,65 @@ def _goodness(run: pl.DataFrame) -> NDArray[np.float64] | None:
 
 
 def _order(
-    run: pl.DataFrame, code: NDArray[np.int64], goodness: NDArray[np.float64] | None, ties: Ties
+    run: pl.DataFrame,
+    code: Codes,
+    starts: NDArray[np.int64],
+    goodness: NDArray[np.float64] | None,
+    ties: Ties,
 ) -> NDArray[np.int64] | None:
     """The permutation that puts each query's rows together and in order; None if they are."""
-    if goodness is None:
-        return None if _is_sorted(code) else np.argsort(code, kind="stable")
-    if _in_order(run[DOC], code, goodness, ties):
+    together = bool((code[1:] >= code[:-1]).all())
+    if together and (goodness is None or _in_order(run[DOC], code, goodness, ties)):
         return None
-    # Queries in front, then as many leading bits of the score as fit: one fast sort. What the
-    # cut made equal, and true ties, are put right afterwards.
-    lead = descending_bits(goodness) >> np.uint64(int(code.max()).bit_length())
-    order = sort_order(code, lead)
-    return _settle_ties(run[DOC], code, goodness, order, lead[order], ties)
+    grouped = None if together else sort_order(code)
+    if goodness is None:
+        return grouped
+    lead = descending_bits(goodness if grouped is None else goodness[grouped])
+    order, unsure = _by_lead(lead, starts)
+    if grouped is not None:
+        order = grouped[order]
+    return _settle(run[DOC], code, goodness, order, unsure, ties)
 
 
-def _settle_ties(
+def _by_lead(
+    lead: NDArray[np.uint64], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Rows of each query by as many leading bits of `lead` as fit beside the query's number and the
+    place within it: one sort of plain integers. Also, which of the sorted rows have a neighbour
+    with the same bits. Spoils `lead`.
+    """
+    rows = len(lead)
+    place = position(starts, rows)
+    place_bits = int(place.max()).bit_length()
+    code_bits = max(len(starts) - 1, 0).bit_length()
+    lead >>= np.uint64(code_bits + place_bits)
+    lead <<= np.uint64(place_bits)
+    lead |= place.view(np.uint32)
+    if code_bits:
+        numbers = np.arange(len(starts), dtype=np.uint64) << np.uint64(64 - code_bits)
+        lead |= spread(numbers, starts, rows)
+    lead.sort()
+    order = (lead & np.uint64((1 << place_bits) - 1)).view(np.int64)
+    order += spread(starts, starts, rows)
+    lead >>= np.uint64(place_bits)
+    unsure = np.zeros(rows, np.bool_)
+    unsure[1:] = lead[1:] == lead[:-1]
+    unsure[:-1] |= unsure[1:]
+    return order, unsure
+
+
+def _settle(
     doc: pl.Series,
-    code: NDArray[np.int64],
+    code: Codes,
     goodness: NDArray[np.float64],
     order: NDArray[np.int64],
-    lead: NDArray[np.uint64],
+    unsure: NDArray[np.bool_],
     ties: Ties,
 ) -> NDArray[np.int64]:
-    same = _same_as_above(code[order], lead)
-    if not same.any():
+    """Put right what the cut made equal, and true ties by their rule."""
+    rows = order[unsure]
+    if not len(rows):
         return order
-    # Every row of a block of equals, the first included.
-    block = same | np.append(same[1:], False)
-    rows = order[block]
     by = pl.DataFrame({"code": code[rows], "goodness": goodness[rows] + 0.0, "row": rows})
     if ties == "as_given":
         settled = by.sort("code", "goodness", "row", descending=[False, True, False])
@@ -117,18 +148,11 @@ def _settle_ties(
         settled = by.with_columns(doc=doc.gather(rows)).sort(
             "code", "goodness", "doc", descending=[False, True, ties == "doc_desc"]
         )
-    order = order.copy()
-    order[block] = settled["row"].to_numpy()
+    order[unsure] = settled["row"].to_numpy()
     return order
 
 
-def _in_order(
-    doc: pl.Series, code: NDArray[np.int64], goodness: NDArray[np.float64], ties: Ties
-) -> bool:
-    if len(code) < 2:
-        return True
-    if not _is_sorted(code):
-        return False
+def _in_order(doc: pl.Series, code: Codes, goodness: NDArray[np.float64], ties: Ties) -> bool:
     together = code[1:] == code[:-1]
     if (together & (goodness[1:] > goodness[:-1])).any():
         return False
@@ -139,17 +163,13 @@ def _in_order(
     return bool((above >= below if ties == "doc_desc" else above <= below).all())
 
 
-def _is_sorted(code: NDArray[np.int64]) -> bool:
-    return bool((code[1:] >= code[:-1]).all())
-
-
-def _same_as_above(code: NDArray[np.int64], value: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _same_as_above(code: Codes, value: NDArray[np.generic]) -> NDArray[np.bool_]:
     same = np.zeros(len(code), np.bool_)
     same[1:] = (code[1:] == code[:-1]) & (value[1:] == value[:-1])
     return same
 
 
-def _mean_rank(rank: NDArray[np.int64], same: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _mean_rank(rank: NDArray[np.int32], same: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The mean rank of each block of equal scores, on each of its rows."""
     starts = np.flatnonzero(~same)
     lengths = segment_lengths(starts, len(rank))
@@ -166,7 +186,7 @@ def _back(ordered: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[Any
 
 
 def _disagreeing(
-    run: pl.DataFrame, order: NDArray[np.int64] | None, ordered_code: NDArray[np.int64]
+    run: pl.DataFrame, order: NDArray[np.int64] | None, ordered_code: Codes
 ) -> int | None:
     """How many queries rank a document above another one that scores strictly higher."""
     if SCORE not in run.columns or RANK not in run.columns:

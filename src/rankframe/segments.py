@@ -14,20 +14,32 @@ Ints = NDArray[np.integer]
 
 
 def sort_order(*keys: Ints) -> NDArray[np.int64]:
-    """The permutation that sorts by several non-negative integer keys, the first one foremost.
+    """The permutation that sorts by several non-negative integer keys, the first one foremost;
+    rows equal in all of them stay as they were.
 
-    One unstable sort of packed 64-bit keys where they fit (the usual case, and by far the
-    fastest), a lexicographic sort otherwise. Rows equal in all keys come in no fixed order.
+    One sort of 64-bit integers that hold the keys and, last, the row number, where these fit (the
+    usual case: three times as fast as an argsort), a lexicographic sort otherwise.
     """
-    bits = [int(key.max()).bit_length() if len(key) else 0 for key in keys]
-    if sum(bits) > 64:
+    rows = len(keys[0])
+    packed = np.zeros(rows, np.uint64)
+    bits = [int(key.max()).bit_length() if rows else 0 for key in keys]
+    row_bits = max(rows - 1, 0).bit_length()
+    if sum(bits) + row_bits > 64:
         return np.lexsort(keys[::-1])
-    packed = np.zeros(len(keys[0]), np.uint64)
     for key, width in zip(keys, bits, strict=True):
         if width:
             packed <<= np.uint64(width)
             packed |= key.astype(np.uint64)
-    return np.argsort(packed)
+    return order_by(packed, row_bits)
+
+
+def order_by(keys: NDArray[np.uint64], row_bits: int) -> NDArray[np.int64]:
+    """The permutation that sorts keys which leave so many leading bits free. Spoils the keys."""
+    keys <<= np.uint64(row_bits)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys.sort()
+    keys &= np.uint64((1 << row_bits) - 1)
+    return keys.view(np.int64)
 
 
 def segment_starts(code: Ints) -> NDArray[np.int64]:
@@ -35,6 +47,11 @@ def segment_starts(code: Ints) -> NDArray[np.int64]:
     if not len(code):
         return np.empty(0, np.int64)
     return np.concatenate(([0], np.flatnonzero(code[1:] != code[:-1]) + 1)).astype(np.int64)
+
+
+def number_segments(starts: Ints, rows: int) -> NDArray[np.int32]:
+    """The number of its segment on each row. (A running count of flags takes far longer.)"""
+    return spread(np.arange(len(starts), dtype=np.int32), starts, rows)
 
 
 def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
@@ -47,16 +64,19 @@ def spread(per_segment: NDArray[Any], starts: Ints, rows: int) -> NDArray[Any]:
     return np.repeat(per_segment, segment_lengths(starts, rows))
 
 
-def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int64]:
+def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int32]:
     """How many flags are set from the start of the query down to each row, itself included."""
-    total = np.cumsum(flags, dtype=np.int64)
+    total = np.cumsum(flags, dtype=np.int32)
     before = total[starts] - flags[starts]
-    return total - spread(before, starts, len(flags))
+    total -= spread(before, starts, len(flags))
+    return total
 
 
-def position(starts: Ints, rows: int) -> NDArray[np.int64]:
+def position(starts: Ints, rows: int) -> NDArray[np.int32]:
     """The place of each row within its query, from 0."""
-    return np.arange(rows, dtype=np.int64) - spread(starts, starts, rows)
+    place = np.arange(rows, dtype=np.int32)
+    place -= spread(starts.astype(np.int32), starts, rows)
+    return place
 
 
 def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
