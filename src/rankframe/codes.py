@@ -6,25 +6,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.segments import number_segments
+from rankframe.segments import number_segments, segment_lengths
 
 Codes = NDArray[np.int32]
 
 
-def query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
-    """A number for each row's query, and the queries by number, in no particular order.
+def query_codes(query: pl.Series) -> tuple[Codes, pl.Series, NDArray[np.int64]]:
+    """A number for each row's query, and the queries by number, in no particular order, with how
+    many rows each has.
 
     Where each query's rows are together, as they mostly are, only their first rows are looked at.
     """
     starts, heads = _stretches(query)
     if _are_distinct(heads):
-        return number_segments(starts, len(query)), heads
+        lengths = segment_lengths(starts, len(query))
+        return number_segments(starts, len(query)), heads, lengths
     # Categories of our own: the global ones would remember every id ever seen.
     kind = pl.Categorical(pl.Categories.random("rankframe"))
     code = query.cast(kind).to_physical().to_numpy().astype(np.int32)
     first = np.empty(int(code.max()) + 1, np.int64)
     first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
-    return code, query.gather(first)
+    return code, query.gather(first), np.bincount(code)
 
 
 def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:

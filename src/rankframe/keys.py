@@ -9,6 +9,7 @@ and a separate check for duplicates 0.9.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import xor
@@ -18,6 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.columns import DOC, QUERY
+
+_TABLE_BITS = 26  # 64 MB at the most
+_LOW_HALF = np.uint64(0xFFFF_FFFF)
 
 
 @dataclass(frozen=True)
@@ -59,23 +63,48 @@ class Keyed:
 
 
 def match(left: Keyed, right: Keyed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row numbers of all pairs of rows with equal keys, in no particular order."""
+    """Row numbers of all pairs of rows with equal keys, ascending on the left."""
     bits = np.uint64(max(left.row_bits, right.row_bits))
-    hashes, wanted = left.sorted_keys >> bits, right.sorted_keys >> bits
-    at = np.searchsorted(hashes, wanted)
-    of = np.arange(len(wanted))
+    places = _likely(left, right)
+    hashes, wanted = left.sorted_keys[places] >> bits, right.sorted_keys >> bits
+    at = np.searchsorted(wanted, hashes)
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    # Once for each time that a hash occurs on the left: a few times at the most.
+    # Once for each time that a hash occurs on the right: a few times at the most.
     while len(at):
-        inside = at < len(hashes)
-        at, of = at[inside], of[inside]
-        equal = hashes[at] == wanted[of]
-        at, of = at[equal], of[equal]
-        found.append((left.rows_at(at), right.rows_at(of)))
+        inside = at < len(wanted)
+        at, hashes, places = at[inside], hashes[inside], places[inside]
+        equal = wanted[at] == hashes
+        at, hashes, places = at[equal], hashes[equal], places[equal]
+        found.append((left.rows_at(places), right.rows_at(at)))
         at = at + 1
-    ours = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
-    theirs = np.concatenate([np.empty(0, np.int64), *(rows for _, rows in found)])
+    ours, theirs = _by_left_row(found)
     really = np.ones(len(ours), np.bool_)
     for name in left.names:
         really &= (left.frame[name].gather(ours) == right.frame[name].gather(theirs)).to_numpy()
     return ours[really], theirs[really]
+
+
+def _by_left_row(
+    found: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs in the order of the table: strings are then compared as they lie in memory, which is
+    five times as fast as in the order of their hashes.
+    """
+    pairs = np.concatenate(
+        [np.empty(0, np.uint64), *((left << 32 | right).view(np.uint64) for left, right in found)]
+    )
+    pairs.sort()
+    return (pairs >> np.uint64(32)).view(np.int64), (pairs & _LOW_HALF).view(np.int64)
+
+
+def _likely(left: Keyed, right: Keyed) -> NDArray[np.int64]:
+    """Places of sorted keys on the left whose leading bits occur on the right.
+
+    Most of a run was never judged; a table of the leading bits, walked through in order, passes
+    over it at the speed of memory.
+    """
+    width = min(max(len(right.sorted_keys).bit_length() + 4, 8), _TABLE_BITS)
+    shift = np.uint64(64 - width)
+    table = np.zeros(1 << width, np.bool_)
+    table[right.sorted_keys >> shift] = True
+    return np.flatnonzero(table[left.sorted_keys >> shift])

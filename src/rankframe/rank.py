@@ -51,17 +51,15 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
     array([2, 1], dtype=int32)
     """
     frame = run.frame
-    code, queries = query_codes(frame[QUERY])
-    lengths = np.bincount(code, minlength=len(queries))
+    code, queries, lengths = query_codes(frame[QUERY])
     starts = np.cumsum(lengths) - lengths
     goodness = _goodness(frame)
-    order = _order(frame, code, starts, goodness, ties)
-    ordered = number_segments(starts, frame.height)
+    order, unsure = _order(frame, code, starts, goodness, ties)
+    # In ranked order, the queries come by their numbers.
+    ordered = code if order is None else number_segments(starts, frame.height)
     rank = position(starts, frame.height)
     rank += 1
-    same = np.zeros(frame.height, np.bool_)
-    if goodness is not None:
-        same = _same_as_above(ordered, goodness if order is None else goodness[order])
+    same = _same_as_above(ordered, goodness, order, unsure)
     return RankedRun(
         table=run,
         rank=_back(rank, order),
@@ -87,19 +85,22 @@ def _order(
     starts: NDArray[np.int64],
     goodness: NDArray[np.float64] | None,
     ties: Ties,
-) -> NDArray[np.int64] | None:
-    """The permutation that puts each query's rows together and in order; None if they are."""
+) -> tuple[NDArray[np.int64] | None, NDArray[np.bool_] | None]:
+    """The permutation that puts each query's rows together and in order; None if they are.
+
+    Also, which places of it may hold a tie (None: any).
+    """
     together = bool((code[1:] >= code[:-1]).all())
     if together and (goodness is None or _in_order(run[DOC], code, goodness, ties)):
-        return None
+        return None, None
     grouped = None if together else sort_order(code)
     if goodness is None:
-        return grouped
+        return grouped, None
     lead = descending_bits(goodness if grouped is None else goodness[grouped])
     order, unsure = _by_lead(lead, starts)
     if grouped is not None:
         order = grouped[order]
-    return _settle(run[DOC], code, goodness, order, unsure, ties)
+    return _settle(run[DOC], code, goodness, order, unsure, ties), unsure
 
 
 def _by_lead(
@@ -163,9 +164,25 @@ def _in_order(doc: pl.Series, code: Codes, goodness: NDArray[np.float64], ties: 
     return bool((above >= below if ties == "doc_desc" else above <= below).all())
 
 
-def _same_as_above(code: Codes, value: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _same_as_above(
+    code: Codes,
+    goodness: NDArray[np.float64] | None,
+    order: NDArray[np.int64] | None = None,
+    unsure: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """Which rows, in ranked order, have the query and the score of the row above."""
     same = np.zeros(len(code), np.bool_)
-    same[1:] = (code[1:] == code[:-1]) & (value[1:] == value[:-1])
+    if goodness is None:
+        return same
+    if unsure is None:
+        values = goodness if order is None else goodness[order]
+        same[1:] = (code[1:] == code[:-1]) & (values[1:] == values[:-1])
+        return same
+    assert order is not None  # what is in order was not sorted, and no place of it is unsure
+    at = np.flatnonzero(unsure)
+    values, owners = goodness[order[at]], code[at]
+    equal = (at[1:] == at[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+    same[at[1:][equal]] = True
     return same
 
 
