@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.segments import number_segments, segment_lengths
+from rankframe.columns import QUERY
+from rankframe.keys import Keyed
+from rankframe.segments import number_segments, segment_lengths, segment_starts
 
 Codes = NDArray[np.int32]
 
@@ -17,21 +19,19 @@ def query_codes(query: pl.Series) -> tuple[Codes, pl.Series, NDArray[np.int64]]:
 
     Where each query's rows are together, as they mostly are, only their first rows are looked at.
     """
-    starts, heads = _stretches(query)
-    if _are_distinct(heads):
-        lengths = segment_lengths(starts, len(query))
-        return number_segments(starts, len(query)), heads, lengths
-    # Categories of our own: the global ones would remember every id ever seen.
-    kind = pl.Categorical(pl.Categories.random("rankframe"))
-    code = query.cast(kind).to_physical().to_numpy().astype(np.int32)
-    first = np.empty(int(code.max()) + 1, np.int64)
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
-    return code, query.gather(first), np.bincount(code)
+    begins = _begins(query)
+    if 2 * int(begins.sum() or 0) <= len(query) or query.is_sorted():
+        starts, heads = np.flatnonzero(begins.to_numpy()), query.filter(begins)
+        if _are_distinct(heads):
+            lengths = segment_lengths(starts, len(query))
+            return number_segments(starts, len(query)), heads, lengths
+    return _scattered_codes(query)
 
 
 def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
     """Each row's place among the distinct queries, and these, in byte order."""
-    starts, heads = _stretches(query)
+    begins = _begins(query)
+    starts, heads = np.flatnonzero(begins.to_numpy()), query.filter(begins)
     stretch = number_segments(starts, len(query))
     if heads.is_sorted():  # and so distinct, since neighbours differ
         return stretch, heads
@@ -41,12 +41,35 @@ def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
     return place["code"].to_numpy().astype(np.int32)[stretch], queries
 
 
-def _stretches(query: pl.Series) -> tuple[NDArray[np.int64], pl.Series]:
-    """Where each stretch of rows with the same query begins, and its query."""
+def _scattered_codes(query: pl.Series) -> tuple[Codes, pl.Series, NDArray[np.int64]]:
+    """Codes where a query's rows are anywhere: sorted by hash, and checked by their strings.
+
+    (10M rows of 1M queries: a fifth of the time of a categorical or of a join.)
+    """
+    table = Keyed(query.to_frame(QUERY))
+    starts = segment_starts(table.sorted_keys >> np.uint64(table.row_bits))
+    rows = table.rows_at(slice(None))
+    code = np.empty(len(query), np.int32)
+    code[rows] = number_segments(starts, len(query))
+    heads = query.gather(rows[starts])
+    strangers = heads.gather(code) != query
+    if not strangers.any():
+        return code, heads, segment_lengths(starts, len(query))
+    # Queries that share the leading bits of their hash with another get numbers of their own.
+    strays = query.filter(strangers)
+    names = strays.unique(maintain_order=True)
+    numbered = names.to_frame("query").with_row_index("code", offset=len(heads))
+    found = strays.to_frame("query").join(numbered, on="query", how="left", maintain_order="left")
+    code[strangers.to_numpy()] = found["code"].to_numpy()
+    return code, pl.concat([heads, names]), np.bincount(code)
+
+
+def _begins(query: pl.Series) -> pl.Series:
+    """Rows whose query is not that of the row above."""
     begins = query.ne_missing(query.shift(1))
     if len(query):
         begins[0] = True
-    return np.flatnonzero(begins.to_numpy()), query.filter(begins)
+    return begins
 
 
 def _are_distinct(heads: pl.Series) -> bool:

@@ -51,7 +51,7 @@ class Keyed:
         keys.sort()
         return keys
 
-    def rows_at(self, places: NDArray[np.integer]) -> NDArray[np.int64]:
+    def rows_at(self, places: NDArray[np.integer] | slice) -> NDArray[np.int64]:
         """The row numbers of some of the sorted keys."""
         return (self.sorted_keys[places] & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
 
