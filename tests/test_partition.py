@@ -97,6 +97,20 @@ def test_a_small_limit_means_pieces_and_the_same_result() -> None:
     assert (last.rows, last.queries) == (last.total_rows, 1960)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.parametrize("rows", [1, 7, 50, 100])
+def test_slices_of_sorted_tables_give_the_same_bits(
+    rows: int, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    qrels, run = (f.cast({"query_id": pl.String}).sort("query_id") for f in shop_like())
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    twice = pl.concat([run, run[[40]]]).sort("query_id", maintain_order=True)
+    said = refusal(rf.evaluate, qrels, twice, "map")
+    monkeypatch.setattr("rankframe.partition._SLICE_ROWS", rows)
+    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
+    assert refusal(rf.evaluate, qrels, twice, "map") == said
+    assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0
+
+
 def test_one_enormous_query_is_one_piece() -> None:
     rows = 200_000
     run = pl.DataFrame({"query_id": "q", "doc_id": pl.int_range(rows, eager=True)})

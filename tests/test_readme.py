@@ -53,3 +53,12 @@ def test_demo_data_regenerates_the_same(tmp_path: Path) -> None:
     for path in shipped:
         made = pl.read_parquet(tmp_path / path.relative_to(ROOT / "data"))
         assert made.equals(pl.read_parquet(path)), path.name
+
+
+def test_every_metric_evaluates_in_one_call_over_the_demo_data() -> None:
+    import rankframe as rf
+
+    shop = ROOT / "data" / "shop"
+    result = rf.evaluate(shop / "qrels.parquet", shop / "hybrid.parquet", list(REGISTRY))
+    assert result.summary.height == len(REGISTRY)
+    assert result.summary["value"].null_count() == 0

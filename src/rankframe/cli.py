@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +15,6 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from rankframe.partition import Progress, Report
     from rankframe.result import Result
 
 app = typer.Typer(
@@ -32,7 +28,6 @@ app = typer.Typer(
 _OUTPUT, _POLICIES = "Output", "Policies"
 _BAD_INPUT = 2
 _INTERRUPTED = 130
-_PATIENCE = 2.0  # seconds before anything moves on the screen
 
 _EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
@@ -151,6 +146,7 @@ def evaluate(
     from rankframe import show
     from rankframe.convert import check_target, write_frame
     from rankframe.names import resolve
+    from rankframe.progress import progress_bar
 
     for target in (per_query, summary):
         if target:
@@ -161,7 +157,7 @@ def evaluate(
     names = _run_names(runs)
     results: dict[str, Result] = {}
     for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
-        with _working(f"{name} ({number} of {len(names)})", quiet=quiet) as report:
+        with progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report:
             results[name] = rf.evaluate(
                 sources[0],
                 run,
@@ -232,9 +228,10 @@ def convert(
 ) -> None:
     """Convert judgments or a run between Parquet, CSV, TSV, JSON Lines and TREC text."""
     from rankframe.convert import convert_file
+    from rankframe.progress import progress_bar
 
     opened = _open_stdin() if source == "-" else source
-    with _working(f"converting {source}", quiet=False):
+    with progress_bar(f"converting {source}", quiet=False):
         found, rows = convert_file(
             opened, target, kind, columns=_columns(column), duplicates=duplicates
         )
@@ -378,47 +375,3 @@ def _demo_data() -> Path:
         if (folder / "shop" / "qrels.parquet").is_file():
             return folder
     raise UnreadableInputError("the demo data", "it is not installed with this copy of rankframe")
-
-
-@contextmanager
-def _working(what: str, *, quiet: bool) -> Iterator[Report | None]:
-    """A progress bar for what takes longer than a moment, on a terminal only."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    from rich import progress as bars
-
-    bar = bars.Progress(
-        bars.SpinnerColumn(),
-        bars.TextColumn("{task.description}", markup=False),
-        bars.BarColumn(),
-        bars.TextColumn("{task.fields[seen]}"),
-        bars.TimeElapsedColumn(),
-        bars.TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task(what, total=None, seen="")
-    begun = time.monotonic()
-
-    def report(done: Progress) -> None:
-        # No total yet: the bar only swings while the input is split.
-        total = done.total_rows if done.rows else None
-        rate = done.rows / max(time.monotonic() - begun, 1e-9)
-        seen = f"{done.rows:,} of {done.total_rows:,} rows, {done.queries:,} queries, {rate:,.0f}/s"
-        bar.update(
-            task,
-            description=f"{what}: {done.stage}",
-            completed=done.rows,
-            total=total,
-            seen=seen if done.rows else "",
-        )
-
-    timer = threading.Timer(_PATIENCE, bar.start)
-    timer.start()
-    try:
-        yield report
-    finally:
-        timer.cancel()
-        bar.stop()

@@ -20,10 +20,10 @@ from rankframe.errors import (
 from rankframe.ledger import make_ledger
 from rankframe.memory import available, estimated_need, parse_size
 from rankframe.names import Metric, resolve
-from rankframe.partition import Report, evaluate_in_pieces
-from rankframe.piece import evaluate_piece
+from rankframe.partition import evaluate_in_memory, evaluate_in_pieces
 from rankframe.plan import compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.progress import Report
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import Result
@@ -114,8 +114,8 @@ def evaluate_scanned(
     plan = compile_plan(metrics)
     if pieces == 1:
         judgments = load(qrels)
-        check_grades(metrics, judgments.lazy())
-        piece = evaluate_piece(judgments, load(run), plan, policies)
+        max_grade = check_grades(metrics, judgments.lazy())
+        piece = evaluate_in_memory(judgments, load(run), plan, policies, max_grade=max_grade)
     else:
         refuse_whole_input_metrics(metrics)
         count_rows(qrels)

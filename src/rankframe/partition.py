@@ -1,16 +1,21 @@
-"""The same evaluation in pieces by query, in bounded memory.
+"""The same evaluation in pieces by query: slices of a table in memory, or files that fit in it.
 
-One streaming pass over each input writes its rows to temporary Parquet files by a hash of the
+Inputs that are sorted by query are cut into slices, evaluated side by side: small arrays stay in
+the processor's cache, and all cores work. Inputs that are too large for the memory are split first:
+one streaming pass over each input writes its rows to temporary Parquet files by a hash of the
 query, so that all rows of a query end in one piece; the pieces are then evaluated one by one.
 (10M rows: 1.9 CPU seconds and 0.2 GB for the pass.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from rankframe.columns import QUERY
@@ -20,26 +25,50 @@ from rankframe.keys import Keyed
 from rankframe.piece import Piece, evaluate_piece, merged
 from rankframe.plan import Plan
 from rankframe.policies import Policies
+from rankframe.progress import Progress, Report
 from rankframe.read import Scanned
 from rankframe.scratch import scratch_folder
 from rankframe.validate import check_rows, count_rows, one_of_each, refuse_non_numeric
 
 _BUCKET = "_bucket"
 _SEED = 20_011
+_SLICE_ROWS = 500_000
 _NO_SPACE = ("No space left", "File too large", "quota exceeded")
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far an evaluation has come."""
+def evaluate_in_memory(
+    qrels: pl.DataFrame, run: pl.DataFrame, plan: Plan, policies: Policies, *, max_grade: float
+) -> Piece:
+    """Evaluate tables in memory: in slices by query if both are sorted by it, else as a whole."""
+    slices = _slices(qrels, run) if not plan.whole_input else [(qrels, run)]
+    if len(slices) == 1:
+        return evaluate_piece(qrels, run, plan, policies, max_grade=max_grade)
 
-    stage: str
-    rows: int
-    total_rows: int
-    queries: int
+    def one(both: tuple[pl.DataFrame, pl.DataFrame]) -> Piece:
+        return evaluate_piece(*both, plan, policies, max_grade=max_grade, alone=False)
+
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return merged(list(pool.map(one, slices)), ordered=True)
+    except DuplicateError as error:
+        # Said of the whole input: how many in all, and which rows of it.
+        one_of_each(Keyed(qrels if error.role == "qrels" else run), error.role, "error")
+        raise
 
 
-Report = Callable[[Progress], None]
+def _slices(qrels: pl.DataFrame, run: pl.DataFrame) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    count = run.height // _SLICE_ROWS
+    if count < 2 or not (run[QUERY].is_sorted() and qrels[QUERY].is_sorted()):
+        return [(qrels, run)]
+    firsts = run[QUERY].gather(np.arange(1, count) * _SLICE_ROWS).unique(maintain_order=True)
+    cut_qrels, cut_run = (
+        pairwise([0, *side[QUERY].search_sorted(firsts, side="left"), side.height])
+        for side in (qrels, run)
+    )
+    return [
+        (qrels[begin:end], run[run_begin:run_end])
+        for (begin, end), (run_begin, run_end) in zip(cut_qrels, cut_run, strict=True)
+    ]
 
 
 def evaluate_in_pieces(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -45,15 +45,17 @@ def evaluate_piece(
     policies: Policies,
     *,
     max_grade: float | None = None,
+    alone: bool = True,
 ) -> Piece:
     """Evaluate queries whose rows, of both sides, are all here.
 
     `max_grade` is the largest grade of all pieces together, where this is not the only one.
+    `alone`: no other piece is evaluated at the same time, so more than one core may be used.
     """
     rows = (qrels.height, run.height)
     if qrels.is_empty():
         return _unjudged(run, plan)
-    judgments, ranked, pairs, overlap = _ranked_and_matched(qrels, run, plan, policies)
+    judgments, ranked, pairs, overlap = _ranked_and_matched(qrels, run, plan, policies, alone=alone)
     judged = Judgments(
         judgments,
         ranked,
@@ -81,11 +83,15 @@ def evaluate_piece(
     )
 
 
-def merged(pieces: Sequence[Piece]) -> Piece:
-    """Pieces of different queries as one: the same as if they had been evaluated together."""
+def merged(pieces: Sequence[Piece], *, ordered: bool = False) -> Piece:
+    """Pieces of different queries as one: the same as if they had been evaluated together.
+
+    `ordered`: the queries of each come after those of the one before.
+    """
+    values = pl.concat([piece.values for piece in pieces])
     lacking = [piece.lacking for piece in pieces if piece.lacking is not None]
     return Piece(
-        pl.concat([piece.values for piece in pieces]).sort(QUERY),
+        values if ordered else values.sort(QUERY),
         reduce(add, (piece.counts for piece in pieces)),
         sum(piece.overlap for piece in pieces),
         min(lacking, default=None),
@@ -99,29 +105,33 @@ def _unjudged(run: pl.DataFrame, plan: Plan) -> Piece:
 
 
 def _ranked_and_matched(
-    qrels: pl.DataFrame, run: pl.DataFrame, plan: Plan, policies: Policies
+    qrels: pl.DataFrame, run: pl.DataFrame, plan: Plan, policies: Policies, *, alone: bool
 ) -> tuple[Keyed, RankedRun, tuple[NDArray[np.int64], NDArray[np.int64]], int]:
-    """The two costly steps side by side: neither needs the other, and both release the GIL."""
+    """The two costly steps, side by side where cores are free: neither needs the other, and both
+    release the GIL.
+    """
     judgments, documents = Keyed(qrels), Keyed(run)
     if policies.duplicates == "keep_best":
         judgments = one_of_each(judgments, "qrels", policies.duplicates)
         documents = one_of_each(documents, "run", policies.duplicates)
-    with ThreadPoolExecutor(1) as beside:
-        ranking = beside.submit(
-            prepare_run,
-            # without the hashes, which the other side is about to compute
-            replace(documents) if policies.judged_only else documents,
-            judgments if not policies.judged_only else replace(judgments),
+
+    def ranked_run() -> RankedRun:
+        return prepare_run(
+            documents,
+            judgments,
             ties=policies.ties,
             tied_rank="tied_rank" in plan.columns,
             k_max=policies.k_max,
             judged_only=policies.judged_only,
         )
+
+    with ThreadPoolExecutor(1) as beside:
+        ranking = beside.submit(ranked_run) if alone and not policies.judged_only else None
         if policies.duplicates == "error":
             one_of_each(judgments, "qrels", policies.duplicates)
             one_of_each(documents, "run", policies.duplicates)
         pairs = match(documents, judgments)
-        ranked = ranking.result()
+        ranked = ranked_run() if ranking is None else ranking.result()
     overlap = len(pairs[0])
     if ranked.table is not documents:
         pairs = match(ranked.table, judgments)

@@ -47,6 +47,11 @@ class Plan:
         """The columns of the values, in the order of the metrics."""
         return [label for metric in self.metrics for label, _ in _values(metric)]
 
+    @property
+    def whole_input(self) -> bool:
+        """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
+        return any(column.startswith("pooled_") for column in self.columns)
+
     def no_values(self) -> pl.DataFrame:
         """The values of no query at all."""
         return pl.DataFrame(schema={QUERY: pl.String, **dict.fromkeys(self.labels, pl.Float64)})
