@@ -47,7 +47,9 @@ def make(shape: Shape, order: Order, folder: Path) -> tuple[Path, Path]:
     # Distinct documents within a query: a stride through a pool of its own.
     start = np.repeat(rng.integers(0, pool, shape.queries), shape.depth)
     doc = (start + 3 * np.tile(np.arange(shape.depth), shape.queries)) % (pool - 1)
-    score = rng.random(len(query)).astype(np.float32).astype(np.float64)
+    # Exact in float32 (pytrec_eval) and distinct within a query (ranx has no rule for ties).
+    place = np.tile(np.arange(shape.depth), shape.queries)
+    score = (rng.integers(0, 2**13, len(query)) * 2**10 + place) / 2.0**23
     frame = pl.DataFrame(
         {"query_id": _ids("u", query), "doc_id": _ids("item", doc), "score": score}
     )
