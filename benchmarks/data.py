@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal
 
@@ -38,9 +39,16 @@ def make(shape: Shape, order: Order, folder: Path) -> tuple[Path, Path]:
     """
     stem = f"{shape.name}-{shape.queries}x{shape.depth}"
     qrels, run = folder / f"{stem}-qrels.parquet", folder / f"{stem}-{order}.parquet"
-    if qrels.exists() and run.exists():
-        return qrels, run
-    folder.mkdir(parents=True, exist_ok=True)
+    if not (qrels.exists() and run.exists()):
+        # In a process of its own: a child inherits the peak memory of the process that starts it.
+        writer = get_context("spawn").Process(target=_write, args=(shape, order, qrels, run))
+        writer.start()
+        writer.join()
+    return qrels, run
+
+
+def _write(shape: Shape, order: Order, qrels: Path, run: Path) -> None:
+    run.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(17)
     pool = shape.depth * 4
     query = np.repeat(np.arange(shape.queries), shape.depth)
@@ -69,7 +77,6 @@ def make(shape: Shape, order: Order, folder: Path) -> tuple[Path, Path]:
         pl.DataFrame(
             {"query_id": _ids("u", query), "doc_id": _ids("item", doc), "relevance": grade}
         ).write_parquet(qrels)
-    return qrels, run
 
 
 def _ids(prefix: str, numbers: np.ndarray) -> pl.Series:
