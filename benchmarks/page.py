@@ -109,7 +109,7 @@ def _chart(results: pl.DataFrame, target: Path) -> None:
             x=alt.X("ratio:Q", title="time as a multiple of the limit").scale(type="log"),
             y=alt.Y("input:N", title=None, sort=None),
             color=alt.Color("contender:N", sort=order, title=None),
-            shape=alt.Shape("contender:N", sort=order, title=None),
+            shape=alt.Shape("contender:N", sort=order, legend=None),
         )
         .properties(width=560, height=260)
     )
