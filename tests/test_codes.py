@@ -16,10 +16,12 @@ texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_si
 
 def assert_numbers(ids: list[str]) -> None:
     series = pl.Series("query_id", ids)
-    code, queries, lengths = query_codes(series)
-    assert queries.gather(code).to_list() == ids
-    assert queries.n_unique() == len(queries)
-    assert lengths.tolist() == np.bincount(code, minlength=len(queries)).tolist()
+    found = query_codes(series)
+    assert found.queries.gather(found.code).to_list() == ids
+    assert found.queries.n_unique() == len(found.queries)
+    assert found.lengths.tolist() == np.bincount(found.code, minlength=len(found.queries)).tolist()
+    grouped = np.arange(len(ids)) if found.grouped is None else found.grouped
+    assert grouped.tolist() == np.argsort(found.code, kind="stable").tolist()
 
 
 @given(texts)

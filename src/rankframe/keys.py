@@ -45,8 +45,7 @@ class Keyed:
         """Leading bits of each row's hash, then its row number; ascending."""
         hashed = reduce(xor, (pl.col(name).hash(seed) for seed, name in enumerate(self.names)))
         keys = self.frame.select(hashed).to_series().to_numpy(writable=True)
-        keys >>= np.uint64(self.row_bits)
-        keys <<= np.uint64(self.row_bits)
+        keys &= np.uint64((1 << 64) - (1 << self.row_bits))
         keys |= np.arange(self.frame.height, dtype=np.uint64)
         keys.sort()
         return keys

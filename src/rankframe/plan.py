@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -36,13 +37,13 @@ class Plan:
     over_parts: dict[str, pl.Expr]
     over_rows: dict[str, pl.Expr]
 
-    @property
+    @cached_property
     def columns(self) -> set[str]:
         """The columns of the judged frame that are needed."""
         rows = [rows for rows, _ in self.parts.reductions.values()]
         return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
 
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """The columns of the values, in the order of the metrics."""
         return [label for metric in self.metrics for label, _ in _values(metric)]

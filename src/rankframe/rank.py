@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.codes import Codes, query_codes
+from rankframe.codes import Codes, Numbered, query_codes
 from rankframe.columns import DOC, QUERY, RANK, SCORE
 from rankframe.keys import Keyed
 from rankframe.segments import (
@@ -20,7 +20,6 @@ from rankframe.segments import (
     number_segments,
     position,
     segment_lengths,
-    sort_order,
     spread,
 )
 
@@ -51,12 +50,12 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
     array([2, 1], dtype=int32)
     """
     frame = run.frame
-    code, queries, lengths = query_codes(frame[QUERY])
-    starts = np.cumsum(lengths) - lengths
+    numbered = query_codes(frame[QUERY])
+    starts = np.cumsum(numbered.lengths) - numbered.lengths
     goodness = _goodness(frame)
-    order, unsure = _order(frame, code, starts, goodness, ties)
+    order, unsure = _order(frame, numbered, starts, goodness, ties)
     # In ranked order, the queries come by their numbers.
-    ordered = code if order is None else number_segments(starts, frame.height)
+    ordered = numbered.code if order is None else number_segments(starts, frame.height)
     rank = position(starts, frame.height)
     rank += 1
     same = _same_as_above(ordered, goodness, order, unsure)
@@ -64,7 +63,7 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
         table=run,
         rank=_back(rank, order),
         tied_rank=_back(_mean_rank(rank, same), order) if tied_rank else None,
-        queries=pl.DataFrame({QUERY: queries, "retrieved": lengths}),
+        queries=pl.DataFrame({QUERY: numbered.queries, "retrieved": numbered.lengths}),
         tied=int(same.sum()),
         disagreeing=_disagreeing(frame, order, ordered),
     )
@@ -81,7 +80,7 @@ def _goodness(run: pl.DataFrame) -> NDArray[np.float64] | None:
 
 def _order(
     run: pl.DataFrame,
-    code: Codes,
+    numbered: Numbered,
     starts: NDArray[np.int64],
     goodness: NDArray[np.float64] | None,
     ties: Ties,
@@ -90,11 +89,8 @@ def _order(
 
     Also, which places of it may hold a tie (None: any).
     """
-    together = bool((code[1:] >= code[:-1]).all())
-    if together and (goodness is None or _in_order(run[DOC], code, goodness, ties)):
-        return None, None
-    grouped = None if together else sort_order(code)
-    if goodness is None:
+    code, grouped = numbered.code, numbered.grouped
+    if goodness is None or (grouped is None and _in_order(run[DOC], code, goodness, ties)):
         return grouped, None
     lead = descending_bits(goodness if grouped is None else goodness[grouped])
     order, unsure = _by_lead(lead, starts)

@@ -15,6 +15,7 @@ from rankframe.plan import denominator, numerator
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
 _LIMBS, _LIMB_BITS = 3, 32
+_SUMMED_AT_ONCE = 1 << 14
 
 
 def summarise(
@@ -56,20 +57,25 @@ def _summarised(
 
 
 def _sum_of_limbs(numbers: NDArray[np.float64]) -> float | None:
-    """What `math.fsum` gives, four times as fast, for numbers in [0, 1] that are not too small.
+    """What `math.fsum` gives, five times as fast, for numbers in [0, 1] that are not too small.
 
-    Each number is cut into three whole numbers of 32 bits, which add up without rounding.
+    Each number is cut into three whole numbers of 32 bits, which add up without rounding; a few
+    numbers at a time, so that they stay in the processor's cache.
     """
     if not len(numbers) or numbers.min() < 0 or numbers.max() > 1:
         return None
-    total, rest = 0, numbers
-    for _ in range(_LIMBS):
-        rest = rest * 2.0**_LIMB_BITS
-        whole = np.floor(rest)
-        rest = rest - whole
-        total = (total << _LIMB_BITS) + int(whole.astype(np.int64).sum())
-    if rest.any():
-        return None
+    total = 0
+    for start in range(0, len(numbers), _SUMMED_AT_ONCE):
+        rest = numbers[start : start + _SUMMED_AT_ONCE]
+        some = 0
+        for _ in range(_LIMBS):
+            rest = rest * 2.0**_LIMB_BITS
+            whole = np.floor(rest)
+            rest -= whole
+            some = (some << _LIMB_BITS) + int(whole.astype(np.int64).sum())
+        if rest.any():
+            return None
+        total += some
     return total / (1 << (_LIMBS * _LIMB_BITS))
 
 
