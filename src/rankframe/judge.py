@@ -259,22 +259,18 @@ class Judgments:
 
     @cached_property
     def ideal_rank(self) -> NDArray[np.int32]:
-        """Each row's place in the best possible ordering."""
-        order = self._best_order(np.ones(len(self.code), np.bool_))
+        """Each row's place in the best possible ordering: by grade, equal ones as ranked."""
+        order = sort_order(self.code, _grade_codes(self.grade))
         ideal = np.empty(len(self.code), np.int32)
         ideal[order] = position(self.starts, len(self.code)) + 1
         return ideal
 
-    def _best_order(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The given rows, each query's by grade descending, equal grades as they were ranked."""
-        at = np.flatnonzero(rows)
-        grades = _grade_codes(self.grade[at])
-        return at[sort_order(self.code[at], grades, position(self.starts, len(self.code))[at])]
-
     def _ideal_rank_retrieved(self) -> pl.Series:
-        order = self._best_order(self.rank != _UNRETRIEVED)
+        retrieved = np.flatnonzero(self.rank != _UNRETRIEVED)
+        code = self.code[retrieved]
+        order = retrieved[sort_order(code, _grade_codes(self.grade[retrieved]))]
         ideal = np.zeros(len(self.code), np.int64)
-        ideal[order] = position(segment_starts(self.code[order]), len(order)) + 1
+        ideal[order] = position(segment_starts(code), len(order)) + 1
         return self._where_retrieved(ideal)
 
     def _judged_by_ideal_rank(self) -> NDArray[np.int64]:

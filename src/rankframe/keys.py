@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rankframe.columns import DOC, QUERY
 
 _TABLE_BITS = 26  # 64 MB at the most
+_NO_HASH = np.uint64(2**64 - 1)  # larger than what is left of a hash without its trailing bits
 _LOW_HALF = np.uint64(0xFFFF_FFFF)
 
 
@@ -65,21 +66,20 @@ def match(left: Keyed, right: Keyed) -> tuple[NDArray[np.int64], NDArray[np.int6
     """Row numbers of all pairs of rows with equal keys, ascending on the left."""
     bits = np.uint64(max(left.row_bits, right.row_bits))
     places = _likely(left, right)
-    hashes, wanted = left.sorted_keys[places] >> bits, right.sorted_keys >> bits
+    hashes = left.sorted_keys[places] >> bits
+    wanted = np.append(right.sorted_keys >> bits, _NO_HASH)
     at = np.searchsorted(wanted, hashes)
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     # Once for each time that a hash occurs on the right: a few times at the most.
     while len(at):
-        inside = at < len(wanted)
-        at, hashes, places = at[inside], hashes[inside], places[inside]
-        equal = wanted[at] == hashes
+        equal = np.flatnonzero(wanted[at] == hashes)
         at, hashes, places = at[equal], hashes[equal], places[equal]
         found.append((left.rows_at(places), right.rows_at(at)))
         at = at + 1
     ours, theirs = _by_left_row(found)
     really = np.ones(len(ours), np.bool_)
     for name in left.names:
-        really &= (left.frame[name].gather(ours) == right.frame[name].gather(theirs)).to_numpy()
+        really &= (left.frame[name][ours] == right.frame[name][theirs]).to_numpy()
     return ours[really], theirs[really]
 
 
