@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.contenders import BOUNDED
 from benchmarks.data import SHAPES, make
 from benchmarks.measure import run_child, timed
 
@@ -26,15 +27,16 @@ _FIFTY = [
 ]  # fmt: skip
 
 
-def rows(folder: Path, most: int) -> list[tuple[str, float, float]]:
-    """(rows, seconds, peak bytes) for runs of 10 documents a query."""
+def rows(folder: Path, most: int) -> list[tuple[int, str, float, float]]:
+    """(rows, how, seconds, peak bytes) for runs of 10 documents a query."""
     table = []
     for queries in (100_000, 1_000_000, 10_000_000):
         if queries * 10 > most:
             break
-        shape = replace(SHAPES["rec"], queries=queries)
-        report = run_child("rankframe", *make(shape, "shuffled", folder), folder=folder)
-        table.append((f"{queries * 10:,}", report["wall"], report["peak"]))
+        paths = make(replace(SHAPES["rec"], queries=queries), "shuffled", folder)
+        for how in BOUNDED if queries == 10_000_000 else ["in memory"]:
+            report = run_child(how, *paths, folder=folder)
+            table.append((queries * 10, how, report["wall"], report["peak"]))
     return table
 
 

@@ -90,6 +90,19 @@ def test_per_query_and_summary_files(tmp_path: Path, ending: str) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([per_query.name, summary.name])
 
 
+def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
+    one, both = tmp_path / "one", tmp_path / "both"
+    assert rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)[0] == 0
+    assert rankframe("evaluate", QRELS, BM25, DENSE, "-m", "map", "-o", both)[0] == 0
+    stored = rf.Result.read(one)
+    assert stored.per_query.equals(rf.Result.read(both / "bm25").per_query)
+    assert rf.Result.read(both / "dense").count("queries_evaluated") == stored.per_query.height
+    code, out, err = rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)
+    assert (code, out) == (2, "")
+    assert "holds a result already" in err
+    assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
+
+
 def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
     for ending in ("trec", "csv"):
         run = tmp_path / f"run.{ending}"

@@ -199,3 +199,18 @@ def test_no_name_means_two_metrics() -> None:
     names = [name for d in REGISTRY.values() for name in (d.name, *d.synonyms)]
     assert len(names) == len(set(names))
     assert not set(names) & set(PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params", "said"),
+    [
+        (rf.dcg, {"discount": "typo"}, "discount must be 'log2' or 'jarvelin', not 'typo'."),
+        (rf.ndcg, {"ideal": "typo"}, "ideal must be 'all' or 'retrieved', not 'typo'."),
+        (rf.precision, {"k": 2.5}, "k must be a whole number, not 2.5."),
+        (rf.precision, {"k": True}, "k must be a whole number, not True."),
+        (rf.rbp, {"p": "high"}, "p must be a number, not 'high'."),
+        (rf.ndcg, {"gain": {0: 5, 1: 6}}, "a grade of 0 gains nothing: only those above 0 do."),
+    ],
+)
+def test_functions_check_their_parameters_as_names_do(metric, params, said, refusal) -> None:
+    assert refusal(metric, **params) == said

@@ -19,6 +19,8 @@ import rankframe as rf
 from rankframe.evaluate import evaluate_scanned
 from rankframe.metrics import REGISTRY
 from rankframe.names import resolve
+from rankframe.piece import Job
+from rankframe.plan import compile_plan
 from rankframe.policies import Policies
 from rankframe.read import scan
 
@@ -46,8 +48,7 @@ def in_pieces(
     return evaluate_scanned(
         scan(qrels, "qrels"),
         scan(run, "run"),
-        resolve(metrics),
-        Policies(**policies),  # pyright: ignore[reportArgumentType]
+        Job(compile_plan(resolve(metrics)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
         pieces=pieces,
     )
 
@@ -97,18 +98,69 @@ def test_a_small_limit_means_pieces_and_the_same_result() -> None:
     assert (last.rows, last.queries) == (last.total_rows, 1960)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.parametrize("order", ["sorted", "together", "scattered"])
 @pytest.mark.parametrize("rows", [1, 7, 50, 100])
-def test_slices_of_sorted_tables_give_the_same_bits(
-    rows: int, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+def test_slices_of_tables_give_the_same_bits(
+    rows: int, order: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
 ) -> None:
-    qrels, run = (f.cast({"query_id": pl.String}).sort("query_id") for f in shop_like())
+    qrels, run = (f.cast({"query_id": pl.String}) for f in shop_like())
+    if order != "scattered":
+        by = pl.col("query_id") if order == "sorted" else pl.col("query_id").str.reverse()
+        qrels, run = qrels.sort(by), run.sort(by)
     whole = rf.evaluate(qrels, run, EVERYTHING)
-    twice = pl.concat([run, run[[40]]]).sort("query_id", maintain_order=True)
+    twice = pl.concat([run, run[[40]]])
+    twice = twice.sort("query_id", maintain_order=True) if order == "sorted" else twice
     said = refusal(rf.evaluate, qrels, twice, "map")
-    monkeypatch.setattr("rankframe.partition._SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.slices._SLICE_ROWS", rows)
     assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
     assert refusal(rf.evaluate, qrels, twice, "map") == said
     assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0
+
+
+def test_values_go_to_the_output_as_they_come(tmp_path: Path) -> None:
+    paths = SHOP / "qrels.parquet", SHOP / "hybrid.parquet"
+    metrics = ["ndcg@10", "precision(average=micro)@5"]
+    whole = rf.evaluate(*paths, metrics)
+    stored = rf.evaluate(*paths, metrics, max_memory="8MB", output=tmp_path / "pieces")
+    assert_same(whole, stored)
+    assert_same(whole, rf.Result.read(tmp_path / "pieces"))
+    assert_same(whole, rf.evaluate(*paths, metrics, output=tmp_path / "whole"))
+    assert stored.scan_per_query().select("ndcg@10").head(1).collect().item() >= 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["pieces", "whole"]
+
+
+def test_the_number_of_pieces_has_a_limit() -> None:
+    qrels, run = shop_like()
+    assert (
+        rf.evaluate(qrels, run, "map", max_memory=1).means == rf.evaluate(qrels, run, "map").means
+    )
+
+
+def test_an_output_that_is_taken_is_refused_before_any_work(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    qrels, run = shop_like()
+    rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    seen: list[object] = []
+    limited = {"max_memory": "1kB", "progress": seen.append}
+    said = refusal(rf.evaluate, qrels, run, "mrr", output=tmp_path / "out", **limited)
+    assert "holds a result already" in said
+    assert not seen
+    rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True, **limited)
+    assert list(rf.Result.read(tmp_path / "out").means) == ["mrr"]
+
+
+def test_a_failed_evaluation_leaves_the_output_alone(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    qrels, run = shop_like()
+    before = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    broken = run.with_columns(score=float("nan"))
+    refusal(
+        rf.evaluate, qrels, broken, "map", output=tmp_path / "out", overwrite=True, max_memory="1kB"
+    )
+    assert_same(before, rf.Result.read(tmp_path / "out"))
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_one_enormous_query_is_one_piece() -> None:
@@ -241,7 +293,7 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
     path.unlink()
     for pieces in (1, 3):
         assert "no such file" in refusal(
-            evaluate_scanned, *opened, resolve("map"), Policies(), pieces=pieces
+            evaluate_scanned, *opened, Job(compile_plan(resolve("map")), Policies()), pieces=pieces
         )
 
 

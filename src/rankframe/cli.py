@@ -38,6 +38,8 @@ _EVALUATE_EXAMPLES = """[bold]Examples[/bold]
   rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
 
   zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
+
+  rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
 """
 _CONVERT_EXAMPLES = """[bold]Examples[/bold]
 
@@ -80,6 +82,20 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Write the summary there.", rich_help_panel=_OUTPUT),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write the whole result there, as Parquet (a folder for each of several runs).",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace a result there.", rich_help_panel=_OUTPUT),
+    ] = False,
     ledger: Annotated[
         bool,
         typer.Option("--ledger", help="Show all that was counted.", rich_help_panel=_OUTPUT),
@@ -174,6 +190,8 @@ def evaluate(
                 queries=queries,
                 weight=weight,
                 max_memory=max_memory,
+                output=output / name if output and len(names) > 1 else output,
+                overwrite=overwrite,
                 progress=report,
             )
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):

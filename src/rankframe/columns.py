@@ -14,6 +14,7 @@ DOC: Final = "doc_id"
 RELEVANCE: Final = "relevance"
 SCORE: Final = "score"
 RANK: Final = "rank"
+WEIGHT: Final = "weight"
 
 # Other names under which these columns are recognised, compared without case.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from rankframe.columns import QUERY, RELEVANCE
+from rankframe.columns import RELEVANCE, WEIGHT
 from rankframe.errors import (
     BadValueError,
     MetricParameterError,
@@ -20,19 +21,22 @@ from rankframe.errors import (
 from rankframe.ledger import make_ledger
 from rankframe.memory import available, estimated_need, parse_size
 from rankframe.names import Metric, resolve
-from rankframe.partition import evaluate_in_memory, evaluate_in_pieces
-from rankframe.plan import compile_plan
+from rankframe.partition import evaluate_in_pieces
+from rankframe.piece import Job
+from rankframe.plan import Plan, compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
 from rankframe.progress import Report
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
-from rankframe.result import Result
+from rankframe.result import PER_QUERY_FILE, Result, result_folder
+from rankframe.slices import evaluate_in_memory
 from rankframe.summary import summarise
 from rankframe.validate import Duplicates, count_rows, load, load_one_of_each, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
 # Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
 _SHARE, _PIECE_SHARE = 0.7, 0.4
+_MOST_PIECES = 1000  # more files than this cost more than they save
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
@@ -53,6 +57,8 @@ def evaluate(
     queries: Source | None = None,
     weight: str | None = None,
     max_memory: str | int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     progress: Report | None = None,
 ) -> Result:
     """Evaluate a run against judgments.
@@ -77,7 +83,10 @@ def evaluate(
     queries, weight: a frame with query_id and a column of weights, for `average=weighted`.
     max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
         larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
-        are the same, bit for bit. The per-query values of all queries must fit.
+        are the same, bit for bit. The per-query values of all queries must fit, unless they go to
+        an output.
+    output, overwrite: a folder for the result, as `Result.write` writes it. With pieces, values are
+        written as they come and read back only if `per_query` is looked at.
     progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
 
     >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])
@@ -89,67 +98,72 @@ def evaluate(
     weighting = _weighting(wanted, queries, weight, columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)
-    return evaluate_scanned(
-        judgments,
-        documents,
-        wanted,
-        policies,
-        weighting=weighting,
-        pieces=_pieces(judgments, documents, max_memory),
-        progress=progress,
-    )
+    pieces = _pieces(judgments, documents, max_memory)
+    job = Job(compile_plan(wanted), policies, weighting=weighting)
+    if output is None:
+        return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
+    with result_folder(output, overwrite=overwrite) as folder:
+        evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
+    return Result.read(output)
 
 
 def evaluate_scanned(
     qrels: Scanned,
     run: Scanned,
-    metrics: Sequence[Metric],
-    policies: Policies,
+    job: Job,
     *,
-    weighting: pl.DataFrame | None = None,
     pieces: int = 1,
+    into: Path | None = None,
     progress: Report | None = None,
 ) -> Result:
-    """The same for inputs that were opened already, in so many pieces."""
-    plan = compile_plan(metrics)
+    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+    metrics, policies = job.plan.metrics, job.policies
     if pieces == 1:
         judgments = load(qrels)
-        max_grade = check_grades(metrics, judgments.lazy())
-        piece = evaluate_in_memory(judgments, load(run), plan, policies, max_grade=max_grade)
+        job = replace(job, max_grade=check_grades(metrics, judgments.lazy()))
+        piece = evaluate_in_memory(judgments, load(run), job)
     else:
-        refuse_whole_input_metrics(metrics)
+        _refuse_whole_input(job.plan)
         count_rows(qrels)
-        max_grade = check_grades(metrics, qrels.frame)
-        piece = evaluate_in_pieces(
-            qrels, run, plan, policies, pieces=pieces, max_grade=max_grade, report=progress
-        )
-    counts, values = piece.counts, piece.values
+        job = replace(job, max_grade=check_grades(metrics, qrels.frame))
+        values = None if into is None else into / PER_QUERY_FILE
+        piece = evaluate_in_pieces(qrels, run, job, pieces=pieces, into=values, report=progress)
+    counts = piece.counts
     if not piece.overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=counts.missing < counts.qrels_queries)
     if piece.lacking is not None and policies.missing == "error":
         raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
-    return Result(
-        summary=summarise(metrics, values, _weights(values, weighting)),
-        per_query=values.select(QUERY, *(m.label for m in metrics)),
+    if piece.unweighted[0]:
+        raise OptionError(
+            f"{piece.unweighted[0]:,} of {counts.evaluated:,} evaluated queries have no weight, or "
+            f"one that is negative or not finite, e.g. query_id {piece.unweighted[1]!r}. "
+            "Give every judged query a weight of at least 0."
+        )
+    result = Result(
+        summary=summarise(metrics, piece.sums),
+        per_query=piece.values,
         ledger=make_ledger(counts, policies.described()),
     )
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result
 
 
 def _pieces(qrels: Scanned, run: Scanned, max_memory: str | int | None) -> int:
     """How many pieces it takes to stay within a limit, or within what the machine has."""
     limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
     need = estimated_need(qrels) + estimated_need(run)
-    return 1 if need <= limit else math.ceil(need / (limit * _PIECE_SHARE))
+    return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)
 
 
-def refuse_whole_input_metrics(metrics: Sequence[Metric]) -> None:
+def _refuse_whole_input(plan: Plan) -> None:
     """Refuse what looks at all queries at once, where they come in pieces."""
-    for metric in metrics:
-        if metric.params.get("pool"):
-            raise MetricParameterError(
-                f"{metric.label!r} compares the documents of all queries with each other, so it "
-                "needs the whole input in memory: leave it out, or raise max_memory."
-            )
+    if plan.whole_input:
+        label = next(m.label for m in plan.metrics if compile_plan([m]).whole_input)
+        raise MetricParameterError(
+            f"{label!r} compares the documents of all queries with each other, so it "
+            "needs the whole input in memory: leave it out, or raise max_memory."
+        )
 
 
 def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
@@ -202,19 +216,4 @@ def _weighting(
     found = scanned.raw.collect_schema().names()
     if weight not in found:
         raise MissingColumnError("queries", "weight", found, asked=weight)
-    return load_one_of_each(scanned.with_number("weight", weight)).frame
-
-
-def _weights(values: pl.DataFrame, weighting: pl.DataFrame | None) -> NDArray[np.float64] | None:
-    if weighting is None:
-        return None
-    weights = values.select(QUERY).join(weighting, on=QUERY, how="left", maintain_order="left")
-    fit = pl.col("weight").is_finite() & (pl.col("weight") >= 0)
-    bad = weights.filter(~fit.fill_null(value=False))
-    if bad.height:
-        raise OptionError(
-            f"{bad.height:,} of {weights.height:,} evaluated queries have no weight, or one that "
-            f"is negative or not finite, e.g. query_id {bad[QUERY][0]!r}. "
-            "Give every judged query a weight of at least 0."
-        )
-    return weights["weight"].to_numpy()
+    return load_one_of_each(scanned.with_number(WEIGHT, weight)).frame

@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import types
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import polars as pl
 
@@ -159,8 +157,9 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
         raise MetricParameterError(
             f"{text!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
         )
-    for key, value in params.items():
-        params[key] = _typed(key, value, definition, text)
+    if unknown := [key for key in params if key not in definition.parameters]:
+        what = "cutoff" if unknown[0] == "k" else unknown[0]
+        raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
     metric = Metric(label, average, definition, params)
     try:
         value = metric.build()
@@ -228,40 +227,6 @@ def _literal(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-
-
-def _typed(key: str, value: Any, definition: Definition, text: str) -> Any:
-    """The value as the parameter's type has it, or an error that says what it takes."""
-    if key not in definition.parameters:
-        if key == "k":
-            raise MetricParameterError(f"{text!r}: {definition.name} takes no cutoff.")
-        raise MetricParameterError(f"{text!r}: {definition.name} takes no {key}.")
-    kinds = _flatten(definition.types[key])
-    choices = [c for kind in kinds if typing.get_origin(kind) is Literal for c in get_args(kind)]
-    if value in choices if isinstance(value, str) else False:
-        return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if bool in kinds and isinstance(value, bool):
-        return value
-    if float in kinds and number:
-        return value
-    if int in kinds and number and float(value).is_integer():
-        return int(value)
-    if value is None and type(None) in kinds:
-        return value
-    if isinstance(value, Mapping) and any(typing.get_origin(kind) for kind in kinds):
-        return value
-    wanted = [repr(c) for c in choices]
-    wanted += ["true or false"] if bool in kinds else []
-    wanted += ["a whole number"] if int in kinds else []
-    wanted += ["a number"] if float in kinds else []
-    raise MetricParameterError(f"{text!r}: {key} must be {' or '.join(wanted)}, not {value!r}.")
-
-
-def _flatten(kind: Any) -> list[Any]:
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return [k for part in get_args(kind) for k in _flatten(part)]
-    return [kind]
 
 
 def _number(digits: str, text: str) -> float | int:

@@ -6,7 +6,7 @@ whole input at once, pieces that fit in memory, or the partitions of a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -16,42 +16,53 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.columns import DOC, QUERY
+from rankframe.columns import DOC, QUERY, WEIGHT
 from rankframe.judge import Judgments, prepare_run
 from rankframe.keys import Keyed, match
 from rankframe.ledger import Counts
 from rankframe.plan import Plan, per_query_values
 from rankframe.policies import Policies
 from rankframe.rank import RankedRun, rank_run
+from rankframe.summary import Sums, sums_of
 from rankframe.validate import one_of_each
 
 
 @dataclass(frozen=True)
+class Job:
+    """What is done with every piece."""
+
+    plan: Plan
+    policies: Policies
+    # the largest grade of all pieces together; None: this is the only one
+    max_grade: float | None = None
+    # query_id and weight, where some metric is averaged by weight
+    weighting: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True)
 class Piece:
-    """Values of a piece's queries (with the sums that micro averages need), and what was seen."""
+    """Values of a piece's queries, their sums, and what was seen."""
 
     values: pl.DataFrame
+    # one a metric
+    sums: tuple[Sums, ...]
     counts: Counts
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int
     # the first judged query that the run lacks
     lacking: str | None
+    # how many evaluated queries have no proper weight, and the first of them
+    unweighted: tuple[int, str | None] = (0, None)
 
 
 def evaluate_piece(
-    qrels: pl.DataFrame,
-    run: pl.DataFrame,
-    plan: Plan,
-    policies: Policies,
-    *,
-    max_grade: float | None = None,
-    alone: bool = True,
+    qrels: pl.DataFrame, run: pl.DataFrame, job: Job, *, alone: bool = True
 ) -> Piece:
     """Evaluate queries whose rows, of both sides, are all here.
 
-    `max_grade` is the largest grade of all pieces together, where this is not the only one.
     `alone`: no other piece is evaluated at the same time, so more than one core may be used.
     """
+    plan, policies = job.plan, job.policies
     rows = (qrels.height, run.height)
     if qrels.is_empty():
         return _unjudged(run, plan)
@@ -61,7 +72,7 @@ def evaluate_piece(
         ranked,
         pairs,
         rel=policies.rel,
-        max_grade=max_grade,
+        max_grade=job.max_grade,
         settle=DOC in plan.columns,
     )
     has_relevant = np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
@@ -69,8 +80,10 @@ def evaluate_piece(
     values = per_query_values(plan, judged)
     if not keep.all():
         values = values.filter(pl.Series(keep))
+    weights, unweighted = _weights(values[QUERY], job.weighting)
     return Piece(
-        values,
+        values.select(QUERY, *plan.metric_labels),
+        tuple(sums_of(metric, values, weights) for metric in plan.metrics),
         Counts.of(
             judged,
             ranked,
@@ -80,6 +93,7 @@ def evaluate_piece(
         ),
         overlap,
         next(iter(judged.queries.filter(pl.Series(judged.missing)).head(1)), None),
+        unweighted,
     )
 
 
@@ -89,19 +103,45 @@ def merged(pieces: Sequence[Piece], *, ordered: bool = False) -> Piece:
     `ordered`: the queries of each come after those of the one before.
     """
     values = pl.concat([piece.values for piece in pieces])
-    lacking = [piece.lacking for piece in pieces if piece.lacking is not None]
     return Piece(
         values if ordered else values.sort(QUERY),
+        tuple(reduce(add, sums) for sums in zip(*(piece.sums for piece in pieces), strict=True)),
         reduce(add, (piece.counts for piece in pieces)),
         sum(piece.overlap for piece in pieces),
-        min(lacking, default=None),
+        _first(piece.lacking for piece in pieces),
+        (
+            sum(piece.unweighted[0] for piece in pieces),
+            _first(piece.unweighted[1] for piece in pieces),
+        ),
     )
+
+
+def _first(names: Iterable[str | None]) -> str | None:
+    return min((name for name in names if name is not None), default=None)
+
+
+def _weights(
+    queries: pl.Series, weighting: pl.DataFrame | None
+) -> tuple[NDArray[np.float64] | None, tuple[int, str | None]]:
+    """The weight of each query, 0 where it has no proper one; and of these how many, and which."""
+    if weighting is None:
+        return None, (0, None)
+    weight = queries.to_frame().join(weighting, on=QUERY, how="left", maintain_order="left")[WEIGHT]
+    proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
+    improper = queries.filter(~proper)
+    first = improper[0] if len(improper) else None
+    weights = weight.set(~proper, 0.0).to_numpy()
+    return weights, (len(improper), first)
 
 
 def _unjudged(run: pl.DataFrame, plan: Plan) -> Piece:
     """A piece without judgments: nothing to evaluate, only documents to count."""
     ranked = rank_run(Keyed(run))
-    return Piece(plan.no_values(), Counts.unjudged(run.height, ranked), 0, None)
+    none = plan.no_values()
+    sums = tuple(sums_of(metric, none, np.empty(0)) for metric in plan.metrics)
+    return Piece(
+        none.select(QUERY, *plan.metric_labels), sums, Counts.unjudged(run.height, ranked), 0, None
+    )
 
 
 def _ranked_and_matched(

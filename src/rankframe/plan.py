@@ -49,6 +49,11 @@ class Plan:
         return [label for metric in self.metrics for label, _ in _values(metric)]
 
     @property
+    def metric_labels(self) -> list[str]:
+        """The columns that users see: without the sums that micro averages need."""
+        return [metric.label for metric in self.metrics]
+
+    @property
     def whole_input(self) -> bool:
         """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
         return any(column.startswith("pooled_") for column in self.columns)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -20,9 +21,9 @@ _COLUMNS = {
     "ledger": ["item", "value", "note"],
 }
 _FRAMES = tuple(_COLUMNS)
+PER_QUERY_FILE = "per_query.parquet"
 
 
-@dataclass(frozen=True, repr=False)
 class Result:
     """The outcome of an evaluation.
 
@@ -31,9 +32,23 @@ class Result:
     ledger: item, value, note: what was counted and under which policies.
     """
 
-    summary: pl.DataFrame
-    per_query: pl.DataFrame
-    ledger: pl.DataFrame
+    def __init__(
+        self, summary: pl.DataFrame, per_query: pl.DataFrame | Path, ledger: pl.DataFrame
+    ) -> None:
+        self.summary = summary
+        self.ledger = ledger
+        self._values = per_query
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """Each query's values; of a stored result, read when they are first looked at."""
+        return self.scan_per_query().collect()
+
+    def scan_per_query(self) -> pl.LazyFrame:
+        """The same, lazily: of a stored result, only what your query needs is read."""
+        if isinstance(self._values, Path):
+            return pl.scan_parquet(self._values, glob=False)
+        return self._values.lazy()
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -65,27 +80,15 @@ class Result:
 
         An existing result is replaced only with `overwrite`; anything else is never touched.
         """
-        target = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        if target.exists():
-            if not target.is_dir() or {p.name for p in target.iterdir()} - _file_names():
-                raise OutputError(
-                    f"{target} exists and is not a rankframe result. Nothing written."
-                )
-            if not overwrite and any(target.iterdir()):
-                raise OutputError(
-                    f"{target} holds a result already. Pass overwrite=True to replace it."
-                )
-        fresh = beside(target)
-        try:
-            fresh.mkdir(parents=True)
-            for name in _FRAMES:
-                getattr(self, name).write_parquet(fresh / f"{name}.parquet")
-            _replace_folder(target, fresh)
-        except OSError as error:
-            raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-        finally:
-            remove(fresh)
-        return target
+        with result_folder(folder, overwrite=overwrite) as fresh:
+            self.write_files(fresh)
+        return Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
+
+    def write_files(self, folder: Path, *, values: bool = True) -> None:
+        """Write the frames as Parquet files, the per-query values only where they are not there."""
+        for name in _FRAMES:
+            if values or name != "per_query":
+                getattr(self, name).write_parquet(folder / f"{name}.parquet")
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
@@ -97,15 +100,16 @@ class Result:
                     str(folder), f"no rankframe result: it lacks {path.name}"
                 )
         try:
-            frames = {name: pl.read_parquet(path) for name, path in paths.items()}
-        except pl.exceptions.PolarsError as error:
+            schemas = {name: pl.read_parquet_schema(path) for name, path in paths.items()}
+            summary, ledger = (pl.read_parquet(paths[name]) for name in ("summary", "ledger"))
+        except (pl.exceptions.PolarsError, OSError) as error:
             raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
         for name, columns in _COLUMNS.items():
-            if frames[name].columns[: len(columns)] != columns:
+            if list(schemas[name])[: len(columns)] != columns:
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
                 )
-        return cls(**frames)
+        return cls(summary, paths["per_query"], ledger)
 
     def __repr__(self) -> str:
         width = max(map(len, self.summary["metric"]))
@@ -144,6 +148,31 @@ class Result:
         if share is not None:
             said.append(f"{share:.0%} of the top 10 judged")
         return ", ".join(said)
+
+
+@contextmanager
+def result_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """A temporary folder that takes the place of `folder` when it is complete; else nothing does.
+
+    Refuses what it must not replace before any work is done.
+    """
+    target = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
+    if target.exists():
+        if not target.is_dir() or {p.name for p in target.iterdir()} - _file_names():
+            raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
+        if not overwrite and any(target.iterdir()):
+            raise OutputError(
+                f"{target} holds a result already. Pass overwrite=True to replace it."
+            )
+    fresh = beside(target)
+    try:
+        fresh.mkdir(parents=True)
+        yield fresh
+        _replace_folder(target, fresh)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        remove(fresh)
 
 
 def write_file(target: Path, write: Callable[[Path], object]) -> None:

@@ -1,95 +1,82 @@
-"""Per-query values → one number a metric, by an exact sum that no order of rows can change."""
+"""Per-query values → one number a metric, by exact sums: no order or split of rows shows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.exact import Exact, exact_sum
 from rankframe.names import Metric
 from rankframe.plan import denominator, numerator
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
-_LIMBS, _LIMB_BITS = 3, 32
-_SUMMED_AT_ONCE = 1 << 14
+SCHEMA = {"metric": pl.String, "value": pl.Float64, "queries": pl.Int64}
 
 
-def summarise(
-    metrics: Sequence[Metric], values: pl.DataFrame, weights: NDArray[np.float64] | None = None
-) -> pl.DataFrame:
-    """One row per metric: its label, its value and how many queries it was averaged over."""
-    rows = [(m.label, *_summarised(m, values, weights)) for m in metrics]
-    schema = {"metric": pl.String, "value": pl.Float64, "queries": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+@dataclass(frozen=True)
+class Sums:
+    """What a metric's average is made of, over some of the queries; it adds up."""
+
+    queries: int
+    above: Exact
+    # of a metric that is averaged over sums or by weights; else the queries themselves count
+    below: Exact
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.queries + other.queries, self.above + other.above, self.below + other.below
+        )
 
 
-def _summarised(
-    metric: Metric, values: pl.DataFrame, weights: NDArray[np.float64] | None
-) -> tuple[float | None, int]:
+def sums_of(
+    metric: Metric, values: pl.DataFrame, weights: NDArray[np.float64] | None = None
+) -> Sums:
+    """Add up a metric's values; a query for which it is undefined is left out."""
     column = values[metric.label]
     defined = column.is_not_null().to_numpy()
-    numbers = column.to_numpy()[defined]
-    count = len(numbers)
-    if not count:
-        return None, 0
+    whole = bool(defined.all())
+
+    def chosen(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return numbers if whole else numbers[defined]
+
+    numbers, below = chosen(column.to_numpy()), Exact()
     match metric.average:
-        case "macro":
-            return _mean(numbers), count
-        case "sum":
-            return _sum(numbers), count
         case "geometric":
-            return math.exp(_mean(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))), count
+            above = exact_sum(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
         case "micro":
-            above, below = (
-                _sum(values[part(metric.label)].to_numpy()[defined])
-                for part in (numerator, denominator)
-            )
-            return (above / below if below else None), count
+            above = exact_sum(chosen(values[numerator(metric.label)].to_numpy()))
+            below = exact_sum(chosen(values[denominator(metric.label)].to_numpy()))
         case "weighted":
             assert weights is not None  # evaluate() saw to it
-            share = weights[defined]
-            total = _sum(share)
-            return (_sum(share * numbers) / total if total else None), count
+            share = chosen(weights)
+            above, below = exact_sum(share * numbers), exact_sum(share)
+        case "macro" | "sum":
+            above = exact_sum(numbers)
+    return Sums(len(numbers), above, below)
 
 
-def _sum_of_limbs(numbers: NDArray[np.float64]) -> float | None:
-    """What `math.fsum` gives, five times as fast, for numbers in [0, 1] that are not too small.
+def summarise(metrics: Sequence[Metric], sums: Sequence[Sums]) -> pl.DataFrame:
+    """One row per metric: its label, its value and how many queries it was averaged over."""
+    rows = [(m.label, _average(m, s), s.queries) for m, s in zip(metrics, sums, strict=True)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
-    Each number is cut into three whole numbers of 32 bits, which add up without rounding; a few
-    numbers at a time, so that they stay in the processor's cache.
-    """
-    if not len(numbers) or numbers.min() < 0 or numbers.max() > 1:
+
+def _average(metric: Metric, sums: Sums) -> float | None:
+    above, below = float(sums.above), float(sums.below)
+    if not sums.queries:
         return None
-    total = 0
-    for start in range(0, len(numbers), _SUMMED_AT_ONCE):
-        rest = numbers[start : start + _SUMMED_AT_ONCE]
-        some = 0
-        for _ in range(_LIMBS):
-            rest = rest * 2.0**_LIMB_BITS
-            whole = np.floor(rest)
-            rest -= whole
-            some = (some << _LIMB_BITS) + int(whole.astype(np.int64).sum())
-        if rest.any():
-            return None
-        total += some
-    return total / (1 << (_LIMBS * _LIMB_BITS))
-
-
-def _mean(numbers: NDArray[np.float64]) -> float:
-    return _sum(numbers) / len(numbers)
-
-
-def _sum(numbers: NDArray[np.float64]) -> float:
-    """The exact sum, rounded once; infinite or NaN where a user's own values are."""
-    exact = _sum_of_limbs(numbers)
-    if exact is not None:
-        return exact
-    try:
-        return math.fsum(numbers)
-    except (OverflowError, ValueError):
-        with np.errstate(all="ignore"):
-            return float(np.sum(numbers))
+    match metric.average:
+        case "macro":
+            return above / sums.queries
+        case "sum":
+            return above
+        case "geometric":
+            return math.exp(above / sums.queries)
+        case "micro" | "weighted":
+            return above / below if below else None

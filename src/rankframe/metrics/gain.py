@@ -39,10 +39,8 @@ def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
         return positive
     if gain == "exp2":
         return pl.lit(2.0).pow(positive) - 1
-    if not isinstance(gain, Mapping):
-        raise MetricParameterError(
-            f"gain must be 'linear', 'exp2' or a mapping of grade to gain, not {gain!r}."
-        )
+    if odd := [g for g, value in gain.items() if float(g) <= 0 and float(value) != 0]:
+        raise MetricParameterError(f"a grade of {odd[0]:g} gains nothing: only those above 0 do.")
     steps = sorted((float(g), float(value)) for g, value in gain.items() if float(g) > 0)
     values = [value for _, value in steps]
     if values != sorted(values) or (values and values[0] < 0):

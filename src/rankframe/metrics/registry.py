@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, get_type_hints
+from types import UnionType
+from typing import Any, Literal, ParamSpec, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 
+from rankframe.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")
@@ -80,23 +82,55 @@ def metric(
     """Register a function as a metric; what users call then returns its polars expression."""
 
     def register(function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
+        name = function.__name__
+
         @functools.wraps(function)
         def build(*args: P.args, **kwargs: P.kwargs) -> pl.Expr | Ratio:
-            check_cutoff(inspect.signature(function).bind(*args, **kwargs).arguments.get("k"))
-            return function(*args, **kwargs)
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            for key, value in bound.arguments.items():
+                bound.arguments[key] = _checked(key, value, REGISTRY[name].types[key])
+            check_cutoff(bound.arguments.get("k"))
+            return function(*bound.args, **bound.kwargs)
 
         @functools.wraps(function)
         def expression(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
             value = build(*args, **kwargs)
             return value.expr if isinstance(value, Ratio) else value
 
-        name = function.__name__
         REGISTRY[name] = Definition(
             name, family, formula, build, synonyms, *bounds, average, higher_is_better
         )
         return expression
 
     return register
+
+
+def _checked(key: str, value: Any, kind: Any) -> Any:
+    """The value as the parameter's type has it, or an error that says what it takes."""
+    kinds = _flatten(kind)
+    choices = [c for kind in kinds if get_origin(kind) is Literal for c in get_args(kind)]
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if int in kinds and number and float(value).is_integer():
+        return int(value)
+    if (
+        (isinstance(value, str) and value in choices)
+        or (isinstance(value, bool) and bool in kinds)
+        or (number and float in kinds)
+        or (value is None and type(None) in kinds)
+        or (isinstance(value, Mapping) and any(get_origin(kind) is Mapping for kind in kinds))
+    ):
+        return value
+    wanted = [repr(c) for c in choices]
+    wanted += ["true or false"] if bool in kinds else []
+    wanted += ["a whole number"] if int in kinds else []
+    wanted += ["a number"] if float in kinds else []
+    raise MetricParameterError(f"{key} must be {' or '.join(wanted)}, not {value!r}.")
+
+
+def _flatten(kind: Any) -> list[Any]:
+    if get_origin(kind) in (Union, UnionType):
+        return [k for part in get_args(kind) for k in _flatten(part)]
+    return [kind]
 
 
 def _docstring(function: Callable[..., Any]) -> str:

@@ -1,0 +1,84 @@
+"""Tables in memory, evaluated in slices by query: arrays that fit in the processor's cache, and all
+cores at work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from rankframe.columns import QUERY
+from rankframe.errors import DuplicateError
+from rankframe.keys import Keyed
+from rankframe.piece import Job, Piece, evaluate_piece, merged
+from rankframe.validate import one_of_each
+
+# Arrays of 4 bytes a row reach 4 MiB, from where numpy asks for huge pages: far fewer page faults.
+_SLICE_ROWS = 1 << 20
+_MOST_SLICES = 256  # their numbers fit in a byte
+_DEAL_SEED = 31_337  # another one than files are split by
+# the rows of some queries, in several parts
+Slice = list[pl.DataFrame]
+
+
+def evaluate_in_memory(qrels: pl.DataFrame, run: pl.DataFrame, job: Job) -> Piece:
+    """Evaluate tables in memory: in slices by query, side by side, unless they are small."""
+    count = _slice_count(run.height)
+    if count < 2 or job.plan.whole_input:
+        return evaluate_piece(qrels, run, job)
+    ordered = run[QUERY].is_sorted() and qrels[QUERY].is_sorted()
+
+    def one(both: tuple[Slice, Slice]) -> Piece:
+        ours, theirs = (pl.concat(side, rechunk=True) for side in both)
+        return evaluate_piece(ours, theirs, job, alone=False)
+
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            slices = _cut(qrels, run, count) if ordered else _dealt(qrels, run, count, pool)
+            return merged(list(pool.map(one, slices)), ordered=ordered)
+    except DuplicateError as error:
+        # Said of the whole input: how many in all, and which rows of it.
+        one_of_each(Keyed(qrels if error.role == "qrels" else run), error.role, "error")
+        raise
+
+
+def _slice_count(rows: int) -> int:
+    """How many slices: enough for every core, the same number for each."""
+    workers = os.cpu_count() or 1
+    count = min(rows // _SLICE_ROWS, _MOST_SLICES)
+    return count - count % workers if count > workers else count
+
+
+def _cut(qrels: pl.DataFrame, run: pl.DataFrame, count: int) -> Iterator[tuple[Slice, Slice]]:
+    """Slices of tables that are sorted by query: neighbouring rows."""
+    firsts = run[QUERY].gather(np.arange(1, count) * (run.height // count))
+    firsts = firsts.unique(maintain_order=True)
+    cuts = ([0, *side[QUERY].search_sorted(firsts), side.height] for side in (qrels, run))
+    for (ours, ours_end), (theirs, theirs_end) in zip(*map(pairwise, cuts), strict=True):
+        yield [qrels[ours:ours_end]], [run[theirs:theirs_end]]
+
+
+def _dealt(
+    qrels: pl.DataFrame, run: pl.DataFrame, count: int, pool: ThreadPoolExecutor
+) -> Iterator[tuple[Slice, Slice]]:
+    """Slices of tables in any order: queries are dealt out by their hash, rows stay in order."""
+
+    def deal(rows: pl.DataFrame) -> list[pl.DataFrame]:
+        rows = rows.rechunk()
+        bucket = rows.select((pl.col(QUERY).hash(_DEAL_SEED) % count).cast(pl.UInt8)).to_series()
+        order = np.argsort(bucket.to_numpy(), kind="stable")  # of bytes: a radix sort
+        ends = np.cumsum(np.bincount(bucket.to_numpy(), minlength=count))
+        rows = rows[order]
+        return [rows[start:end] for start, end in pairwise([0, *ends])]
+
+    sides = [
+        zip(*pool.map(deal, side.iter_slices(_SLICE_ROWS)), strict=True) for side in (qrels, run)
+    ]
+    for ours, theirs in zip(*sides, strict=True):
+        if any(map(len, ours)) or any(map(len, theirs)):
+            yield list(ours), list(theirs)
