@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.metrics import REGISTRY, Definition
+from rankframe.metrics import REGISTRY, Definition, names_over
 from rankframe.names import PRESETS, parse
 from tests.oracles import Case, Table, cases, one_list, random_case
 
 SEEDS = (0, 1, 2)
 DEFINITIONS = [pytest.param(definition, id=name) for name, definition in REGISTRY.items()]
-WITH_CUTOFF = [name for name, d in REGISTRY.items() if "k" in d.parameters]
-WITH_LEVEL = [name for name, d in REGISTRY.items() if "rel" in d.parameters]
-LABELS = [*REGISTRY, *(f"{name}@3" for name in WITH_CUTOFF)]
+JUDGED = names_over("judged")
+WITH_CUTOFF = [name for name in JUDGED if "k" in REGISTRY[name].parameters]
+WITH_LEVEL = [name for name in JUDGED if "rel" in REGISTRY[name].parameters]
+LABELS = [*JUDGED, *(f"{name}@3" for name in WITH_CUTOFF)]
 
 
 def definition_of(label: str) -> Definition:
@@ -151,7 +152,7 @@ def test_a_query_under_another_name_has_the_same_values(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_plain_expression_agrees_with_evaluate(seed: int, level: float | None) -> None:
     case = case_of(seed)
-    names = list(REGISTRY) if level is None else WITH_LEVEL
+    names = JUDGED if level is None else WITH_LEVEL
     params = {} if level is None else {"rel": level}
     built = {name: getattr(rf, name)(**params) for name in names}
     built |= {f"{n}@3": getattr(rf, n)(k=3, **params) for n in names if n in WITH_CUTOFF}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.evaluate import evaluate_scanned
-from rankframe.metrics import REGISTRY
+from rankframe.metrics import names_over
 from rankframe.names import resolve
 from rankframe.piece import Job
 from rankframe.plan import compile_plan
@@ -26,7 +26,7 @@ from rankframe.read import scan
 
 OWN = (pl.col("rank") <= 2).any().alias("own")
 MICRO = "precision(average=micro)@3"
-EVERYTHING = [*REGISTRY, MICRO, "gm_map", OWN]
+EVERYTHING = [*names_over("judged"), MICRO, "gm_map", OWN]
 SHOP = Path(__file__).parent.parent / "data" / "shop"
 
 

@@ -14,7 +14,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from rankframe.cli_options import (
+    AGREE_EXAMPLES,
+    CONVERT_EXAMPLES,
+    EVALUATE_EXAMPLES,
+    OUTPUT,
+    POLICIES,
+    Columns,
+    DuplicateRule,
+    KMax,
+    Ledger,
+    MaxMemory,
+    Metrics,
+    Overwrite,
+    PerQuery,
+    Quiet,
+    Style,
+    Summary,
+    TieRule,
+)
+
 if TYPE_CHECKING:
+    from rankframe.names import Metric
     from rankframe.result import Result
 
 app = typer.Typer(
@@ -25,63 +46,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_OUTPUT, _POLICIES = "Output", "Policies"
 _BAD_INPUT = 2
 _INTERRUPTED = 130
 
-_EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 -m map
-
-  rankframe evaluate qrels.txt bm25.run dense.run -m ndcg@1,5,10 --format markdown
-
-  rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
-
-  zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
-
-  rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
-"""
-_CONVERT_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe convert run.trec run.parquet
-
-  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
-"""
-
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column", "-c", metavar="NAME=YOURS",
-        help="A column of yours, e.g. query_id=user_id (repeat).",
-    ),
-]  # fmt: skip
-
-
-@app.command(epilog=_EVALUATE_EXAMPLES)
+@app.command(epilog=EVALUATE_EXAMPLES)
 def evaluate(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
     ],
     runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="ndcg@10, recall@1,5,10, … (repeat)."),
-    ] = None,
+    metric: Metrics = None,
     column: Columns = None,
-    style: Annotated[
-        Literal["table", "json", "csv", "markdown"],
-        typer.Option("--format", help="How to print.", rich_help_panel=_OUTPUT),
-    ] = "table",
-    per_query: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write each query's values there.", rich_help_panel=_OUTPUT
-        ),
-    ] = None,
-    summary: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the summary there.", rich_help_panel=_OUTPUT),
-    ] = None,
+    style: Style = "table",
+    per_query: PerQuery = None,
+    summary: Summary = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -89,59 +68,39 @@ def evaluate(
             "-o",
             metavar="FOLDER",
             help="Write the whole result there, as Parquet (a folder for each of several runs).",
-            rich_help_panel=_OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace a result there.", rich_help_panel=_OUTPUT),
-    ] = False,
-    ledger: Annotated[
-        bool,
-        typer.Option("--ledger", help="Show all that was counted.", rich_help_panel=_OUTPUT),
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=_OUTPUT)
-    ] = False,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="About how much to take, e.g. 2GiB."),
-    ] = None,
+    overwrite: Overwrite = False,
+    ledger: Ledger = False,
+    quiet: Quiet = False,
+    max_memory: MaxMemory = None,
     rel: Annotated[
         float | None,
         typer.Option(
             help="Grade from which a document is relevant; else any above 0.",
-            rich_help_panel=_POLICIES,
+            rich_help_panel=POLICIES,
         ),
     ] = None,
     missing: Annotated[
         Literal["zero", "skip", "error"],
-        typer.Option(help="Judged queries that a run lacks.", rich_help_panel=_POLICIES),
+        typer.Option(help="Judged queries that a run lacks.", rich_help_panel=POLICIES),
     ] = "zero",
     no_relevant: Annotated[
         Literal["zero", "skip"],
-        typer.Option(help="Queries without relevant documents.", rich_help_panel=_POLICIES),
+        typer.Option(help="Queries without relevant documents.", rich_help_panel=POLICIES),
     ] = "zero",
     no_overlap: Annotated[
         Literal["error", "zero"],
-        typer.Option(help="A run without any judged document.", rich_help_panel=_POLICIES),
+        typer.Option(help="A run without any judged document.", rich_help_panel=POLICIES),
     ] = "error",
-    ties: Annotated[
-        Literal["doc_desc", "doc_asc", "as_given"],
-        typer.Option(help="Order of equal scores.", rich_help_panel=_POLICIES),
-    ] = "doc_desc",
-    duplicates: Annotated[
-        Literal["error", "keep_best"],
-        typer.Option(help="A document twice for a query.", rich_help_panel=_POLICIES),
-    ] = "error",
-    k_max: Annotated[
-        int | None,
-        typer.Option(help="Look at the top so many only.", rich_help_panel=_POLICIES),
-    ] = None,
+    ties: TieRule = "doc_desc",
+    duplicates: DuplicateRule = "error",
+    k_max: KMax = None,
     judged_only: Annotated[
         bool,
         typer.Option(
-            "--judged-only", help="Drop unjudged documents first.", rich_help_panel=_POLICIES
+            "--judged-only", help="Drop unjudged documents first.", rich_help_panel=POLICIES
         ),
     ] = False,
     queries: Annotated[
@@ -149,24 +108,20 @@ def evaluate(
         typer.Option(
             metavar="FILE",
             help="A table of queries, for average=weighted.",
-            rich_help_panel=_POLICIES,
+            rich_help_panel=POLICIES,
         ),
     ] = None,
     weight: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Its column of weights.", rich_help_panel=_POLICIES),
+        typer.Option(metavar="NAME", help="Its column of weights.", rich_help_panel=POLICIES),
     ] = None,
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
-    from rankframe import show
-    from rankframe.convert import check_target, write_frame
     from rankframe.names import resolve
     from rankframe.progress import progress_bar
 
-    for target in (per_query, summary):
-        if target:
-            check_target(target)  # before any work is done
+    _check_targets(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics)
     sources = _sources(qrels, runs)
@@ -194,14 +149,109 @@ def evaluate(
                 overwrite=overwrite,
                 progress=report,
             )
+    _deliver(results, resolved, style, per_query, summary, ledger=ledger)
+
+
+@app.command(epilog=AGREE_EXAMPLES)
+def agree(
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same queries.")],
+    metric: Metrics = None,
+    column: Columns = None,
+    style: Style = "table",
+    per_query: PerQuery = None,
+    summary: Summary = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write the whole result there, as Parquet.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    ledger: Ledger = False,
+    quiet: Quiet = False,
+    max_memory: MaxMemory = None,
+    ties: TieRule = "doc_desc",
+    missing: Annotated[
+        Literal["shared", "bottom"],
+        typer.Option(
+            help="Correlations: shared documents only, or absent ones at the bottom.",
+            rich_help_panel=POLICIES,
+        ),
+    ] = "shared",
+    lone: Annotated[
+        Literal["keep", "skip"],
+        typer.Option(help="Queries that only one side has.", rich_help_panel=POLICIES),
+    ] = "keep",
+    duplicates: DuplicateRule = "error",
+    k_max: KMax = None,
+) -> None:
+    """Compare two rankings of the same queries, without judgments: how alike are they?"""
+    import rankframe as rf
+    from rankframe.agree import DEFAULT_METRICS
+    from rankframe.names import resolve
+    from rankframe.progress import progress_bar
+
+    _check_targets(per_query, summary)
+    metrics = metric or list(DEFAULT_METRICS)
+    first, second = _sources(a, [b])
+    name = " ~ ".join(_run_names([a, b]))
+    with progress_bar(name, quiet=quiet) as report:
+        result = rf.agree(
+            first,
+            second,
+            metrics,
+            columns=_columns(column),
+            ties=ties,
+            missing=missing,
+            lone=lone,
+            duplicates=duplicates,
+            k_max=k_max,
+            max_memory=max_memory,
+            output=output,
+            overwrite=overwrite,
+            progress=report,
+        )
+    resolved = resolve(metrics, "pair")
+    _deliver({name: result}, resolved, style, per_query, summary, ledger=ledger)
+
+
+def _check_targets(*targets: Path | None) -> None:
+    """Refuse what cannot be written before any work is done."""
+    from rankframe.convert import check_target
+
+    for target in targets:
+        if target:
+            check_target(target)
+
+
+def _deliver(
+    results: dict[str, Result],
+    metrics: list[Metric],
+    style: Literal["table", "json", "csv", "markdown"],
+    per_query: Path | None,
+    summary: Path | None,
+    *,
+    ledger: bool,
+) -> None:
+    """Write what was asked for, and print the rest."""
+    from rankframe import show
+    from rankframe.convert import write_frame
+
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
         if target:
             write_frame(frame(results), target)
     if style != "table":
-        print(show.as_text(results, resolved, style))
+        print(show.as_text(results, metrics, style))
         return
     console = Console()
-    console.print(show.summary_table(results, resolved))
+    console.print(show.summary_table(results, metrics))
     if ledger:
         console.print(show.ledger_table(results))
 
@@ -227,7 +277,7 @@ def metrics(
     console.print(show.metric_page(definition))
 
 
-@app.command(epilog=_CONVERT_EXAMPLES)
+@app.command(epilog=CONVERT_EXAMPLES)
 def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")

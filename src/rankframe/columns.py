@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
 # What an input is to be read as.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
+# One of two rankings; what it was read as no longer matters.
+Side: TypeAlias = Literal["ranking a", "ranking b"]
 
 QUERY: Final = "query_id"
 DOC: Final = "doc_id"
@@ -86,3 +91,26 @@ def at_level(column: str, rel: float | None) -> str:
     ('found', 'found_rel2')
     """
     return column if rel is None else f"{column}_rel{repr(float(rel)).removesuffix('.0')}"
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The columns of a frame, some of which exist for a parameter too (`found_rel2`)."""
+
+    kind: str
+    columns: Mapping[str, pl.DataType]
+    parametric: Collection[str]
+    # what follows the name of a parametric column
+    suffix: str
+
+    def split(self, name: str) -> tuple[str, str | None]:
+        """A column's own name, and its parameter."""
+        found = re.fullmatch(rf"(\w+?)_{self.suffix}(-?[\d.]+(?:e[+-]?\d+)?)", name)
+        return (found[1], found[2]) if found and found[1] in self.parametric else (name, None)
+
+    def type_of(self, name: str) -> pl.DataType | None:
+        """The type of a column; None if there is no such column."""
+        return self.columns.get(self.split(name)[0])
+
+
+JUDGED_FRAME: Final = FrameColumns("judged", JUDGED, LEVELLED, "rel")

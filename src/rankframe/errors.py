@@ -100,7 +100,7 @@ class DuplicateError(RankframeError):
         what = f"({keys}) pair" if len(example) > 1 else keys
         advice = (
             'Keep one of each, or pass duplicates="keep_best".'
-            if role in ("run", "qrels")
+            if role != "queries"
             else "Keep one of each."
         )
         places = " and ".join(f"{row:,}" for row in rows[:2])
@@ -127,6 +127,16 @@ class NoOverlapError(RankframeError):
             f"no {what} in the run matches any judgment: run {key}s look like "
             f"{_listing(run_ids)}, qrels {key}s like {_listing(qrels_ids)}. "
             'Is the key column right? If this is no mistake, pass no_overlap="zero".'
+        )
+
+
+class NoSharedQueryError(RankframeError):
+    """Two rankings without a query in common."""
+
+    def __init__(self, ids_a: Sequence[str], ids_b: Sequence[str]) -> None:
+        super().__init__(
+            f"the two rankings have no query in common: those of the first look like "
+            f"{_listing(ids_a)}, of the second like {_listing(ids_b)}. Is the key column right?"
         )
 
 

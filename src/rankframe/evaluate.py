@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +18,9 @@ from rankframe.errors import (
     OptionError,
 )
 from rankframe.ledger import make_ledger
-from rankframe.memory import available, estimated_need, parse_size
+from rankframe.memory import count_pieces
 from rankframe.names import Metric, resolve
-from rankframe.partition import evaluate_in_pieces
+from rankframe.partition import in_pieces
 from rankframe.piece import Job
 from rankframe.plan import Plan, compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
@@ -29,14 +28,11 @@ from rankframe.progress import Report
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import PER_QUERY_FILE, Result, result_folder
-from rankframe.slices import evaluate_in_memory
+from rankframe.slices import in_slices
 from rankframe.summary import summarise
 from rankframe.validate import Duplicates, count_rows, load, load_one_of_each, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
-# Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
-_SHARE, _PIECE_SHARE = 0.7, 0.4
-_MOST_PIECES = 1000  # more files than this cost more than they save
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
@@ -98,7 +94,7 @@ def evaluate(
     weighting = _weighting(wanted, queries, weight, columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)
-    pieces = _pieces(judgments, documents, max_memory)
+    pieces = count_pieces(judgments, documents, max_memory)
     job = Job(compile_plan(wanted), policies, weighting=weighting)
     if output is None:
         return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
@@ -121,13 +117,13 @@ def evaluate_scanned(
     if pieces == 1:
         judgments = load(qrels)
         job = replace(job, max_grade=check_grades(metrics, judgments.lazy()))
-        piece = evaluate_in_memory(judgments, load(run), job)
+        piece = in_slices(judgments, load(run), job, (qrels.role, run.role))
     else:
         _refuse_whole_input(job.plan)
         count_rows(qrels)
         job = replace(job, max_grade=check_grades(metrics, qrels.frame))
         values = None if into is None else into / PER_QUERY_FILE
-        piece = evaluate_in_pieces(qrels, run, job, pieces=pieces, into=values, report=progress)
+        piece = in_pieces(qrels, run, job, pieces=pieces, into=values, report=progress)
     counts = piece.counts
     if not piece.overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=counts.missing < counts.qrels_queries)
@@ -147,13 +143,6 @@ def evaluate_scanned(
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result
-
-
-def _pieces(qrels: Scanned, run: Scanned, max_memory: str | int | None) -> int:
-    """How many pieces it takes to stay within a limit, or within what the machine has."""
-    limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
-    need = estimated_need(qrels) + estimated_need(run)
-    return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)
 
 
 def _refuse_whole_input(plan: Plan) -> None:

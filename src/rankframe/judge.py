@@ -7,7 +7,6 @@ whole table, and only if somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,11 +16,21 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
 from rankframe.codes import sorted_query_codes
-from rankframe.columns import DOC, JUDGED, LEVELLED, QUERY, RANK, RELEVANCE, SCORE, at_level
+from rankframe.columns import (
+    DOC,
+    JUDGED,
+    JUDGED_FRAME,
+    LEVELLED,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    at_level,
+)
 from rankframe.errors import MetricParameterError, OptionError
 from rankframe.keys import Keyed, match
 from rankframe.policies import Policies, is_number
-from rankframe.rank import RankedRun, Ties, rank_run
+from rankframe.rank import RankedRun, Ties, rank_again, rank_run
 from rankframe.read import Columns, Source, scan
 from rankframe.segments import position, running_count, segment_starts, sort_order, spread
 from rankframe.validate import Duplicates, load_one_of_each
@@ -124,29 +133,14 @@ def prepare_run(
     """
     ranked = rank_run(run, ties=ties, tied_rank=tied_rank)
     if k_max is not None:
-        ranked = _ranked_again(ranked, ranked.rank <= k_max, ties=ties)
+        ranked = rank_again(ranked, ranked.rank <= k_max, ties=ties)
     if judged_only:
         # As in trec_eval, a negative grade says "in the pool, but not judged".
         rows, of = match(ranked.table, qrels)
         keep = np.zeros(ranked.table.frame.height, np.bool_)
         keep[rows[qrels.frame[RELEVANCE].to_numpy()[of] >= 0]] = True
-        ranked = _ranked_again(ranked, keep, ties=ties)
+        ranked = rank_again(ranked, keep, ties=ties)
     return ranked
-
-
-def _ranked_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> RankedRun:
-    """The run with some of its rows only; a query that loses them all is still in the run."""
-    rows = Keyed(before.table.frame.filter(pl.Series(keep)))
-    after = rank_run(rows, ties=ties, tied_rank=before.tied_rank is not None)
-    queries = before.queries.select(QUERY).join(
-        after.queries, on=QUERY, how="left", maintain_order="left"
-    )
-    return replace(
-        after,
-        queries=queries.with_columns(pl.col("retrieved").fill_null(0)),
-        tied=before.tied,
-        disagreeing=before.disagreeing,
-    )
 
 
 class Judgments:
@@ -194,9 +188,8 @@ class Judgments:
         return pl.DataFrame({name: self._column(name) for name in columns})
 
     def _column(self, name: str) -> pl.Series:
-        base, _, level = name.rpartition("_rel")
-        base = base if level and base in LEVELLED else name
-        rel = float(level) if base != name else self._rel
+        base, level = JUDGED_FRAME.split(name)
+        rel = self._rel if level is None else float(level)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: self._gathered(QUERY),
             DOC: lambda: self._gathered(DOC),

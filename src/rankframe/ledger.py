@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -95,5 +95,12 @@ def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
         items.append(
             ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")
         )
+    return described(items, policies)
+
+
+def described(
+    items: Sequence[tuple[str, float | None, str]], policies: Mapping[str, object]
+) -> pl.DataFrame:
+    """What was counted, then the policies in force, as a frame."""
     settings = [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame([*items, *settings], schema=SCHEMA, orient="row")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -14,8 +15,11 @@ from rankframe.files import READ_ERRORS
 from rankframe.read import Scanned
 
 # Measured peaks per row, strings of up to 12 bytes included (those live inside the column).
-_BYTES_PER_ROW = {"run": 140, "qrels": 120}
+_BYTES_PER_ROW = {"run": 140, "qrels": 120, "ranking a": 250, "ranking b": 250}
 _INLINE = 12
+# Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
+_SHARE, _PIECE_SHARE = 0.7, 0.4
+_MOST_PIECES = 1000  # more files than this cost more than they save
 _SAMPLE = 10_000
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -72,3 +76,10 @@ def available() -> int:
             continue
         free = min(free, max(left, 0))
     return free
+
+
+def count_pieces(left: Scanned, right: Scanned, max_memory: str | int | None) -> int:
+    """How many pieces it takes to stay within a limit, or within what the machine has."""
+    limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+    need = estimated_need(left) + estimated_need(right)
+    return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)

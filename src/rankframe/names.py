@@ -19,7 +19,7 @@ from rankframe.columns import QUERY
 from rankframe.errors import MetricParameterError, UnknownMetricError, did_you_mean, nearest
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import Average
+from rankframe.metrics.registry import Average, Frame
 
 # Names that mean a metric with some of its parameters set.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,6 +37,12 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 # The parameter that a number in the name sets where it is not a cutoff: `IPrec@0.1`, `rbp.95`.
 _NUMBER_SETS = {"iprec": "recall", "precision_at_recall": "recall", "set_f": "x"}
 _SUFFIX_SETS = {**_NUMBER_SETS, "rbp": "p", "rbp_residual": "p"}
+
+# What to say of a metric that does not belong here, by what it looks at.
+_ELSEWHERE = {
+    "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
+    "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
+}
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
 _NAME = re.compile(r"(?P<name>[^()@]+)(\((?P<params>.*)\))?(@(?P<at>[^()@]*))?", re.DOTALL)
@@ -62,8 +68,10 @@ class Metric:
         return self.definition.build(**self.params)
 
 
-def resolve(metrics: str | pl.Expr | Iterable[str | pl.Expr]) -> list[Metric]:
-    """Metrics from names and expressions, each label once.
+def resolve(
+    metrics: str | pl.Expr | Iterable[str | pl.Expr], frame: Frame = "judged"
+) -> list[Metric]:
+    """Metrics over one kind of frame from names and expressions, each label once.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -81,6 +89,9 @@ def resolve(metrics: str | pl.Expr | Iterable[str | pl.Expr]) -> list[Metric]:
             raise MetricParameterError(
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
+    for one in resolved:
+        if one.definition is not None and one.definition.frame != frame:
+            raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.definition.frame]}")
     labels = [m.label for m in resolved]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:

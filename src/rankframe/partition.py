@@ -18,11 +18,11 @@ from rankframe.columns import QUERY
 from rankframe.errors import BadValueError, DuplicateError, OutputError
 from rankframe.files import READ_ERRORS, unreadable
 from rankframe.keys import Keyed
-from rankframe.piece import Job, Piece, merged
+from rankframe.piece import Piece, Work, merged
 from rankframe.progress import Progress, Report
 from rankframe.read import Scanned
 from rankframe.scratch import scratch_folder
-from rankframe.slices import evaluate_in_memory
+from rankframe.slices import in_slices
 from rankframe.validate import check_rows, count_rows, one_of_each, refuse_non_numeric
 
 _BUCKET = "_bucket"
@@ -30,39 +30,41 @@ _SEED = 20_011
 _NO_SPACE = ("No space left", "File too large", "quota exceeded")
 
 
-def evaluate_in_pieces(
-    qrels: Scanned,
-    run: Scanned,
-    job: Job,
+def in_pieces(
+    left: Scanned,
+    right: Scanned,
+    work: Work,
     *,
     pieces: int,
     into: Path | None = None,
     report: Report | None = None,
 ) -> Piece:
-    """Evaluate inputs that do not fit in memory, as so many pieces.
+    """Work on inputs that do not fit in memory, as so many pieces.
 
     `into`: a Parquet file for the values per query, which are then never all in memory.
     """
     tell = report or (lambda _: None)
-    total = sum(map(count_rows, (qrels, run)))
+    total = sum(map(count_rows, (left, right)))
     done: list[Piece] = []
     with scratch_folder() as folder:
         tell(Progress("splitting by query", 0, total, 0))
-        for side in (qrels, run):
+        for side in (left, right):
             _split(side, folder / side.role, pieces)
         rows = queries = 0
-        for number, (judgments, documents) in enumerate(_parts(folder, (qrels, run), pieces)):
+        for number, (ours, theirs) in enumerate(_parts(folder, (left, right), pieces)):
+            if ours.is_empty() and theirs.is_empty():
+                continue
             try:
-                piece = evaluate_in_memory(judgments, documents, job)
+                piece = in_slices(ours, theirs, work, (left.role, right.role))
             except DuplicateError as error:
-                side = qrels if error.role == "qrels" else run
+                side = left if error.role == left.role else right
                 raise _all_duplicates(side, folder, pieces) from None
-            rows += judgments.height + documents.height
+            rows += ours.height + theirs.height
             queries += piece.values.height
             if into is not None:
                 with _room_for(folder):
                     piece.values.write_parquet(folder / f"{number}.parquet", compression="lz4")
-                piece = replace(piece, values=job.plan.no_values())
+                piece = replace(piece, values=work.plan.no_values())
             done.append(piece)
             tell(Progress("evaluating", rows, total, queries))
         if into is not None:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -27,9 +28,25 @@ from rankframe.summary import Sums, sums_of
 from rankframe.validate import one_of_each
 
 
+class Work(Protocol):
+    """What is done with every piece of two inputs."""
+
+    @property
+    def plan(self) -> Plan:
+        """What is computed."""
+        ...
+
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
+        """Do it for queries whose rows, of both sides, are all here.
+
+        `alone`: no other piece is worked on at the same time, so more than one core may be used.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Job:
-    """What is done with every piece."""
+    """The evaluation of a run (right) against judgments (left)."""
 
     plan: Plan
     policies: Policies
@@ -37,6 +54,10 @@ class Job:
     max_grade: float | None = None
     # query_id and weight, where some metric is averaged by weight
     weighting: pl.DataFrame | None = None
+
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
+        """Evaluate a piece."""
+        return evaluate_piece(left, right, self, alone=alone)
 
 
 @dataclass(frozen=True)
@@ -46,11 +67,12 @@ class Piece:
     values: pl.DataFrame
     # one a metric
     sums: tuple[Sums, ...]
-    counts: Counts
+    # what was seen, of either kind: they add up
+    counts: Any
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int
     # the first judged query that the run lacks
-    lacking: str | None
+    lacking: str | None = None
     # how many evaluated queries have no proper weight, and the first of them
     unweighted: tuple[int, str | None] = (0, None)
 
@@ -58,10 +80,7 @@ class Piece:
 def evaluate_piece(
     qrels: pl.DataFrame, run: pl.DataFrame, job: Job, *, alone: bool = True
 ) -> Piece:
-    """Evaluate queries whose rows, of both sides, are all here.
-
-    `alone`: no other piece is evaluated at the same time, so more than one core may be used.
-    """
+    """Evaluate queries whose rows, of both sides, are all here (see `Work.piece`)."""
     plan, policies = job.plan, job.policies
     rows = (qrels.height, run.height)
     if qrels.is_empty():

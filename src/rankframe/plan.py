@@ -6,17 +6,17 @@ and rank, so that the same input gives the same bits on any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.columns import JUDGED, LEVELLED, QUERY
+from rankframe.columns import JUDGED_FRAME, QUERY, FrameColumns
 from rankframe.errors import MetricParameterError
-from rankframe.judge import Judgments
 from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
 from rankframe.names import Metric
 
@@ -24,6 +24,18 @@ from rankframe.names import Metric
 _PARTS_AT_ONCE = 12
 _REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat}
 _CODE = "_query"
+
+
+class Rows(Protocol):
+    """A frame with the rows of many queries, sorted by query: the judged or the pair frame."""
+
+    queries: pl.Series
+    code: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """It, with these columns."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -73,8 +85,11 @@ def denominator(label: str) -> str:
     return f"{label}\0denominator"
 
 
-def compile_plan(metrics: Sequence[Metric]) -> Plan:
-    """Take metrics apart into what they share."""
+def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME) -> Plan:
+    """Take metrics apart into what they share.
+
+    `columns` are those of the frame that they look at.
+    """
     parts = Parts()
     over_parts: dict[str, pl.Expr] = {}
     over_rows: dict[str, pl.Expr] = {}
@@ -91,11 +106,11 @@ def compile_plan(metrics: Sequence[Metric]) -> Plan:
         else:
             over_rows.update(_values(metric))
     plan = Plan(tuple(metrics), parts, over_parts, over_rows)
-    _check_columns(plan)
+    _check_columns(plan, columns)
     return plan
 
 
-def per_query_values(plan: Plan, judged: Judgments) -> pl.DataFrame:
+def per_query_values(plan: Plan, judged: Rows) -> pl.DataFrame:
     """One row per judged query, in byte order: query_id and a Float64 column for each value."""
     rows = judged.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
@@ -160,16 +175,11 @@ def _grouped(
     return values
 
 
-def _check_columns(plan: Plan) -> None:
+def _check_columns(plan: Plan, columns: FrameColumns) -> None:
     for label, expression in plan.over_rows.items():
-        unknown = [n for n in expression.meta.root_names() if not _is_judged_column(n)]
+        unknown = [n for n in expression.meta.root_names() if columns.type_of(n) is None]
         if unknown:
             raise MetricParameterError(
-                f"expression {label!r} uses {unknown[0]!r}, which is not a column of the judged "
-                f"frame. It has {', '.join(JUDGED)}."
+                f"expression {label!r} uses {unknown[0]!r}, which is not a column of the "
+                f"{columns.kind} frame. It has {', '.join(columns.columns)}."
             )
-
-
-def _is_judged_column(name: str) -> bool:
-    base, _, level = name.rpartition("_rel")
-    return name in JUDGED or (base in LEVELLED and level.replace(".", "", 1).isdigit())

@@ -14,12 +14,21 @@ Missing = Literal["zero", "skip", "error"]
 NoRelevant = Literal["zero", "skip"]
 NoOverlap = Literal["error", "zero"]
 
+Unshared = Literal["shared", "bottom"]
+Lone = Literal["keep", "skip"]
+
 _CHOICES: dict[str, object] = {
     "missing": Missing,
     "no_relevant": NoRelevant,
     "no_overlap": NoOverlap,
     "ties": Ties,
     "duplicates": Duplicates,
+}
+_PAIR_CHOICES: dict[str, object] = {
+    "ties": Ties,
+    "duplicates": Duplicates,
+    "missing": Unshared,
+    "lone": Lone,
 }
 
 
@@ -42,11 +51,7 @@ class Policies:
     judged_only: bool = False
 
     def __post_init__(self) -> None:
-        for name, kind in _CHOICES.items():
-            if getattr(self, name) not in get_args(kind):
-                raise OptionError.choice(name, getattr(self, name), get_args(kind))
-        if self.k_max is not None and (not isinstance(self.k_max, int) or self.k_max < 1):
-            raise OptionError(f"k_max must be a whole number of at least 1, not {self.k_max!r}.")
+        _check(self, _CHOICES)
         if self.rel is not None and not is_number(self.rel):
             raise OptionError(f"rel must be a number, not {self.rel!r}.")
 
@@ -61,3 +66,36 @@ class Policies:
             "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
             "judged_only": "yes" if self.judged_only else "no",
         }
+
+
+@dataclass(frozen=True)
+class PairPolicies:
+    """The options of `agree` that say what is compared, checked."""
+
+    ties: Ties = "doc_desc"
+    duplicates: Duplicates = "error"
+    missing: Unshared = "shared"
+    k_max: int | None = None
+    lone: Lone = "keep"
+
+    def __post_init__(self) -> None:
+        _check(self, _PAIR_CHOICES)
+
+    def described(self) -> dict[str, object]:
+        """As the ledger shows them."""
+        return {
+            "ties": self.ties,
+            "duplicates": self.duplicates,
+            "missing": self.missing,
+            "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
+            "lone": self.lone,
+        }
+
+
+def _check(policies: Policies | PairPolicies, choices: dict[str, object]) -> None:
+    for name, kind in choices.items():
+        if getattr(policies, name) not in get_args(kind):
+            raise OptionError.choice(name, getattr(policies, name), get_args(kind))
+    k_max = policies.k_max
+    if k_max is not None and (not isinstance(k_max, int) or k_max < 1):
+        raise OptionError(f"k_max must be a whole number of at least 1, not {k_max!r}.")

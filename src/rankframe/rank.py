@@ -5,7 +5,7 @@ Most runs are already in order; that is checked first, and only what is not gets
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -66,6 +66,21 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
         queries=pl.DataFrame({QUERY: numbered.queries, "retrieved": numbered.lengths}),
         tied=int(same.sum()),
         disagreeing=_disagreeing(frame, order, ordered),
+    )
+
+
+def rank_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> RankedRun:
+    """The run with some of its rows only; a query that loses them all is still in the run."""
+    rows = Keyed(before.table.frame.filter(pl.Series(keep)))
+    after = rank_run(rows, ties=ties, tied_rank=before.tied_rank is not None)
+    queries = before.queries.select(QUERY).join(
+        after.queries, on=QUERY, how="left", maintain_order="left"
+    )
+    return replace(
+        after,
+        queries=queries.with_columns(pl.col("retrieved").fill_null(0)),
+        tied=before.tied,
+        disagreeing=before.disagreeing,
     )
 
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role
+from rankframe.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, Side
 from rankframe.errors import (
     AmbiguousColumnError,
     ColumnMappingError,
@@ -38,7 +38,7 @@ _OPTIONAL = (SCORE, RANK)
 class Scanned:
     """An input that was opened and whose columns were found, but whose rows were not read."""
 
-    role: Role
+    role: Role | Side
     name: str
     # as found: for error messages that quote the input
     raw: pl.LazyFrame
@@ -78,6 +78,22 @@ def scan(source: Source, role: Role | None, columns: Columns | None = None) -> S
     for ours, found in mapping.items():
         _check_type(role, ours, found, schema[found])
     return Scanned(role, name, raw, mapping)
+
+
+def scan_ranking(
+    source: Source, side: Literal["a", "b"], columns: Columns | None = None
+) -> Scanned:
+    """Open one of two rankings: a run, or judgments, whose grades are then its scores.
+
+    `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
+    """
+    if isinstance(columns, Mapping):
+        others = {key: value for key, value in columns.items() if key not in ("a", "b")}
+        columns = {**others, **dict(columns.get(side) or {})}
+    scanned = scan(source, None, columns)
+    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
+    role: Side = "ranking a" if side == "a" else "ranking b"
+    return replace(scanned, role=role, name=describe(source, role), mapping=mapping)
 
 
 def describe(source: Source, role: str) -> str:

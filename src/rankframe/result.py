@@ -21,6 +21,20 @@ _COLUMNS = {
     "ledger": ["item", "value", "note"],
 }
 _FRAMES = tuple(_COLUMNS)
+# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0.
+_SAID = (
+    ("queries_evaluated", "{:,.0f} queries evaluated"),
+    ("queries_missing", "{:,.0f} missing from the run"),
+    ("queries_without_relevant", "{:,.0f} without relevant documents"),
+    ("queries_unjudged", "{:,.0f} in the run but unjudged"),
+    ("rank_score_disagree", "{:,.0f} with ranks that contradict scores"),
+    ("judged_share_top_10", "{:.0%} of the top 10 judged"),
+    ("queries_compared", "{:,.0f} queries compared"),
+    ("queries_only_a", "{:,.0f} only in the first ranking"),
+    ("queries_only_b", "{:,.0f} only in the second"),
+    ("share_shared", "{:.0%} of documents shared"),
+)
+_SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
 
 
@@ -134,19 +148,15 @@ class Result:
     @property
     def caveat(self) -> str:
         """The ledger in one line: what a reader of the numbers should know."""
-        evaluated = self.count("queries_evaluated") or 0
-        said = [f"{evaluated:,.0f} queries evaluated"]
-        for item, text in (
-            ("queries_missing", "missing from the run"),
-            ("queries_without_relevant", "without relevant documents"),
-            ("queries_unjudged", "in the run but unjudged"),
-            ("rank_score_disagree", "with ranks that contradict scores"),
-        ):
-            if item in self.ledger["item"] and (count := self.count(item)):
-                said.append(f"{count:,.0f} {text}")
-        share = self.count("judged_share_top_10")
-        if share is not None:
-            said.append(f"{share:.0%} of the top 10 judged")
+        said = []
+        for item, text in _SAID:
+            if item not in self.ledger["item"]:
+                continue
+            value = self.count(item)
+            if item in _SHARES:
+                said += [text.format(value)] if value is not None else []
+            elif value or not said:
+                said.append(text.format(value or 0))
         return ", ".join(said)
 
 

@@ -88,3 +88,32 @@ def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     turned &= 0x7FFF_FFFF_FFFF_FFFF
     turned ^= bits
     return turned.view(np.uint64)
+
+
+def inversions(values: Ints, starts: Ints) -> NDArray[np.int32]:
+    """How many rows above each one, in its query, hold a larger value.
+
+    All queries at once, in as many passes as the largest value has bits: each pass looks at one
+    bit, the highest first, counts the ones above each zero, and moves zeros before ones within
+    blocks of rows that agree in the bits before.
+    """
+    rows = len(values)
+    found = np.zeros(rows, np.int32)
+    if not rows:
+        return found
+    place = np.arange(rows)
+    begin = spread(starts, starts, rows)
+    end = begin + spread(segment_lengths(starts, rows), starts, rows)
+    for bit in reversed(range(int(values.max()).bit_length())):
+        ones = (values[place] >> bit & 1).astype(np.bool_)
+        before = np.zeros(rows + 1, np.int64)
+        np.cumsum(ones, out=before[1:])
+        above = before[:-1] - before[begin]
+        found[place[~ones]] += above[~ones]
+        # where the ones of the block begin, once its zeros come first
+        middle = end - (before[end] - before[begin])
+        target = np.where(ones, middle + above, np.arange(rows) - above)
+        begin, end = np.where(ones, middle, begin), np.where(ones, end, middle)
+        begin[target], end[target] = begin.copy(), end.copy()
+        place[target] = place.copy()
+    return found

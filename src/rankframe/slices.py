@@ -1,4 +1,4 @@
-"""Tables in memory, evaluated in slices by query: arrays that fit in the processor's cache, and all
+"""Tables in memory, worked on in slices by query: arrays that fit in the processor's cache, and all
 cores at work.
 """
 
@@ -15,7 +15,7 @@ import polars as pl
 from rankframe.columns import QUERY
 from rankframe.errors import DuplicateError
 from rankframe.keys import Keyed
-from rankframe.piece import Job, Piece, evaluate_piece, merged
+from rankframe.piece import Piece, Work, merged
 from rankframe.validate import one_of_each
 
 # Arrays of 4 bytes a row reach 4 MiB, from where numpy asks for huge pages: far fewer page faults.
@@ -26,24 +26,27 @@ _DEAL_SEED = 31_337  # another one than files are split by
 Slice = list[pl.DataFrame]
 
 
-def evaluate_in_memory(qrels: pl.DataFrame, run: pl.DataFrame, job: Job) -> Piece:
-    """Evaluate tables in memory: in slices by query, side by side, unless they are small."""
-    count = _slice_count(run.height)
-    if count < 2 or job.plan.whole_input:
-        return evaluate_piece(qrels, run, job)
-    ordered = run[QUERY].is_sorted() and qrels[QUERY].is_sorted()
+def in_slices(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[str, str]) -> Piece:
+    """Work on tables in memory: in slices by query, side by side, unless they are small.
+
+    `roles` are what errors call the two.
+    """
+    count = _slice_count(max(left.height, right.height))
+    if count < 2 or work.plan.whole_input:
+        return work.piece(left, right)
+    ordered = left[QUERY].is_sorted() and right[QUERY].is_sorted()
 
     def one(both: tuple[Slice, Slice]) -> Piece:
         ours, theirs = (pl.concat(side, rechunk=True) for side in both)
-        return evaluate_piece(ours, theirs, job, alone=False)
+        return work.piece(ours, theirs, alone=False)
 
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            slices = _cut(qrels, run, count) if ordered else _dealt(qrels, run, count, pool)
+            slices = _cut(left, right, count) if ordered else _dealt(left, right, count, pool)
             return merged(list(pool.map(one, slices)), ordered=ordered)
     except DuplicateError as error:
         # Said of the whole input: how many in all, and which rows of it.
-        one_of_each(Keyed(qrels if error.role == "qrels" else run), error.role, "error")
+        one_of_each(Keyed((left, right)[roles.index(error.role)]), error.role, "error")
         raise
 
 
@@ -54,17 +57,18 @@ def _slice_count(rows: int) -> int:
     return count - count % workers if count > workers else count
 
 
-def _cut(qrels: pl.DataFrame, run: pl.DataFrame, count: int) -> Iterator[tuple[Slice, Slice]]:
+def _cut(left: pl.DataFrame, right: pl.DataFrame, count: int) -> Iterator[tuple[Slice, Slice]]:
     """Slices of tables that are sorted by query: neighbouring rows."""
-    firsts = run[QUERY].gather(np.arange(1, count) * (run.height // count))
+    larger = left if left.height > right.height else right
+    firsts = larger[QUERY].gather(np.arange(1, count) * (larger.height // count))
     firsts = firsts.unique(maintain_order=True)
-    cuts = ([0, *side[QUERY].search_sorted(firsts), side.height] for side in (qrels, run))
+    cuts = ([0, *side[QUERY].search_sorted(firsts), side.height] for side in (left, right))
     for (ours, ours_end), (theirs, theirs_end) in zip(*map(pairwise, cuts), strict=True):
-        yield [qrels[ours:ours_end]], [run[theirs:theirs_end]]
+        yield [left[ours:ours_end]], [right[theirs:theirs_end]]
 
 
 def _dealt(
-    qrels: pl.DataFrame, run: pl.DataFrame, count: int, pool: ThreadPoolExecutor
+    left: pl.DataFrame, right: pl.DataFrame, count: int, pool: ThreadPoolExecutor
 ) -> Iterator[tuple[Slice, Slice]]:
     """Slices of tables in any order: queries are dealt out by their hash, rows stay in order."""
 
@@ -77,7 +81,7 @@ def _dealt(
         return [rows[start:end] for start, end in pairwise([0, *ends])]
 
     sides = [
-        zip(*pool.map(deal, side.iter_slices(_SLICE_ROWS)), strict=True) for side in (qrels, run)
+        zip(*pool.map(deal, side.iter_slices(_SLICE_ROWS)), strict=True) for side in (left, right)
     ]
     for ours, theirs in zip(*sides, strict=True):
         if any(map(len, ours)) or any(map(len, theirs)):

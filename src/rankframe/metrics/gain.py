@@ -16,6 +16,7 @@ from rankframe.errors import MetricParameterError
 from rankframe.metrics.parts import (
     Ratio,
     check_between,
+    power,
     relevant,
     row_constant,
     total,
@@ -38,7 +39,7 @@ def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
     if gain == "linear":
         return positive
     if gain == "exp2":
-        return pl.lit(2.0).pow(positive) - 1
+        return power(2, positive) - 1
     if odd := [g for g, value in gain.items() if float(g) <= 0 and float(value) != 0]:
         raise MetricParameterError(f"a grade of {odd[0]:g} gains nothing: only those above 0 do.")
     steps = sorted((float(g), float(value)) for g, value in gain.items() if float(g) > 0)
@@ -176,7 +177,7 @@ def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | R
 
 def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
     top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
-    satisfied = gain_of(pl.col(RELEVANCE), "exp2") / pl.lit(2.0).pow(top)
+    satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, top)
     # Rows come by rank, unretrieved ones last, so those above are the ones before.
     by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))
     unsatisfied = (1 - by_rank(satisfied)).cum_prod().shift(1, fill_value=1.0)
@@ -204,7 +205,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     above = (pl.col(RELEVANCE) - neutral).clip(lower_bound=0)
 
     def utility(rank: str) -> pl.Expr:
-        decay = pl.lit(2.0).pow((pl.col(rank) - 1) / row_constant(half_life - 1))
+        decay = power(2, (pl.col(rank) - 1) / row_constant(half_life - 1))
         return total(where(pl.col(rank).is_not_null(), above / decay))
 
     return Ratio(utility(RANK), utility("ideal_rank"))
@@ -233,7 +234,7 @@ def rbp(
         top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
         highest = gain_of(top, gain)
         value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
-    weight = pl.lit(p).pow(pl.col(RANK) - 1)
+    weight = power(p, pl.col(RANK) - 1)
     return (1 - p) * total(where(relevant(rel) & within(k), value * weight))
 
 
@@ -252,4 +253,4 @@ def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
     """
     check_between("p", p, 0, 1)
     # All ranks there are weigh 1 together, so what is not judged weighs the rest.
-    return 1 - (1 - p) * total(where(within(None), pl.lit(p).pow(pl.col(RANK) - 1)))
+    return 1 - (1 - p) * total(where(within(None), power(p, pl.col(RANK) - 1)))

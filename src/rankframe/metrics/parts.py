@@ -7,6 +7,7 @@ becomes a named *part* that is computed once, however many metrics use it, in a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -143,6 +144,18 @@ def constant(value: float) -> pl.Expr:
 def row_constant(value: float) -> pl.Expr:
     """A number to divide a value per judgment by: see `constant`."""
     return pl.col(RELEVANCE) * 0 + value
+
+
+def power(base: float, exponent: pl.Expr) -> pl.Expr:
+    """A number to the power of a column, with bits that do not depend on the column's length, as
+    those of polars' `pow` do: its last bit can be another one in columns of a few rows.
+
+    Whole powers of 2 are exact.
+    """
+    if base != 2:
+        return (exponent * math.log(base)).exp()
+    whole = exponent.cast(pl.Float64).floor()
+    return pl.lit(2.0).pow(whole) * ((exponent - whole) * math.log(2)).exp()
 
 
 def check_cutoff(k: int | None) -> None:

@@ -25,7 +25,9 @@ Family = Literal[
     "Graded gain",
     "trec_eval's experiments",
     "Counts",
+    "Two rankings",
 ]
+Frame = Literal["judged", "pair"]
 Average = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 
@@ -44,6 +46,11 @@ class Definition:
     # how per-query values become one number unless the user says otherwise
     average: Average
     higher_is_better: bool
+
+    @property
+    def frame(self) -> Frame:
+        """Whether it looks at a run beside judgments, or at two rankings."""
+        return "pair" if self.family == "Two rankings" else "judged"
 
     @property
     def summary(self) -> str:
@@ -68,6 +75,11 @@ class Definition:
 
 
 REGISTRY: dict[str, Definition] = {}
+
+
+def names_over(frame: Frame) -> list[str]:
+    """The metrics that look at this kind of frame."""
+    return [name for name, definition in REGISTRY.items() if definition.frame == frame]
 
 
 def metric(

@@ -1,0 +1,211 @@
+"""Two rankings side by side: how alike they are, query by query, without judgments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rankframe.columns import QUERY
+from rankframe.errors import NoSharedQueryError
+from rankframe.keys import Keyed
+from rankframe.ledger import described
+from rankframe.memory import count_pieces
+from rankframe.names import resolve
+from rankframe.pairs import PAIR_FRAME, Pairs, prepare_ranking
+from rankframe.partition import in_pieces
+from rankframe.piece import Piece
+from rankframe.plan import Plan, compile_plan, per_query_values
+from rankframe.policies import Lone, PairPolicies, Unshared
+from rankframe.progress import Report
+from rankframe.rank import RankedRun, Ties
+from rankframe.read import Columns, Scanned, Source, scan_ranking
+from rankframe.result import PER_QUERY_FILE, Result, result_folder
+from rankframe.slices import in_slices
+from rankframe.summary import summarise, sums_of
+from rankframe.validate import Duplicates, load, one_of_each
+
+DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
+_COUNTS = ("n_a", "n_b", "n_shared")
+
+
+def agree(
+    a: Source,
+    b: Source,
+    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    *,
+    columns: Columns | None = None,
+    ties: Ties = "doc_desc",
+    missing: Unshared = "shared",
+    lone: Lone = "keep",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    max_memory: str | int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Report | None = None,
+) -> Result:
+    """Compare two rankings of the same queries.
+
+    `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores.
+    Where the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
+
+    metrics: names (`rankframe metrics`, "Two rankings") or expressions over the pair frame
+        (`rf.pair`).
+    columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+    ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
+        "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
+    missing: correlations compare the documents that both rankings have ("shared"), or all, where a
+        document that a ranking lacks stands below all that it has ("bottom").
+    lone: a query that only one side has is kept (it shares nothing) or left out ("skip").
+    duplicates, k_max, max_memory, output, overwrite, progress: as in `evaluate`.
+
+    The result's per_query also has n_a, n_b and n_shared: how many documents each ranking has, and
+    both have.
+
+    >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
+    >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
+    >>> rf.agree(a, b, ["overlap@2", "jaccard"]).per_query
+    shape: (1, 6)
+    ┌──────────┬─────┬─────┬──────────┬───────────┬─────────┐
+    │ query_id ┆ n_a ┆ n_b ┆ n_shared ┆ overlap@2 ┆ jaccard │
+    │ ---      ┆ --- ┆ --- ┆ ---      ┆ ---       ┆ ---     │
+    │ str      ┆ i64 ┆ i64 ┆ i64      ┆ f64       ┆ f64     │
+    ╞══════════╪═════╪═════╪══════════╪═══════════╪═════════╡
+    │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
+    └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
+    """
+    plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
+    job = Comparison(plan, PairPolicies(ties, duplicates, missing, k_max, lone))
+    sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
+    pieces = count_pieces(*sides, max_memory)
+    if output is None:
+        return agree_scanned(*sides, job, pieces=pieces, progress=progress)
+    with result_folder(output, overwrite=overwrite) as folder:
+        agree_scanned(*sides, job, pieces=pieces, into=folder, progress=progress)
+    return Result.read(output)
+
+
+def agree_scanned(
+    a: Scanned,
+    b: Scanned,
+    job: Comparison,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> Result:
+    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+    if pieces == 1:
+        piece = in_slices(load(a), load(b), job, (a.role, b.role))
+    else:
+        values = None if into is None else into / PER_QUERY_FILE
+        piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
+    counts: PairCounts = piece.counts
+    if not counts.shared_queries:
+        raise NoSharedQueryError(*(_some_queries(side) for side in (a, b)))
+    result = Result(
+        summary=summarise(job.plan.metrics, piece.sums),
+        per_query=piece.values,
+        ledger=counts.ledger(job.policies.described()),
+    )
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of two rankings, piece by piece."""
+
+    plan: Plan
+    policies: PairPolicies
+
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
+        """Compare the queries of a piece."""
+        del alone  # polars and numpy use what is free
+        rankings = [
+            prepare_ranking(one_of_each(Keyed(side), role, self.policies.duplicates), self.policies)
+            for side, role in ((left, "ranking a"), (right, "ranking b"))
+        ]
+        pairs = Pairs(*rankings, missing=self.policies.missing)
+        numbers = pl.DataFrame({"n_a": pairs.a.length, "n_b": pairs.b.length,
+                                "n_shared": pairs.n_shared})  # fmt: skip
+        values = per_query_values(self.plan, pairs).hstack(numbers)
+        if self.policies.lone == "skip":
+            values = values.filter(pl.col("n_a") > 0, pl.col("n_b") > 0)
+        labels = self.plan.metric_labels
+        return Piece(
+            values.select(QUERY, *_COUNTS, *labels),
+            tuple(sums_of(metric, values) for metric in self.plan.metrics),
+            PairCounts.of(pairs, *rankings, rows=(left.height, right.height), kept=values.height),
+            pairs.matched,
+        )
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """What was seen in some of the queries; counts of different queries add up."""
+
+    a_rows: int
+    a_queries: int
+    b_rows: int
+    b_queries: int
+    compared: int
+    shared_queries: int
+    documents: int
+    shared: int
+    tied_a: int
+    tied_b: int
+
+    def __add__(self, other: PairCounts) -> PairCounts:
+        return PairCounts(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, a: RankedRun, b: RankedRun, *, rows: tuple[int, int], kept: int
+    ) -> PairCounts:
+        """What was seen: `rows` are those of each ranking as read, `kept` queries are reported."""
+        in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
+        return cls(
+            a_rows=rows[0],
+            a_queries=int(in_a.sum()),
+            b_rows=rows[1],
+            b_queries=int(in_b.sum()),
+            compared=kept,
+            shared_queries=int(np.sum(in_a & in_b)),
+            documents=pairs.rows,
+            shared=pairs.matched,
+            tied_a=a.tied,
+            tied_b=b.tied,
+        )
+
+    def ledger(self, policies: Mapping[str, object]) -> pl.DataFrame:
+        """As the result shows it: `item`, `value` and `note`."""
+        share = self.shared / self.documents if self.documents else None
+        return described(
+            [
+                ("a_rows", self.a_rows, "documents read, first ranking"),
+                ("a_queries", self.a_queries, "queries in the first ranking"),
+                ("b_rows", self.b_rows, "documents read, second ranking"),
+                ("b_queries", self.b_queries, "queries in the second ranking"),
+                ("queries_compared", self.compared, "queries in the per-query results"),
+                ("queries_shared", self.shared_queries, "queries that both rankings have"),
+                ("queries_only_a", self.a_queries - self.shared_queries, "not in the second"),
+                ("queries_only_b", self.b_queries - self.shared_queries, "not in the first"),
+                ("documents_shared", self.shared, "documents that both have for a query"),
+                ("share_shared", share, "of the documents that either has, how many both have"),
+                ("tied_documents_a", self.tied_a, "same score as the one above, first ranking"),
+                ("tied_documents_b", self.tied_b, "same score as the one above, second ranking"),
+            ],
+            policies,
+        )
+
+
+def _some_queries(side: Scanned) -> list[str]:
+    some = side.frame.select(QUERY).head(1000).collect(engine="streaming")[QUERY]
+    return some.unique(maintain_order=True).head(3).to_list()
