@@ -93,27 +93,26 @@ def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 def inversions(values: Ints, starts: Ints) -> NDArray[np.int32]:
     """How many rows above each one, in its query, hold a larger value.
 
-    All queries at once, in as many passes as the largest value has bits: each pass looks at one
-    bit, the highest first, counts the ones above each zero, and moves zeros before ones within
-    blocks of rows that agree in the bits before.
+    All queries at once, in as many passes as the largest value has bits. Each pass looks at one
+    bit, the highest first: within blocks of rows that agree in the bits before, it counts the ones
+    above each zero, and then moves the zeros before the ones.
     """
     rows = len(values)
-    found = np.zeros(rows, np.int32)
-    if not rows:
-        return found
-    place = np.arange(rows)
-    begin = spread(starts, starts, rows)
-    end = begin + spread(segment_lengths(starts, rows), starts, rows)
-    for bit in reversed(range(int(values.max()).bit_length())):
-        ones = (values[place] >> bit & 1).astype(np.bool_)
-        before = np.zeros(rows + 1, np.int64)
-        np.cumsum(ones, out=before[1:])
-        above = before[:-1] - before[begin]
-        found[place[~ones]] += above[~ones]
-        # where the ones of the block begin, once its zeros come first
-        middle = end - (before[end] - before[begin])
-        target = np.where(ones, middle + above, np.arange(rows) - above)
-        begin, end = np.where(ones, middle, begin), np.where(ones, end, middle)
-        begin[target], end[target] = begin.copy(), end.copy()
-        place[target] = place.copy()
-    return found
+    current, place = values.astype(np.int32), np.arange(rows, dtype=np.int32)
+    found, index = np.zeros(rows, np.int32), np.arange(rows)
+    begin, before = starts.astype(np.int64), np.zeros(rows + 1, np.int64)
+    for bit in reversed(range(int(values.max(initial=0)).bit_length())):
+        one = (current >> bit & 1).astype(np.bool_)
+        np.cumsum(one, out=before[1:])
+        base, end = before[begin], np.append(begin[1:], rows)
+        above = before[:-1] - spread(base, begin, rows)
+        found += np.where(one, 0, above).astype(np.int32)
+        middle = end - (before[end] - base)  # where the ones of a block will begin
+        target = np.where(one, spread(middle, begin, rows) + above, index - above)
+        for carried in (current, place, found):
+            carried[target] = carried.copy()
+        begin = np.stack([begin, middle], axis=1).ravel()
+        begin = begin[np.diff(begin, append=rows) > 0]
+    given = np.empty_like(found)
+    given[place] = found
+    return given
