@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import growth
+from benchmarks import agreement, growth
 from benchmarks.contenders import CONTENDERS
 from benchmarks.data import SHAPES
 from benchmarks.measure import as_json, compare
@@ -39,6 +39,7 @@ def main() -> None:
         "rows": growth.rows(options.data, options.rows // scale),
         "metrics": growth.metrics(options.data, 1_000_000 // scale),
         "start": growth.start_up(options.data),
+        "agreement": agreement.measure(options.data, scale),
     }
     out = options.out or (options.data / "quick" if options.quick else HERE)
     out.mkdir(parents=True, exist_ok=True)

@@ -78,10 +78,15 @@ def run_child(
 ) -> dict[str, Any]:
     """One run in a process of its own."""
     warm = make(_WARM_UP, "sorted", folder) if warm_up else ()
-    command = [sys.executable, "-m", "benchmarks.child", name, *map(str, (qrels, run, *warm))]
+    return run_module("benchmarks.child", name, *map(str, (qrels, run, *warm)))
+
+
+def run_module(module: str, *arguments: str) -> dict[str, Any]:
+    """Run a module in a process of its own; its last line is JSON."""
+    command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{name} failed on {run.name}:\n{done.stderr}")
+        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

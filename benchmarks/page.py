@@ -36,7 +36,9 @@ def write_page(folder: Path) -> Path:
     parts += ["\n![Time as a multiple of the limit](chart.svg)\n"]
     parts += ["\n## How many times faster rankframe is\n", _ratios(results, "rankframe")]
     parts += ["\n## Seconds, CPU seconds and peak memory\n", _absolute(results)]
-    parts += ["\n## How the time grows\n", _growth(measured), "\n## The machine\n", _machine()]
+    parts += ["\n## How the time grows\n", _growth(measured)]
+    parts += ["\n## Two rankings side by side\n", _agreement(measured)]
+    parts += ["\n## The machine\n", _machine()]
     page = folder / "README.md"
     page.write_text("\n".join(parts) + "\n", encoding="utf-8")
     _chart(results, folder / "chart.svg")
@@ -82,6 +84,20 @@ def _growth(measured: dict[str, Any]) -> str:
     lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["metrics"]]
     lines += ["", "| start-up | seconds |", "|---|---|"]
     lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["start"]]
+    return "\n".join(lines)
+
+
+def _agreement(measured: dict[str, Any]) -> str:
+    lines = [
+        "`rf.agree` from two Parquet files, beside a loop over the queries with scipy or the `rbo`",
+        "package on dicts in memory (*: timed on a sample of the queries and scaled up).",
+        "",
+        "| rankings | measures | by | seconds | peak GB |",
+        "|---|---|---|---|---|",
+    ]
+    for shape, what, by, seconds, peak in measured["agreement"]:
+        memory = f"{peak / 1e9:.1f}" if peak else ""
+        lines.append(f"| {shape} | {what} | {by} | {seconds:.1f} | {memory} |")
     return "\n".join(lines)
 
 
