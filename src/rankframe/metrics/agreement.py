@@ -305,7 +305,7 @@ def spearman(k: int | None = None) -> pl.Expr | Ratio:
     Undefined for fewer than 2 compared documents, or where all are tied in one of the rankings.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 3, "z": 2, "y": 1}}
-    >>> rf.agree(a, b, "spearman")["spearman"]
+    >>> round(rf.agree(a, b, "spearman")["spearman"], 12)
     0.5
     """
     compared = _top("compared", k)
