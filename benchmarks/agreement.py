@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -89,10 +90,8 @@ def _scipy(x: dict[str, float], y: dict[str, float]) -> None:
 
 
 def _rbo(x: dict[str, float], y: dict[str, float]) -> None:
-    import rbo
-
-    rankings = (sorted(side, key=lambda doc: -side[doc]) for side in (x, y))
-    rbo.RankingSimilarity(*rankings).rbo_ext(p=0.9)
+    rankings = [sorted(side, key=lambda doc: -side[doc]) for side in (x, y)]
+    import_module("rbo").RankingSimilarity(*rankings).rbo_ext(p=0.9)
 
 
 LOOPS: dict[str, Callable[[dict[str, float], dict[str, float]], None]] = {
