@@ -168,3 +168,18 @@ def random_case(
     }
     run = {query: dict(zip(docs := some(), scores(len(docs)), strict=True)) for query in retrieved}
     return Case(qrels, run)
+
+
+# (grades in rank order, grades of what was not retrieved) where there is nothing to hit, and where
+# there is nothing to gain.
+_NOTHING = [
+    pytest.param([0, None, -1], [0], id="nothing relevant"),
+    pytest.param([0, None], [1], id="nothing relevant retrieved"),
+    pytest.param([], [0], id="nothing at all"),
+]
+NOTHING_HIT = [pytest.param([], [1, 0], id="nothing retrieved"), *_NOTHING]
+NOTHING_GAINED = [
+    pytest.param([], [2, 0], id="nothing retrieved"),
+    pytest.param([-1, None], [-2], id="negative grades only"),
+    *_NOTHING,
+]

@@ -103,6 +103,22 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
 
 
+def test_agree_compares_two_rankings(tmp_path: Path) -> None:
+    target = tmp_path / "pq.parquet"
+    code, out, err = rankframe(
+        "agree", BM25, DENSE, "-m", "rbo", "-m", "kendall_tau@10", "--per-query", target
+    )
+    assert (code, err) == (0, "")
+    assert "bm25 ~ dense: 2,000 queries compared, 30 only in the first ranking" in out
+    expected = rf.agree(BM25, DENSE, ["rbo", "kendall_tau@10"])
+    assert pl.read_parquet(target).drop("run").equals(expected.per_query)
+    code, out, _ = rankframe("agree", QRELS, BM25, "-m", "fcp", "--format", "json")
+    assert json.loads(out)[0]["metrics"] == {"fcp": rf.agree(QRELS, BM25, "fcp")["fcp"]}
+    code, out, err = rankframe("agree", BM25, DENSE, "-m", "ndcg@10")
+    assert (code, out) == (2, "")
+    assert "compares a run with judgments" in err
+
+
 def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
     for ending in ("trec", "csv"):
         run = tmp_path / f"run.{ending}"
@@ -193,9 +209,9 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("command", [[], ["evaluate"], ["metrics"], ["convert"], ["demo"]])
-def test_help_fits_the_terminal(command: list[str]) -> None:
-    code, out, _ = rankframe(*command, "--help", width=80)
+@pytest.mark.parametrize("command", ["", "evaluate", "agree", "metrics", "convert", "demo"])
+def test_help_fits_the_terminal(command: str) -> None:
+    code, out, _ = rankframe(*command.split(), "--help", width=80)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.columns import QUERY
 from rankframe.errors import NoSharedQueryError
 from rankframe.keys import Keyed
-from rankframe.ledger import described
+from rankframe.ledger import Additive, described
 from rankframe.memory import count_pieces
 from rankframe.names import resolve
 from rankframe.pairs import PAIR_FRAME, Pairs, prepare_ranking
@@ -105,7 +105,8 @@ def agree_scanned(
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
-    counts: PairCounts = piece.counts
+    counts = piece.counts
+    assert isinstance(counts, PairCounts)  # a comparison has no others
     if not counts.shared_queries:
         raise NoSharedQueryError(*(_some_queries(side) for side in (a, b)))
     result = Result(
@@ -148,8 +149,8 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class PairCounts:
-    """What was seen in some of the queries; counts of different queries add up."""
+class PairCounts(Additive):
+    """What was seen in some of the queries."""
 
     a_rows: int
     a_queries: int
@@ -161,9 +162,6 @@ class PairCounts:
     shared: int
     tied_a: int
     tied_b: int
-
-    def __add__(self, other: PairCounts) -> PairCounts:
-        return PairCounts(*(x + y for x, y in zip(astuple(self), astuple(other), strict=True)))
 
     @classmethod
     def of(

@@ -333,12 +333,12 @@ def demo() -> None:
     by_locale = pl.concat(sliced, how="align").sort("locale")
     show.say(console, "\nThe same by locale, mean ndcg@10 (a plain polars join on per_query):\n")
     console.print(show.frame_table(by_locale))
-    shop = data / "shop"
     for line in (
         "\nTry next:",
-        f"  rankframe evaluate {shop}/qrels.parquet {shop}/hybrid.parquet -m ndcg@1,3,10 --ledger",
+        f"  cd {data / 'shop'}",
+        "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
+        "  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
         "  rankframe metrics ndcg",
-        f"  rankframe convert {shop}/bm25.parquet bm25.trec",
         "  rankframe evaluate --help",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

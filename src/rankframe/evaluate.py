@@ -17,7 +17,7 @@ from rankframe.errors import (
     MissingQueriesError,
     OptionError,
 )
-from rankframe.ledger import make_ledger
+from rankframe.ledger import Counts, make_ledger
 from rankframe.memory import count_pieces
 from rankframe.names import Metric, resolve
 from rankframe.partition import in_pieces
@@ -125,6 +125,7 @@ def evaluate_scanned(
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(qrels, run, job, pieces=pieces, into=values, report=progress)
     counts = piece.counts
+    assert isinstance(counts, Counts)  # an evaluation has no others
     if not piece.overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=counts.missing < counts.qrels_queries)
     if piece.lacking is not None and policies.missing == "error":

@@ -6,14 +6,13 @@ whole table, and only if somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars.io.plugins import register_io_source
 
 from rankframe.codes import sorted_query_codes
 from rankframe.columns import (
@@ -29,6 +28,7 @@ from rankframe.columns import (
 )
 from rankframe.errors import MetricParameterError, OptionError
 from rankframe.keys import Keyed, match
+from rankframe.lazily import lazy_frame
 from rankframe.policies import Policies, is_number
 from rankframe.rank import RankedRun, Ties, rank_again, rank_run
 from rankframe.read import Columns, Source, scan
@@ -88,14 +88,7 @@ def judge(
     scanned_qrels = scan(qrels, "qrels", columns)
     scanned_run = scan(run, "run", columns)
 
-    def source(
-        with_columns: list[str] | None,
-        predicate: pl.Expr | None,
-        n_rows: int | None,
-        batch_size: int | None,  # noqa: ARG001 (part of polars' protocol)
-    ) -> Iterator[pl.DataFrame]:
-        wanted = list(schema) if with_columns is None else with_columns
-        needed = {*wanted, *(predicate.meta.root_names() if predicate is not None else ())}
+    def make(needed: set[str]) -> pl.DataFrame:
         judgments = load_one_of_each(scanned_qrels, duplicates=duplicates)
         ranked = prepare_run(
             load_one_of_each(scanned_run, duplicates=duplicates),
@@ -105,18 +98,12 @@ def judge(
             k_max=k_max,
             judged_only=judged_only,
         )
-        if SCORE not in ranked.table.frame.columns:
-            needed = {name for name in needed if not name.startswith("pooled_")}
-        frame = Judgments(judgments, ranked, rel=rel, settle=DOC in needed).frame(needed)
-        missing = [pl.lit(None, schema[n]).alias(n) for n in wanted if n not in frame.columns]
-        frame = frame.with_columns(missing)
-        if n_rows is not None:  # polars means these rows to be cut before the predicate
-            frame = frame.head(n_rows)
-        if predicate is not None:
-            frame = frame.filter(predicate)
-        yield frame.select(wanted)
+        unscored = SCORE not in ranked.table.frame.columns
+        absent = {name for name in needed if unscored and name.startswith("pooled_")}
+        frame = Judgments(judgments, ranked, rel=rel, settle=DOC in needed).frame(needed - absent)
+        return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in absent)
 
-    return register_io_source(source, schema=schema)
+    return lazy_frame(schema, make)
 
 
 def prepare_run(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import add
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -16,9 +18,17 @@ POLICY = "policy_"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
+class Additive:
+    """A dataclass of counts: those of different queries add up."""
+
+    def __add__(self, other: Self) -> Self:
+        ours, theirs = (vars(side).values() for side in (self, other))
+        return type(self)(*map(add, ours, theirs))
+
+
 @dataclass(frozen=True)
-class Counts:
-    """What was seen in some of the queries; counts of different queries add up."""
+class Counts(Additive):
+    """What was seen in some of the queries."""
 
     qrels_rows: int
     qrels_queries: int
@@ -33,9 +43,6 @@ class Counts:
     tied: int
     # -1: the run does not have both a score and a rank
     disagreeing: int
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @classmethod
     def of(

@@ -5,6 +5,9 @@ let each contribute to a depth inside its group: wholly from the first place on 
 proportion to how far the depth reaches into the group (`a`, the mean over all orders of the ties;
 and `b`, which also makes up for the information that ties lose). At any depth, at most one group of
 each ranking is cut, so all of it is counted with whole numbers: no loop over depths or groups.
+
+Where a longer ranking has ties below the end of the shorter one, `a` stays the mean over all orders
+of the untied measure; the authors' own code discounts what is unseen there, as `b` does here.
 """
 
 from __future__ import annotations
@@ -65,9 +68,9 @@ class Overlaps:
 
     def column(self, what: str, ties: str) -> Floats:
         """`agreement`, `unseen` or `unseen_most` under a treatment of ties ("": broken)."""
-        seen, norm = self._seen(ties), self._norm(ties)
+        norm = self._norm(ties)
         if what == "agreement":
-            return seen / norm
+            return self._seen(ties) / norm
         beyond = (self._depth > self._shorter) & (self._depth <= self._longer)
         reach = (self._depth - self._shorter).astype(np.float64)
         if ties == "b":

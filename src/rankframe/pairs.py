@@ -7,7 +7,7 @@ for depth 1, and so on. Measures over documents and measures over depths are sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars.io.plugins import register_io_source
 
 from rankframe.codes import sorted_query_codes
 from rankframe.columns import DOC, QUERY, SCORE, FrameColumns
 from rankframe.compared import Compared
 from rankframe.errors import OptionError
 from rankframe.keys import Keyed, match
+from rankframe.lazily import lazy_frame
 from rankframe.overlap import Overlaps
 from rankframe.policies import PairPolicies, Unshared
 from rankframe.rank import RankedRun, Ties, rank_again, rank_run
@@ -115,26 +115,14 @@ def pair(
     schema |= {f"{name}_top{k}": dtype for k in cutoffs for name, dtype in COMPARED.items()}
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
 
-    def source(
-        with_columns: list[str] | None,
-        predicate: pl.Expr | None,
-        n_rows: int | None,
-        batch_size: int | None,  # noqa: ARG001 (part of polars' protocol)
-    ) -> Iterator[pl.DataFrame]:
-        wanted = list(schema) if with_columns is None else with_columns
-        needed = {*wanted, *(predicate.meta.root_names() if predicate is not None else ())}
+    def make(needed: set[str]) -> pl.DataFrame:
         ranked = [
             prepare_ranking(load_one_of_each(side, duplicates=duplicates), policies)
             for side in sides
         ]
-        frame = Pairs(*ranked, missing=missing).frame(needed)
-        if n_rows is not None:  # polars means these rows to be cut before the predicate
-            frame = frame.head(n_rows)
-        if predicate is not None:
-            frame = frame.filter(predicate)
-        yield frame.select(wanted)
+        return Pairs(*ranked, missing=missing).frame(needed)
 
-    return register_io_source(source, schema=schema)
+    return lazy_frame(schema, make)
 
 
 def prepare_ranking(ranking: Keyed, policies: PairPolicies) -> RankedRun:

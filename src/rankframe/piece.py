@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankframe.columns import DOC, QUERY, WEIGHT
 from rankframe.judge import Judgments, prepare_run
 from rankframe.keys import Keyed, match
-from rankframe.ledger import Counts
+from rankframe.ledger import Additive, Counts
 from rankframe.plan import Plan, per_query_values
 from rankframe.policies import Policies
 from rankframe.rank import RankedRun, rank_run
@@ -67,8 +67,7 @@ class Piece:
     values: pl.DataFrame
     # one a metric
     sums: tuple[Sums, ...]
-    # what was seen, of either kind: they add up
-    counts: Any
+    counts: Additive
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int
     # the first judged query that the run lacks

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import Case, about, cases, value
+from tests.oracles import NOTHING_GAINED, Case, about, cases, value
 
 GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
 BURGES = "gain=exp2"
@@ -188,16 +188,7 @@ ZERO = [
 
 
 @pytest.mark.parametrize("metric", ZERO)
-@pytest.mark.parametrize(
-    ("grades", "missing"),
-    [
-        pytest.param([], [2, 0], id="nothing retrieved"),
-        pytest.param([0, None, -1], [0], id="nothing relevant"),
-        pytest.param([-1, None], [-2], id="negative grades only"),
-        pytest.param([0, None], [1], id="nothing relevant retrieved"),
-        pytest.param([], [0], id="nothing at all"),
-    ],
-)
+@pytest.mark.parametrize(("grades", "missing"), NOTHING_GAINED)
 def test_without_a_gain_the_value_is_zero(
     metric: str, grades: list[int | None], missing: list[int]
 ) -> None:

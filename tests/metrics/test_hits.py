@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import Case, Ranking, about, cases, value
+from tests.oracles import NOTHING_HIT, Case, Ranking, about, cases, value
 
 # Relevant at ranks 1 and 4, rank 3 not judged; one more relevant was not retrieved: R = 3, n = 5.
 LIST, MISSING = [1, 0, None, 2, 0], [1, 0]
@@ -95,15 +95,7 @@ def test_values_by_definition(case: Case) -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize(
-    ("grades", "missing"),
-    [
-        pytest.param([], [1, 0], id="nothing retrieved"),
-        pytest.param([0, None, -1], [0], id="nothing relevant"),
-        pytest.param([0, None], [1], id="nothing relevant retrieved"),
-        pytest.param([], [0], id="nothing at all"),
-    ],
-)
+@pytest.mark.parametrize(("grades", "missing"), NOTHING_HIT)
 def test_without_a_hit_the_value_is_zero(
     metric: str, grades: list[int | None], missing: list[int]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import Case, Ranking, about, cases, one_list, value
+from tests.oracles import NOTHING_HIT, Case, Ranking, about, cases, one_list, value
 
 # Relevant at ranks 2, 3 and 6, rank 4 not judged; one more relevant was not retrieved: R = 4.
 LIST, MISSING = [0, 1, 2, None, 0, 1], [1, 0]
@@ -149,15 +149,7 @@ def test_infap_by_hand() -> None:
 
 
 @pytest.mark.parametrize("metric", ZERO)
-@pytest.mark.parametrize(
-    ("grades", "missing"),
-    [
-        pytest.param([], [1, 0], id="nothing retrieved"),
-        pytest.param([0, None, -1], [0], id="nothing relevant"),
-        pytest.param([0, None], [1], id="nothing relevant retrieved"),
-        pytest.param([], [0], id="nothing at all"),
-    ],
-)
+@pytest.mark.parametrize(("grades", "missing"), NOTHING_HIT)
 def test_without_a_hit_the_value_is_zero(
     metric: str, grades: list[int | None], missing: list[int]
 ) -> None:

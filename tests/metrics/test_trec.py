@@ -7,7 +7,7 @@ from math import log2
 import pytest
 
 import rankframe as rf
-from tests.oracles import about, value
+from tests.oracles import NOTHING_GAINED, about, value
 
 # Gains 1 and 2 at ranks 1 and 3, one of grade 2 not retrieved.
 LIST, MISSING = [1, None, 2, 0], [2]
@@ -43,16 +43,7 @@ def test_a_perfect_list_has_the_value_1(metric: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["ndcg_rel", "rndcg", "bin_g", "g_measure"])
-@pytest.mark.parametrize(
-    ("grades", "missing"),
-    [
-        pytest.param([], [2, 0], id="nothing retrieved"),
-        pytest.param([0, None, -1], [0], id="nothing relevant"),
-        pytest.param([-1, None], [-2], id="negative grades only"),
-        pytest.param([0, None], [1], id="nothing relevant retrieved"),
-        pytest.param([], [0], id="nothing at all"),
-    ],
-)
+@pytest.mark.parametrize(("grades", "missing"), NOTHING_GAINED)
 def test_without_a_gain_the_value_is_zero(
     metric: str, grades: list[int | None], missing: list[int]
 ) -> None:
