@@ -83,7 +83,7 @@ def test_slices_give_the_same_bits(rows: int, order: str, monkeypatch, refusal) 
     twice = pl.concat([b, b[[40]]])
     said = refusal(rf.agree, a, twice, "rbo")
     assert said.startswith("ranking b has 1 duplicate (query_id, doc_id) pair, e.g. (")
-    monkeypatch.setattr("rankframe.slices._SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.slices.SLICE_ROWS", rows)
     assert_same(whole, rf.agree(a, b, EVERYTHING))
     assert refusal(rf.agree, a, twice, "rbo") == said
 

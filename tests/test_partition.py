@@ -111,14 +111,17 @@ def test_slices_of_tables_give_the_same_bits(
     twice = pl.concat([run, run[[40]]])
     twice = twice.sort("query_id", maintain_order=True) if order == "sorted" else twice
     said = refusal(rf.evaluate, qrels, twice, "map")
-    monkeypatch.setattr("rankframe.slices._SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.slices.SLICE_ROWS", rows)
     assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
     assert refusal(rf.evaluate, qrels, twice, "map") == said
     assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0
 
 
-def test_values_go_to_the_output_as_they_come(tmp_path: Path) -> None:
-    paths = SHOP / "qrels.parquet", SHOP / "hybrid.parquet"
+@pytest.mark.parametrize("scattered", [True, False])
+def test_values_go_to_the_output_as_they_come(scattered: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "input"
+    folder.mkdir()
+    paths = SHOP / "qrels.parquet", scattered_run(folder) if scattered else SHOP / "bm25.parquet"
     metrics = ["ndcg@10", "precision(average=micro)@5"]
     whole = rf.evaluate(*paths, metrics)
     stored = rf.evaluate(*paths, metrics, max_memory="8MB", output=tmp_path / "pieces")
@@ -126,7 +129,7 @@ def test_values_go_to_the_output_as_they_come(tmp_path: Path) -> None:
     assert_same(whole, rf.Result.read(tmp_path / "pieces"))
     assert_same(whole, rf.evaluate(*paths, metrics, output=tmp_path / "whole"))
     assert stored.scan_per_query().select("ndcg@10").head(1).collect().item() >= 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["pieces", "whole"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["input", "pieces", "whole"]
 
 
 def test_the_number_of_pieces_has_a_limit() -> None:
@@ -248,10 +251,21 @@ result.write(sys.argv[3])
 """
 
 
-def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+def scattered_run(folder: Path) -> Path:
+    """A run that cannot be read in order of its queries, so that it is split into files."""
+    run = pl.read_parquet(SHOP / "bm25.parquet").sample(fraction=1, shuffle=True, seed=1)
+    run.write_parquet(folder / "scattered.parquet")
+    return folder / "scattered.parquet"
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(
+    scattered: bool, tmp_path: Path
+) -> None:
     scratch, out = tmp_path / "scratch", tmp_path / "out"
     scratch.mkdir()
-    paths = [str(SHOP / "qrels.parquet"), str(SHOP / "bm25.parquet"), str(out)]
+    run = scattered_run(tmp_path) if scattered else SHOP / "bm25.parquet"
+    paths = [str(SHOP / "qrels.parquet"), str(run), str(out)]
     environment = {**os.environ, "TMPDIR": str(scratch)}
     with subprocess.Popen(
         [sys.executable, "-c", _KILLED, *paths], stdout=subprocess.PIPE, env=environment
@@ -271,6 +285,8 @@ def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(tmp_pat
 
 def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> None:
     """A real failure of writing: no file of the process may grow beyond a few bytes."""
+    run, scratch = scattered_run(tmp_path), tmp_path / "scratch"
+    scratch.mkdir()
     code = (
         "import sys, resource, rankframe as rf\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
@@ -278,11 +294,11 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> N
         "except rf.RankframeError as error:\n    print(error)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, SHOP / "qrels.parquet", SHOP / "bm25.parquet"],
-        capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+        [sys.executable, "-c", code, SHOP / "qrels.parquet", run],
+        capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(scratch)},
     )  # fmt: skip
     assert "temporary files" in done.stdout
-    assert not any(tmp_path.iterdir())
+    assert not any(scratch.iterdir())
 
 
 def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[..., str]) -> None:

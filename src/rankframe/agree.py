@@ -17,7 +17,7 @@ from rankframe.ledger import Additive, described
 from rankframe.memory import count_pieces
 from rankframe.names import resolve
 from rankframe.pairs import PAIR_FRAME, Pairs, prepare_ranking
-from rankframe.partition import in_pieces
+from rankframe.partition import in_memory, in_pieces
 from rankframe.piece import Piece
 from rankframe.plan import Plan, compile_plan, per_query_values
 from rankframe.policies import Lone, PairPolicies, Unshared
@@ -25,9 +25,8 @@ from rankframe.progress import Report
 from rankframe.rank import RankedRun, Ties
 from rankframe.read import Columns, Scanned, Source, scan_ranking
 from rankframe.result import PER_QUERY_FILE, Result, result_folder
-from rankframe.slices import in_slices
 from rankframe.summary import summarise, sums_of
-from rankframe.validate import Duplicates, load, one_of_each
+from rankframe.validate import Duplicates, one_of_each
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
 _COUNTS = ("n_a", "n_b", "n_shared")
@@ -101,7 +100,7 @@ def agree_scanned(
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
     if pieces == 1:
-        piece = in_slices(load(a), load(b), job, (a.role, b.role))
+        piece = in_memory(a, b, lambda _: job)
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)

@@ -20,7 +20,7 @@ from rankframe.errors import (
 from rankframe.ledger import Counts, make_ledger
 from rankframe.memory import count_pieces
 from rankframe.names import Metric, resolve
-from rankframe.partition import in_pieces
+from rankframe.partition import in_memory, in_pieces
 from rankframe.piece import Job
 from rankframe.plan import Plan, compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
@@ -28,9 +28,8 @@ from rankframe.progress import Report
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.result import PER_QUERY_FILE, Result, result_folder
-from rankframe.slices import in_slices
 from rankframe.summary import summarise
-from rankframe.validate import Duplicates, count_rows, load, load_one_of_each, refuse_no_overlap
+from rankframe.validate import Duplicates, count_rows, load_one_of_each, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
@@ -114,16 +113,19 @@ def evaluate_scanned(
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
     metrics, policies = job.plan.metrics, job.policies
+
+    def prepare(judgments: pl.LazyFrame) -> Job:
+        return replace(job, max_grade=check_grades(metrics, judgments))
+
     if pieces == 1:
-        judgments = load(qrels)
-        job = replace(job, max_grade=check_grades(metrics, judgments.lazy()))
-        piece = in_slices(judgments, load(run), job, (qrels.role, run.role))
+        piece = in_memory(qrels, run, prepare)
     else:
         _refuse_whole_input(job.plan)
         count_rows(qrels)
-        job = replace(job, max_grade=check_grades(metrics, qrels.frame))
         values = None if into is None else into / PER_QUERY_FILE
-        piece = in_pieces(qrels, run, job, pieces=pieces, into=values, report=progress)
+        piece = in_pieces(
+            qrels, run, prepare(qrels.frame), pieces=pieces, into=values, report=progress
+        )
     counts = piece.counts
     assert isinstance(counts, Counts)  # an evaluation has no others
     if not piece.overlap and policies.no_overlap == "error":

@@ -50,6 +50,11 @@ class Scanned:
         return replace(self, mapping={**self.mapping, ours: source})
 
     @property
+    def seekable(self) -> bool:
+        """Whether any stretch of its rows can be read without reading those before."""
+        return self.raw.explain(optimized=False).startswith(("Parquet SCAN", "DF ["))
+
+    @property
     def frame(self) -> pl.LazyFrame:
         """Only our columns, under our names: ids as strings, numbers as Float64."""
         schema = self.raw.collect_schema()

@@ -19,7 +19,7 @@ from rankframe.piece import Piece, Work, merged
 from rankframe.validate import one_of_each
 
 # Arrays of 4 bytes a row reach 4 MiB, from where numpy asks for huge pages: far fewer page faults.
-_SLICE_ROWS = 1 << 20
+SLICE_ROWS = 1 << 20
 _MOST_SLICES = 256  # their numbers fit in a byte
 _DEAL_SEED = 31_337  # another one than files are split by
 # the rows of some queries, in several parts
@@ -53,7 +53,7 @@ def in_slices(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[
 def _slice_count(rows: int) -> int:
     """How many slices: enough for every core, the same number for each."""
     workers = os.cpu_count() or 1
-    count = min(rows // _SLICE_ROWS, _MOST_SLICES)
+    count = min(rows // SLICE_ROWS, _MOST_SLICES)
     return count - count % workers if count > workers else count
 
 
@@ -81,7 +81,7 @@ def _dealt(
         return [rows[start:end] for start, end in pairwise([0, *ends])]
 
     sides = [
-        zip(*pool.map(deal, side.iter_slices(_SLICE_ROWS)), strict=True) for side in (left, right)
+        zip(*pool.map(deal, side.iter_slices(SLICE_ROWS)), strict=True) for side in (left, right)
     ]
     for ours, theirs in zip(*sides, strict=True):
         if any(map(len, ours)) or any(map(len, theirs)):
