@@ -184,3 +184,40 @@ def test_rankings_without_a_common_query_are_refused(refusal) -> None:
     )
     assert "lone='drop' is not one of" in refusal(rf.agree, {}, {}, lone="drop")
     assert refusal(rf.agree, {"q": {}}, {"q": {"x": 1}}).startswith("ranking a is empty")
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-160, 1e160, 1.7e308])
+def test_pearson_of_very_small_and_very_large_scores(scale: float) -> None:
+    scores = {"x": scale, "y": -scale, "z": scale / 2}
+    result = rf.agree({"q": scores}, {"q": {"x": 1.0, "y": -1.0, "z": 0.5}}, "pearson")
+    assert result["pearson"] == pytest.approx(1.0, abs=1e-3 if scale < 1e-300 else 1e-12)
+
+
+def test_the_same_order_is_exactly_1() -> None:
+    a = {"q": {f"d{i}": float(i // 2) for i in range(21)}}
+    for metric in ("kendall_tau", "spearman", "pearson"):
+        assert rf.agree(a, a, metric)[metric] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metrics": None}, "metrics are names or polars expressions, not None."),
+        ({"metrics": pl.col("rank_a").mean().alias("n_a")},
+         "'n_a' is a column of every result: give the expression another name."),
+        ({"metrics": pl.col("compared_top0").sum().alias("x")}, "not a column of the pair frame"),
+        ({"k_max": True}, "k_max must be a whole number of at least 1, not True."),
+        ({"columns": {"a": {"query_id": "zz"}}}, "ranking a has no column 'zz'"),
+        ({"columns": {"run": {}}}, "columns= names 'run', which is not a column of rankframe"),
+        ({"a": {None: {"x": 1.0}}}, "None is not an id"),
+        ({"a": {"\ud800": {"x": 1.0}}}, "an id that is not proper Unicode"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(options: dict, said: str, refusal) -> None:
+    given = {"a": {"q": {"x": 1.0}}, "b": {"q": {"x": 1.0}}, "metrics": "rbo", **options}
+    assert said in refusal(rf.agree, **given)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    a, b = two_rankings()
+    assert_same(rf.agree(a, b, k_max=3), rf.agree(a, b, k_max=np.int64(3)))  # pyright: ignore[reportArgumentType]

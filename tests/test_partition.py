@@ -69,6 +69,17 @@ def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, 
     assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
 
 
+def test_own_expressions_give_the_same_bits() -> None:
+    qrels, run = shop_like(400)
+    run = run.with_columns(score=pl.col("score") + pl.col("doc_id") / 7)
+    own = (pl.col("relevance") / (pl.col("rank") + 0.1)).sum().alias("own")
+    whole = rf.evaluate(qrels, run, [own])
+    for pieces in (1, 3, 50):
+        for seed in (1, 2):
+            rows = (f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run))
+            assert_same(whole, in_pieces(*rows, pieces, [own]))
+
+
 @pytest.mark.parametrize(
     "policies",
     [

@@ -82,7 +82,7 @@ def test_an_existing_result_is_replaced_only_on_request(result, qrels, run, tmp_
     target = result.write(tmp_path / "out")
     other = rf.evaluate(qrels, run, "mrr")
     assert refusal(other.write, target) == (
-        f"{target} holds a result already. Pass overwrite=True to replace it."
+        f"{target} holds a result already. Pass overwrite=True (--overwrite) to replace it."
     )
     assert rf.Result.read(target).means == result.means
     other.write(target, overwrite=True)
@@ -191,3 +191,44 @@ def test_parquet_files_of_the_same_names_are_not_taken_for_a_result(tmp_path: Pa
         pl.DataFrame({"x": [1]}).write_parquet(tmp_path / f"{name}.parquet")
     with pytest.raises(UnreadableInputError, match="no rankframe result"):
         rf.Result.read(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["*glob[1]", "deep/er", "with space", "~tilde"])
+def test_an_output_may_have_any_name(place: str, qrels, run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = rf.evaluate(qrels, run, "map", output=f"./{place}")
+    monkeypatch.chdir("/")
+    assert result.per_query.height == 2
+    assert rf.Result.read(tmp_path / place).means == result.means
+
+
+def test_home_is_where_a_tilde_says(qrels, run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    rf.evaluate(qrels, run, "map", output="~/result")
+    assert (tmp_path / "result" / "per_query.parquet").is_file()
+
+
+def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for place in (tmp_path / "loop", "x" * 300, "nul\0x", 5, "s3://bucket/result"):
+        assert refusal(rf.evaluate, qrels, run, "map", output=place)
+    assert "a folder of this machine" in refusal(
+        rf.evaluate, qrels, run, "map", output="s3://bucket/result"
+    )
+
+
+def test_a_failure_leaves_no_parent_folders_behind(qrels, run, tmp_path: Path, refusal) -> None:
+    bad = run.with_columns(score=float("nan"))
+    refusal(rf.evaluate, qrels, bad, "map", output=tmp_path / "a" / "b" / "c")
+    assert not any(tmp_path.iterdir())
+
+
+def test_values_that_were_replaced_or_removed_are_not_mixed_up(
+    qrels, run, tmp_path: Path, refusal
+) -> None:
+    first = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True)
+    assert "replaced by another result" in refusal(lambda: first.per_query)
+    again = rf.Result.read(tmp_path / "out")
+    (tmp_path / "out" / "per_query.parquet").unlink()
+    assert "cannot read" in refusal(lambda: again.per_query)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.columns import QUERY
-from rankframe.errors import NoSharedQueryError
+from rankframe.errors import MetricParameterError, NoSharedQueryError
 from rankframe.keys import Keyed
 from rankframe.ledger import Additive, described
 from rankframe.memory import count_pieces
@@ -79,6 +79,10 @@ def agree(
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
     plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
+    if taken := [label for label in plan.metric_labels if label in _COUNTS]:
+        raise MetricParameterError(
+            f"{taken[0]!r} is a column of every result: give the expression another name."
+        )
     job = Comparison(plan, PairPolicies(ties, duplicates, missing, k_max, lone))
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
     pieces = count_pieces(*sides, max_memory)

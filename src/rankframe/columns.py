@@ -100,12 +100,12 @@ class FrameColumns:
     kind: str
     columns: Mapping[str, pl.DataType]
     parametric: Collection[str]
-    # what follows the name of a parametric column
+    # what follows the name of a parametric column and "_": a pattern with the parameter in a group
     suffix: str
 
     def split(self, name: str) -> tuple[str, str | None]:
         """A column's own name, and its parameter."""
-        found = re.fullmatch(rf"(\w+?)_{self.suffix}(-?[\d.]+(?:e[+-]?\d+)?)", name)
+        found = re.fullmatch(rf"(\w+?)_{self.suffix}", name)
         return (found[1], found[2]) if found and found[1] in self.parametric else (name, None)
 
     def type_of(self, name: str) -> pl.DataType | None:
@@ -113,4 +113,6 @@ class FrameColumns:
         return self.columns.get(self.split(name)[0])
 
 
-JUDGED_FRAME: Final = FrameColumns("judged", JUDGED, LEVELLED, "rel")
+JUDGED_FRAME: Final = FrameColumns(
+    "judged", JUDGED, LEVELLED, r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+)

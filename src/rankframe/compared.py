@@ -131,18 +131,26 @@ class Compared:
         rows = self._at[self._both]
         score = self._scores["ab".index(side)]
         assert score is not None
-        values = score[rows]
         starts = segment_starts(self._code[self._both])
         deviation = np.full(self._rows, np.nan)
-        if len(values):
+        if len(rows):
+            values = _scaled(score[rows], starts)
             mean = np.add.reduceat(values, starts) / segment_lengths(starts, len(values))
-            deviation[rows] = values - spread(mean, starts, len(values))
+            deviation[rows] = _scaled(values - spread(mean, starts, len(values)), starts)
         return pl.Series(deviation).fill_nan(None)
 
 
 def _bottom(places: NDArray[Any], inside: NDArray[np.bool_]) -> Whole:
     """Places, with one below all others for rows that are not inside."""
     return np.where(inside, places, places.max(initial=0) + 1).astype(np.int64)
+
+
+def _scaled(values: NDArray[np.float64], starts: Whole) -> NDArray[np.float64]:
+    """Each query's values times a power of 2 that makes the largest about 1: no digit is lost, and
+    neither their sum nor their squares can leave the range of floats.
+    """
+    _, exponent = np.frexp(np.maximum.reduceat(np.abs(values), starts))
+    return np.ldexp(values, -spread(exponent, starts, len(values)))
 
 
 def _first_of(place: Whole, code: NDArray[np.int32], *keys: Whole) -> Whole:

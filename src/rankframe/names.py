@@ -76,6 +76,8 @@ def resolve(
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
     """
+    if not isinstance(metrics, str | pl.Expr | Iterable):
+        raise MetricParameterError(f"metrics are names or polars expressions, not {metrics!r}.")
     given = [metrics] if isinstance(metrics, str | pl.Expr) else list(metrics)
     if not given:
         raise MetricParameterError("no metric was asked for. See `rankframe metrics`.")

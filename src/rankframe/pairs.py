@@ -7,7 +7,7 @@ for depth 1, and so on. Measures over documents and measures over depths are sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -23,7 +23,7 @@ from rankframe.errors import OptionError
 from rankframe.keys import Keyed, match
 from rankframe.lazily import lazy_frame
 from rankframe.overlap import Overlaps
-from rankframe.policies import PairPolicies, Unshared
+from rankframe.policies import PairPolicies, Unshared, is_count
 from rankframe.rank import RankedRun, Ties, rank_again, rank_run
 from rankframe.read import Columns, Source, scan_ranking
 from rankframe.segments import position, segment_starts, sort_order, spread
@@ -70,11 +70,12 @@ COMPARED: Final[dict[str, pl.DataType]] = {
     # how many compared documents stand above it in the second ranking, and in both
     "above_in_b": pl.Int64(),
     "above_in_both": pl.Int64(),
-    # score less the mean of the compared; null unless both rankings have the document and scores
+    # score less the mean of the compared, times a power of 2 of the query's own; null unless both
+    # rankings have the document, and scores
     "deviation_a": pl.Float64(),
     "deviation_b": pl.Float64(),
 }
-PAIR_FRAME: Final = FrameColumns("pair", PAIR | COMPARED, COMPARED, "top")
+PAIR_FRAME: Final = FrameColumns("pair", PAIR | COMPARED, COMPARED, r"top([1-9]\d*)")
 
 
 def pair(
@@ -109,8 +110,11 @@ def pair(
     └────────┴────────┴────────┴───────┴─────────┘
     """
     policies = PairPolicies(ties, duplicates, missing, k_max)
-    if bad := [k for k in cutoffs if not isinstance(k, int) or k < 1]:
-        raise OptionError(f"cutoffs are whole numbers of at least 1, not {bad[0]!r}.")
+    wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
+        k for k in cutoffs if not is_count(k)
+    ]  # fmt: skip
+    if wrong:
+        raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
     schema = PAIR | COMPARED
     schema |= {f"{name}_top{k}": dtype for k in cutoffs for name, dtype in COMPARED.items()}
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)

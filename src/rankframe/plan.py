@@ -152,7 +152,8 @@ def _reduced(
 def _grouped(
     expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int32]
 ) -> pl.DataFrame:
-    numbered = pl.DataFrame({_CODE: code}).hstack(rows)
+    # Told that the rows are sorted, polars adds up each group in their order, not by threads.
+    numbered = pl.DataFrame({_CODE: pl.Series(code).set_sorted()}).hstack(rows)
     try:
         values = (
             numbered.lazy()

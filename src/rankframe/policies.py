@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 from rankframe.errors import OptionError
@@ -35,6 +36,11 @@ _PAIR_CHOICES: dict[str, object] = {
 def is_number(value: object) -> bool:
     """Whether something can be a relevance level."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_count(value: object) -> bool:
+    """Whether something is a whole number of at least 1."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 @dataclass(frozen=True)
@@ -97,5 +103,5 @@ def _check(policies: Policies | PairPolicies, choices: dict[str, object]) -> Non
         if getattr(policies, name) not in get_args(kind):
             raise OptionError.choice(name, getattr(policies, name), get_args(kind))
     k_max = policies.k_max
-    if k_max is not None and (not isinstance(k_max, int) or k_max < 1):
+    if k_max is not None and not is_count(k_max):
         raise OptionError(f"k_max must be a whole number of at least 1, not {k_max!r}.")

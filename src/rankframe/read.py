@@ -66,12 +66,19 @@ class Scanned:
         )  # fmt: skip
 
 
-def scan(source: Source, role: Role | None, columns: Columns | None = None) -> Scanned:
+def scan(
+    source: Source,
+    role: Role | None,
+    columns: Columns | None = None,
+    *,
+    called: Side | None = None,
+) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
+    `called` is what errors call it, where that is not its role.
     """
-    name = describe(source, role or "input")
+    name = describe(source, called or role or "input")
     try:
         raw = _open(source, role, name)
         schema = raw.collect_schema()
@@ -79,10 +86,10 @@ def scan(source: Source, role: Role | None, columns: Columns | None = None) -> S
         raise unreadable(name, error) from error
     if role is None:
         role = _guess_role(list(schema), columns)
-    mapping = _find_columns(list(schema), role, columns)
+    mapping = _find_columns(list(schema), role, columns, called or role)
     for ours, found in mapping.items():
-        _check_type(role, ours, found, schema[found])
-    return Scanned(role, name, raw, mapping)
+        _check_type(called or role, ours, found, schema[found])
+    return Scanned(called or role, name, raw, mapping)
 
 
 def scan_ranking(
@@ -93,12 +100,13 @@ def scan_ranking(
     `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
     """
     if isinstance(columns, Mapping):
+        if wrong := [key for key in columns if key in ("qrels", "run")]:
+            raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
         others = {key: value for key, value in columns.items() if key not in ("a", "b")}
         columns = {**others, **dict(columns.get(side) or {})}
-    scanned = scan(source, None, columns)
+    scanned = scan(source, None, columns, called="ranking a" if side == "a" else "ranking b")
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
-    role: Side = "ranking a" if side == "a" else "ranking b"
-    return replace(scanned, role=role, name=describe(source, role), mapping=mapping)
+    return replace(scanned, mapping=mapping)
 
 
 def describe(source: Source, role: str) -> str:
@@ -143,8 +151,16 @@ def _from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.D
             "a dict must map each query to a dict of document → value",
             "For ranked lists see rankframe.from_lists",
         )
+    if None in source or any(None in docs for docs in source.values()):
+        raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
     lengths = np.fromiter(map(len, source.values()), np.int64, len(source))
-    queries = pl.Series(QUERY, list(map(str, source)), dtype=pl.String)
+    try:
+        queries = pl.Series(QUERY, list(map(str, source)), dtype=pl.String)
+        docs = pl.Series(DOC, list(map(str, chain.from_iterable(source.values()))), dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise UnreadableInputError(
+            name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
+        ) from error
     values = list(chain.from_iterable(docs.values() for docs in source.values()))
     try:
         numbers = np.array(values, dtype=np.float64)
@@ -156,7 +172,7 @@ def _from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.D
     return pl.DataFrame(
         {
             QUERY: queries.gather(np.repeat(np.arange(len(source)), lengths)),
-            DOC: pl.Series(list(map(str, chain.from_iterable(source.values()))), dtype=pl.String),
+            DOC: docs,
             RELEVANCE if role == "qrels" else SCORE: numbers,
         }
     )
@@ -171,13 +187,15 @@ def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
     return "qrels" if graded and not placed else "run"
 
 
-def _find_columns(found: Sequence[str], role: Role, columns: Columns | None) -> dict[str, str]:
+def _find_columns(
+    found: Sequence[str], role: Role, columns: Columns | None, called: str
+) -> dict[str, str]:
     asked = _asked_for(role, columns)
     mapping: dict[str, str] = {}
     for ours in _WANTED[role]:
         if ours in asked:
             if asked[ours] not in found:
-                raise MissingColumnError(role, ours, found, asked=asked[ours])
+                raise MissingColumnError(called, ours, found, asked=asked[ours])
             mapping[ours] = asked[ours]
             continue
         taken = set(asked.values())
@@ -185,11 +203,11 @@ def _find_columns(found: Sequence[str], role: Role, columns: Columns | None) -> 
             c for c in found if c.lower() in SYNONYMS[ours] and c not in taken
         ]
         if len(candidates) > 1:
-            raise AmbiguousColumnError(role, ours, candidates)
+            raise AmbiguousColumnError(called, ours, candidates)
         if candidates:
             mapping[ours] = candidates[0]
         elif ours not in _OPTIONAL:
-            raise MissingColumnError(role, ours, found)
+            raise MissingColumnError(called, ours, found)
     return mapping
 
 
@@ -209,7 +227,7 @@ def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
     return flat
 
 
-def _check_type(role: Role, ours: str, found: str, dtype: pl.DataType) -> None:
+def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
     if ours in (QUERY, DOC):
         if dtype.is_nested() or dtype == pl.Object:
             raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")

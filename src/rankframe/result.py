@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -56,7 +56,15 @@ class Result:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """Each query's values; of a stored result, read when they are first looked at."""
-        return self.scan_per_query().collect()
+        try:
+            values = self.scan_per_query().collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise UnreadableInputError(str(self._values), str(error).split("\n")[0]) from error
+        if not set(self.summary["metric"]) <= set(values.columns):
+            raise UnreadableInputError(
+                str(self._values), "it was replaced by another result since this one was read"
+            )
+        return values
 
     def scan_per_query(self) -> pl.LazyFrame:
         """The same, lazily: of a stored result, only what your query needs is read."""
@@ -96,7 +104,7 @@ class Result:
         """
         with result_folder(folder, overwrite=overwrite) as fresh:
             self.write_files(fresh)
-        return Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
+        return _place(folder)
 
     def write_files(self, folder: Path, *, values: bool = True) -> None:
         """Write the frames as Parquet files, the per-query values only where they are not there."""
@@ -107,15 +115,16 @@ class Result:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
         """Read back what `write` wrote."""
-        paths = {name: Path(folder) / f"{name}.parquet" for name in _FRAMES}
+        paths = {name: _place(folder) / f"{name}.parquet" for name in _FRAMES}
         for path in paths.values():
             if not path.is_file():
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: it lacks {path.name}"
                 )
         try:
-            schemas = {name: pl.read_parquet_schema(path) for name, path in paths.items()}
-            summary, ledger = (pl.read_parquet(paths[name]) for name in ("summary", "ledger"))
+            scans = {name: pl.scan_parquet(path, glob=False) for name, path in paths.items()}
+            schemas = {name: scan.collect_schema() for name, scan in scans.items()}
+            summary, ledger = (scans[name].collect() for name in ("summary", "ledger"))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
         for name, columns in _COLUMNS.items():
@@ -166,15 +175,20 @@ def result_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) ->
 
     Refuses what it must not replace before any work is done.
     """
-    target = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-    if target.exists():
-        if not target.is_dir() or {p.name for p in target.iterdir()} - _file_names():
-            raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
-        if not overwrite and any(target.iterdir()):
-            raise OutputError(
-                f"{target} holds a result already. Pass overwrite=True to replace it."
-            )
+    target = _place(folder)
+    try:
+        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
+        strange = target.exists() and not target.is_dir()
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    if strange or present - _file_names():
+        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
+    if present and not overwrite:
+        raise OutputError(
+            f"{target} holds a result already. Pass overwrite=True (--overwrite) to replace it."
+        )
     fresh = beside(target)
+    made = [parent for parent in target.parents if not parent.exists()]
     try:
         fresh.mkdir(parents=True)
         yield fresh
@@ -183,6 +197,23 @@ def result_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) ->
         raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
     finally:
         remove(fresh)
+        for parent in made:  # the deepest first; one that holds a result stays
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def _place(folder: str | os.PathLike[str]) -> Path:
+    """Where a folder is, whatever the working directory will be."""
+    try:
+        text = os.fsdecode(folder)
+        if "://" in text:
+            raise OutputError(f"a result is kept in a folder of this machine, not at {text}.")
+        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
+        if "\0" in text:
+            raise ValueError("a name cannot hold a null byte")
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise OutputError(f"{folder!r} cannot be a folder: {error}.") from error
 
 
 def write_file(target: Path, write: Callable[[Path], object]) -> None:

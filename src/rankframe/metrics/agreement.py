@@ -268,7 +268,7 @@ def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") 
         )
         return _share(2 * classes * more, count * count * (classes - 1))
     untied = concordant + discordant
-    return _share(more, (untied + tied_b).sqrt() * (untied + tied_a).sqrt()).clip(-1.0, 1.0)
+    return _share(more, ((untied + tied_b) * (untied + tied_a)).sqrt()).clip(-1.0, 1.0)
 
 
 @metric(
@@ -337,7 +337,7 @@ def pearson(k: int | None = None) -> pl.Expr | Ratio:
 
 
 def _correlation(xy: pl.Expr, xx: pl.Expr, yy: pl.Expr) -> pl.Expr:
-    return _share(xy, xx.sqrt() * yy.sqrt()).clip(-1.0, 1.0)
+    return _share(xy, (xx * yy).sqrt()).clip(-1.0, 1.0)
 
 
 @metric(
