@@ -99,7 +99,7 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert rf.Result.read(both / "dense").count("queries_evaluated") == stored.per_query.height
     code, out, err = rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)
     assert (code, out) == (2, "")
-    assert "holds a result already" in err
+    assert "holds a result already. Pass --overwrite to replace it." in err
     assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
 
 

@@ -82,7 +82,7 @@ def test_an_existing_result_is_replaced_only_on_request(result, qrels, run, tmp_
     target = result.write(tmp_path / "out")
     other = rf.evaluate(qrels, run, "mrr")
     assert refusal(other.write, target) == (
-        f"{target} holds a result already. Pass overwrite=True (--overwrite) to replace it."
+        f"{target} holds a result already. Pass overwrite=True to replace it."
     )
     assert rf.Result.read(target).means == result.means
     other.write(target, overwrite=True)

@@ -309,39 +309,9 @@ def convert(
 @app.command()
 def demo() -> None:
     """Evaluate the data that ships with rankframe, and say what to try next."""
-    import polars as pl
+    from rankframe.demo import show_demo
 
-    import rankframe as rf
-    from rankframe import show
-    from rankframe.names import resolve
-
-    data = _demo_data()
-    names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
-    runs = {name: data / "shop" / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
-    qrels = data / "shop" / "qrels.parquet"
-    results = {name: rf.evaluate(qrels, run, names) for name, run in runs.items()}
-    console = Console()
-    show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
-    console.print(show.summary_table(results, resolve(names)))
-    locales = pl.read_parquet(data / "shop" / "queries.parquet").select("query_id", "locale")
-    sliced = [
-        result.per_query.join(locales, on="query_id")
-        .group_by("locale")
-        .agg(pl.col("ndcg@10").mean().alias(name))
-        for name, result in results.items()
-    ]
-    by_locale = pl.concat(sliced, how="align").sort("locale")
-    show.say(console, "\nThe same by locale, mean ndcg@10 (a plain polars join on per_query):\n")
-    console.print(show.frame_table(by_locale))
-    for line in (
-        "\nTry next:",
-        f"  cd {data / 'shop'}",
-        "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
-        "  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
-        "  rankframe metrics ndcg",
-        "  rankframe evaluate --help",
-    ):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    show_demo(Console())
 
 
 @app.callback(invoke_without_command=True)
@@ -395,6 +365,7 @@ def _as_flags(message: str) -> str:
     """What a message says in Python, said as flags: duplicates="keep_best" → --duplicates …."""
     message = re.sub(r'columns=\{"(\w+)": "([^"]*)"\}', r"--column \1=\2", message)
     message = message.replace("columns= names", "--column names")
+    message = message.replace("overwrite=True", "--overwrite")
     return re.sub(r'\b([a-z_]+)="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message)
 
 
@@ -432,14 +403,3 @@ def _columns(given: list[str] | None) -> Mapping[str, str]:
         if not (name and equals and yours):
             raise OptionError(f"--column reads NAME=YOURS, e.g. query_id=user_id, not {name!r}.")
     return {name: yours for name, _, yours in pairs}
-
-
-def _demo_data() -> Path:
-    """The demo data: inside an installed package, or beside its sources."""
-    from rankframe.errors import UnreadableInputError
-
-    here = Path(__file__).resolve().parent
-    for folder in (here / "data", here.parent.parent / "data"):
-        if (folder / "shop" / "qrels.parquet").is_file():
-            return folder
-    raise UnreadableInputError("the demo data", "it is not installed with this copy of rankframe")

@@ -184,9 +184,7 @@ def result_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) ->
     if strange or present - _file_names():
         raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
     if present and not overwrite:
-        raise OutputError(
-            f"{target} holds a result already. Pass overwrite=True (--overwrite) to replace it."
-        )
+        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
     fresh = beside(target)
     made = [parent for parent in target.parents if not parent.exists()]
     try:

@@ -81,7 +81,11 @@ def _dealt(
         return [rows[start:end] for start, end in pairwise([0, *ends])]
 
     sides = [
-        zip(*pool.map(deal, side.iter_slices(SLICE_ROWS)), strict=True) for side in (left, right)
+        zip(
+            *pool.map(deal, side.iter_slices(SLICE_ROWS)),  # allowed: a million rows at a time
+            strict=True,
+        )
+        for side in (left, right)
     ]
     for ours, theirs in zip(*sides, strict=True):
         if any(map(len, ours)) or any(map(len, theirs)):

@@ -1,0 +1,52 @@
+"""The demo: the data that ships with rankframe, evaluated, and what to try next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+
+from rankframe import show
+from rankframe.errors import UnreadableInputError
+from rankframe.evaluate import evaluate
+from rankframe.names import resolve
+
+
+def show_demo(console: Console) -> None:
+    """Evaluate a shop's three systems and show what came of it."""
+    data = _demo_data()
+    names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
+    runs = {name: data / "shop" / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
+    qrels = data / "shop" / "qrels.parquet"
+    results = {name: evaluate(qrels, run, names) for name, run in runs.items()}
+    show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
+    console.print(show.summary_table(results, resolve(names)))
+    locales = pl.read_parquet(data / "shop" / "queries.parquet").select("query_id", "locale")
+    sliced = [
+        result.per_query.join(locales, on="query_id")
+        .group_by("locale")
+        .agg(pl.col("ndcg@10").mean().alias(name))
+        for name, result in results.items()
+    ]
+    by_locale = pl.concat(sliced, how="align").sort("locale")
+    show.say(console, "\nThe same by locale, mean ndcg@10 (a plain polars join on per_query):\n")
+    console.print(show.frame_table(by_locale))
+    for line in (
+        "\nTry next:",
+        f"  cd {data / 'shop'}",
+        "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
+        "  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
+        "  rankframe metrics ndcg",
+        "  rankframe evaluate --help",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _demo_data() -> Path:
+    """The demo data: inside an installed package, or beside its sources."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "data", here.parent.parent / "data"):
+        if (folder / "shop" / "qrels.parquet").is_file():
+            return folder
+    raise UnreadableInputError("the demo data", "it is not installed with this copy of rankframe")
