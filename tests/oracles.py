@@ -73,7 +73,7 @@ class Case:
 
     def values(self, metrics: str | Iterable[str], **options: Any) -> Table:
         """What `rf.evaluate` gives each judged query, by query and label."""
-        result = rf.evaluate(self.qrels, self.run, metrics, no_overlap="zero", **options)
+        result = rf.evaluate(self.qrels, self.run, metrics, no_overlap="zero", ci=None, **options)
         return {row.pop("query_id"): row for row in result.per_query.to_dicts()}
 
     def rankings(self) -> dict[str, Ranking]:

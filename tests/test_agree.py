@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.agree import Comparison, agree_scanned
+from rankframe.agree import Agreement, agree_scanned
+from rankframe.intervals import Intervals
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.names import resolve
 from rankframe.pairs import PAIR_FRAME
@@ -47,7 +48,7 @@ def two_rankings(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.Dat
 
 def in_pieces(a: object, b: object, pieces: int, **policies: object) -> rf.Result:
     plan = compile_plan(resolve(EVERYTHING, "pair"), PAIR_FRAME)
-    job = Comparison(plan, PairPolicies(**policies))  # pyright: ignore[reportArgumentType]
+    job = Agreement(plan, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
     return agree_scanned(scan_ranking(a, "a"), scan_ranking(b, "b"), job, pieces=pieces)
 
 

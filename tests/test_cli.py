@@ -71,7 +71,10 @@ def test_json_has_full_precision() -> None:
 
 def test_csv_and_markdown_go_into_other_programs() -> None:
     _, csv, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "csv")
-    assert pl.read_csv(csv.encode()).columns == ["run", "metric", "value", "queries"]
+    assert pl.read_csv(csv.encode()).columns == [
+        "run",
+        *rf.evaluate(QRELS, BM25, "map").summary.columns,
+    ]
     _, markdown, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "markdown")
     assert markdown.splitlines()[0] == "| metric | bm25 |"
 
@@ -127,7 +130,7 @@ def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
             "evaluate", QRELS, "-", "-m", "map", "--format", "csv", stdin=run.read_bytes()
         )
         assert code == 0
-        assert out.startswith("run,metric,value,queries\nstdin,map,0.44529")
+        assert out.startswith("run,metric,value,ci_low,ci_high,std,queries\nstdin,map,0.44529")
 
 
 def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:

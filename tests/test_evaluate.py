@@ -35,7 +35,8 @@ def test_policies_say_who_is_averaged(options: Any, expected: dict[str, float]) 
     result = rf.evaluate(QRELS, RUN, "map", **options)
     assert dict(result.per_query.iter_rows()) == expected
     mean = sum(expected.values()) / len(expected) if expected else None
-    assert result.summary.rows() == [("map", mean, len(expected))]
+    summary = result.summary.select("metric", "value", "queries")
+    assert summary.rows() == [("map", mean, len(expected))]
     assert result.count("queries_evaluated") == len(expected)
 
 
@@ -130,8 +131,10 @@ def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -
          "at rows 1 and 5. Keep one of each.")),
         (WEIGHTS.with_columns(clicks=pl.lit("many")), "clicks", ("queries has 4 rows with a "
          "non-numeric weight, e.g. 'many' at row 1. Every weight must be a number.")),
-        (WEIGHTS, None, "queries= (a frame with query_id) and weight= (its column) go together."),
-        (None, "clicks", "queries= (a frame with query_id) and weight= (its column) go together."),
+        (WEIGHTS, None, (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with "
+         "query_id) and weight= (the name of its column of weights).")),
+        (None, "clicks", (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with "
+         "query_id) and weight= (the name of its column of weights).")),
         (None, None, (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with query_id) "
          "and weight= (the name of its column of weights).")),
     ],
@@ -251,6 +254,7 @@ def test_the_ledger_says_what_was_counted() -> None:
         "policy_duplicates": "error",
         "policy_k_max": "the top 11",
         "policy_judged_only": "no",
+        "policy_ci": "95%, bootstrap, 1,000 replicates, seed 0",
     }
     assert result.ledger["note"].null_count() == 0
 

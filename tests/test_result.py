@@ -23,9 +23,9 @@ def result(qrels: pl.DataFrame, run: pl.DataFrame) -> rf.Result:
 def test_repr_shows_values_and_what_was_counted(result: rf.Result) -> None:
     assert repr(result).splitlines() == [
         "rankframe result",
-        "  map          0.3125          4 queries",
-        "  ndcg@10      0.3699          4 queries",
-        "  lag          0.5000          2 queries",
+        "  map      0.3125  0.0000 to 1.0000  4 queries",
+        "  ndcg@10  0.3699  0.0000 to 1.0000  4 queries",
+        "  lag      0.5000  0.0000 to 1.0000  2 queries",
         (
             "  4 queries evaluated, 2 missing from the run, 1 without relevant documents, "
             "75% of the top 10 judged"
@@ -46,7 +46,7 @@ def test_html_shows_the_same_and_escapes_labels(qrels, run) -> None:
     text = rf.evaluate(qrels, run, pl.col("rank").min().alias(label))._repr_html_()
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert "<td>1.5000</td><td>2</td>" in text
+    assert "<td>1.5000</td><td>1.0000 to 2.0000</td><td>2</td>" in text
     assert "2 queries evaluated" in text
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.errors import OutputError
-from rankframe.result import write_file
+from rankframe.output import write_file
 from rankframe.scratch import beside
 
 _DEAD = "999999999-0000abcd"

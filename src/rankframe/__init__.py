@@ -5,6 +5,9 @@ expression, grouped by query.
 """
 
 from rankframe.agree import agree
+from rankframe.compare import compare
+from rankframe.comparison import Comparison
+from rankframe.diff import Diff, diff
 from rankframe.errors import RankframeError
 from rankframe.evaluate import DEFAULT_METRICS, evaluate
 from rankframe.judge import judge
@@ -77,6 +80,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DEFAULT_METRICS",
+    "Comparison",
+    "Diff",
     "RankframeError",
     "Result",
     "agree",
@@ -87,7 +92,9 @@ __all__ = [
     "bin_g",
     "bpref",
     "cg",
+    "compare",
     "dcg",
+    "diff",
     "eleven_point",
     "err",
     "evaluate",

@@ -10,22 +10,25 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rankframe.attributes import Known
 from rankframe.columns import QUERY
 from rankframe.errors import MetricParameterError, NoSharedQueryError
+from rankframe.intervals import Intervals, Method
 from rankframe.keys import Keyed
 from rankframe.ledger import Additive, described
 from rankframe.memory import count_pieces
 from rankframe.names import resolve
+from rankframe.output import fresh_folder
 from rankframe.pairs import PAIR_FRAME, Pairs, prepare_ranking
 from rankframe.partition import in_memory, in_pieces
-from rankframe.piece import Piece
+from rankframe.piece import WHOLE, Piece, tally_values
 from rankframe.plan import Plan, compile_plan, per_query_values
 from rankframe.policies import Lone, PairPolicies, Unshared
 from rankframe.progress import Report
 from rankframe.rank import RankedRun, Ties
 from rankframe.read import Columns, Scanned, Source, scan_ranking
-from rankframe.result import PER_QUERY_FILE, Result, result_folder
-from rankframe.summary import summarise, sums_of
+from rankframe.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.summary import summarise
 from rankframe.validate import Duplicates, one_of_each
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
@@ -43,6 +46,10 @@ def agree(
     lone: Lone = "keep",
     duplicates: Duplicates = "error",
     k_max: int | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
     max_memory: str | int | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -61,7 +68,8 @@ def agree(
     missing: correlations compare the documents that both rankings have ("shared"), or all, where a
         document that a ranking lacks stands below all that it has ("bottom").
     lone: a query that only one side has is kept (it shares nothing) or left out ("skip").
-    duplicates, k_max, max_memory, output, overwrite, progress: as in `evaluate`.
+    duplicates, k_max, ci, confidence, replicates, seed, max_memory, output, overwrite, progress: as
+        in `evaluate`.
 
     The result's per_query also has n_a, n_b and n_shared: how many documents each ranking has, and
     both have.
@@ -83,12 +91,13 @@ def agree(
         raise MetricParameterError(
             f"{taken[0]!r} is a column of every result: give the expression another name."
         )
-    job = Comparison(plan, PairPolicies(ties, duplicates, missing, k_max, lone))
+    policies = PairPolicies(ties, duplicates, missing, k_max, lone)
+    job = Agreement(plan, policies, Intervals(ci, confidence, replicates, seed))
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
     pieces = count_pieces(*sides, max_memory)
     if output is None:
         return agree_scanned(*sides, job, pieces=pieces, progress=progress)
-    with result_folder(output, overwrite=overwrite) as folder:
+    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
         agree_scanned(*sides, job, pieces=pieces, into=folder, progress=progress)
     return Result.read(output)
 
@@ -96,7 +105,7 @@ def agree(
 def agree_scanned(
     a: Scanned,
     b: Scanned,
-    job: Comparison,
+    job: Agreement,
     *,
     pieces: int = 1,
     into: Path | None = None,
@@ -113,9 +122,9 @@ def agree_scanned(
     if not counts.shared_queries:
         raise NoSharedQueryError(*(_some_queries(side) for side in (a, b)))
     result = Result(
-        summary=summarise(job.plan.metrics, piece.sums),
+        summary=summarise(job.plan.metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=counts.ledger(job.policies.described()),
+        ledger=counts.ledger({**job.policies.described(), **job.intervals.described()}),
     )
     if into is not None:
         result.write_files(into, values=pieces == 1)
@@ -123,11 +132,12 @@ def agree_scanned(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Agreement:
     """The comparison of two rankings, piece by piece."""
 
     plan: Plan
     policies: PairPolicies
+    intervals: Intervals
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
         """Compare the queries of a piece."""
@@ -145,7 +155,7 @@ class Comparison:
         labels = self.plan.metric_labels
         return Piece(
             values.select(QUERY, *_COUNTS, *labels),
-            tuple(sums_of(metric, values) for metric in self.plan.metrics),
+            tally_values(self.plan.metrics, values, Known(), self.intervals),
             PairCounts.of(pairs, *rankings, rows=(left.height, right.height), kept=values.height),
             pairs.matched,
         )

@@ -14,9 +14,9 @@ from rankframe.columns import QUERY, RANK, RELEVANCE
 from rankframe.errors import OutputError
 from rankframe.files import TREC
 from rankframe.keys import Keyed
+from rankframe.output import write_file
 from rankframe.rank import rank_run
 from rankframe.read import Columns, Source, scan
-from rankframe.result import write_file
 from rankframe.trec import Kind, write_trec
 from rankframe.validate import Duplicates, load_one_of_each
 

@@ -9,27 +9,24 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.columns import RELEVANCE, WEIGHT
-from rankframe.errors import (
-    BadValueError,
-    MetricParameterError,
-    MissingColumnError,
-    MissingQueriesError,
-    OptionError,
-)
+from rankframe.attributes import By, read_attributes, unweighted_error
+from rankframe.columns import RELEVANCE
+from rankframe.errors import BadValueError, MetricParameterError, MissingQueriesError
+from rankframe.intervals import Intervals, Method
 from rankframe.ledger import Counts, make_ledger
 from rankframe.memory import count_pieces
 from rankframe.names import Metric, resolve
+from rankframe.output import fresh_folder
 from rankframe.partition import in_memory, in_pieces
-from rankframe.piece import Job
+from rankframe.piece import WHOLE, Job, Tallies
 from rankframe.plan import Plan, compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
 from rankframe.progress import Report
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan
-from rankframe.result import PER_QUERY_FILE, Result, result_folder
-from rankframe.summary import summarise
-from rankframe.validate import Duplicates, count_rows, load_one_of_each, refuse_no_overlap
+from rankframe.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.summary import Tally, summarise, summarise_slices
+from rankframe.validate import Duplicates, count_rows, refuse_no_overlap
 
 _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
@@ -50,7 +47,12 @@ def evaluate(
     k_max: int | None = None,
     judged_only: bool = False,
     queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
     weight: str | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
     max_memory: str | int | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -75,7 +77,13 @@ def evaluate(
     duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
     k_max: look at the top so many documents only.
     judged_only: drop unjudged documents from the run and close the gaps.
-    queries, weight: a frame with query_id and a column of weights, for `average=weighted`.
+    queries: what is known of queries: a frame with query_id and attributes, in any readable form.
+    by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
+        result's `slices` has every slice.
+    weight: an attribute to weigh queries by, for `average=weighted`.
+    ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
+        bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
+    confidence, replicates, seed: of the intervals.
     max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
         larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
         are the same, bit for bit. The per-query values of all queries must fit, unless they go to
@@ -90,14 +98,15 @@ def evaluate(
     """
     wanted = resolve(metrics)
     policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
-    weighting = _weighting(wanted, queries, weight, columns)
+    intervals = Intervals(ci, confidence, replicates, seed)
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)
     pieces = count_pieces(judgments, documents, max_memory)
-    job = Job(compile_plan(wanted), policies, weighting=weighting)
+    job = Job(compile_plan(wanted), policies, attributes=attributes, intervals=intervals)
     if output is None:
         return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
-    with result_folder(output, overwrite=overwrite) as folder:
+    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
         evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
     return Result.read(output)
 
@@ -133,15 +142,13 @@ def evaluate_scanned(
     if piece.lacking is not None and policies.missing == "error":
         raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
     if piece.unweighted[0]:
-        raise OptionError(
-            f"{piece.unweighted[0]:,} of {counts.evaluated:,} evaluated queries have no weight, or "
-            f"one that is negative or not finite, e.g. query_id {piece.unweighted[1]!r}. "
-            "Give every judged query a weight of at least 0."
-        )
+        raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
+    described = {**policies.described(), **job.intervals.described()}
     result = Result(
-        summary=summarise(metrics, piece.sums),
+        summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=make_ledger(counts, policies.described()),
+        ledger=make_ledger(counts, described, absent=piece.absent),
+        slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
     )
     if into is not None:
         result.write_files(into, values=pieces == 1)
@@ -190,22 +197,10 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
     return highest
 
 
-def _weighting(
-    metrics: Sequence[Metric], queries: Source | None, weight: str | None, columns: Columns | None
-) -> pl.DataFrame | None:
-    """query_id and weight, where some metric is averaged by weight."""
-    weighted = [m.label for m in metrics if m.average == "weighted"]
-    if (queries is None) != (weight is None):
-        raise OptionError("queries= (a frame with query_id) and weight= (its column) go together.")
-    if queries is None or weight is None:
-        if weighted:
-            raise OptionError(
-                f"{weighted[0]!r} is averaged by weight: pass queries= (a frame with query_id) "
-                "and weight= (the name of its column of weights)."
-            )
-        return None
-    scanned = scan(queries, "queries", columns)
-    found = scanned.raw.collect_schema().names()
-    if weight not in found:
-        raise MissingColumnError("queries", "weight", found, asked=weight)
-    return load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
+def _named(tallies: Tallies, job: Job) -> dict[tuple[str, str], Tally]:
+    """The slices by what they are called, in order."""
+    attributes = job.attributes
+    if attributes is None:
+        return {}
+    numbered = sorted(key for key in tallies if key != WHOLE)
+    return {attributes.name(*key): tallies[key] for key in numbered}

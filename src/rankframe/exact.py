@@ -7,6 +7,7 @@ it is asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,19 @@ class Exact:
 
     def __add__(self, other: Exact) -> Exact:
         return Exact(self.total + other.total, self.unbounded + other.unbounded)
+
+    def __sub__(self, other: Exact) -> Exact:
+        return Exact(self.total - other.total, self.unbounded - other.unbounded)
+
+    @classmethod
+    def of(cls, number: int) -> Exact:
+        """A whole number."""
+        return cls(number << _SCALE_BITS)
+
+    @property
+    def fraction(self) -> Fraction | None:
+        """The sum itself; None where it is not finite."""
+        return None if self.unbounded != 0 else Fraction(self.total, 1 << _SCALE_BITS)
 
     def __float__(self) -> float:
         """The sum, rounded once (as `math.fsum` does)."""
@@ -57,6 +71,37 @@ def exact_sum(numbers: NDArray[np.float64]) -> Exact:
     return exact_sum(numbers[finite]) + Exact(0, unbounded)
 
 
+def exact_sums(numbers: NDArray[np.float64], starts: NDArray[np.int64]) -> list[Exact]:
+    """Add up each stretch of the floats, from one start to the next (none of them empty).
+
+    >>> [float(total) for total in exact_sums(np.array([0.5, 0.25, 4.0]), np.array([0, 2]))]
+    [0.75, 4.0]
+    """
+    if len(starts) == 1 or not np.isfinite(numbers).all():
+        return [exact_sum(some) for some in np.split(numbers, starts[1:])]
+    if not len(starts):
+        return []
+    stretch = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
+    return [Exact(total) for total in _sums_of_any(numbers, stretch, len(starts))]
+
+
+def exact_products(
+    some: NDArray[np.float64], other: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The products of numbers, and what rounding took from each: their sums are exact (Dekker)."""
+    product = some * other
+    a, b = _halved(some), _halved(other)
+    lost = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
+    return product, np.where(np.isfinite(lost), lost, 0.0)
+
+
+def _halved(numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        large = numbers * (2.0 ** (_HALF_BITS + 1) + 1)
+        high = large - (large - numbers)
+        return high, numbers - high
+
+
 def _in_steps(numbers: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE)]
 
@@ -75,18 +120,24 @@ def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
 
 
 def _sum_of_any(numbers: NDArray[np.float64]) -> int:
-    """Finite numbers: their mantissas as whole numbers, added up for each exponent."""
+    return _sums_of_any(numbers, 0, 1)[0]
+
+
+def _sums_of_any(
+    numbers: NDArray[np.float64], stretch: NDArray[np.int64] | int, stretches: int
+) -> list[int]:
+    """Finite numbers: their mantissas as whole numbers, added up for each stretch and exponent."""
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)
-    order = np.argsort(exponent, kind="stable")
-    exponent, whole = exponent[order], whole[order]
-    starts = np.flatnonzero(np.append(True, exponent[1:] != exponent[:-1]))
-    # In halves, so that no sum of 64 bits overflows.
-    high = np.add.reduceat(whole >> _HALF_BITS, starts)
-    low = np.add.reduceat(whole & ((1 << _HALF_BITS) - 1), starts)
-    return sum(
-        ((above << _HALF_BITS) + below) << (power + _SCALE_BITS - _MANTISSA_BITS)
-        for above, below, power in zip(
-            high.tolist(), low.tolist(), exponent[starts].tolist(), strict=True
-        )
-    )
+    lowest, highest = int(exponent.min()), int(exponent.max())
+    width = highest - lowest + 1
+    place = stretch * width + (exponent - lowest)
+    totals = [0] * stretches
+    # In halves, so that their sums are whole numbers which a float holds exactly.
+    high = np.bincount(place, weights=whole >> _HALF_BITS)
+    low = np.bincount(place, weights=whole & ((1 << _HALF_BITS) - 1))
+    for at in np.flatnonzero((high != 0) | (low != 0)).tolist():
+        total = (int(high[at]) << _HALF_BITS) + int(low[at])
+        power = at % width + lowest + _SCALE_BITS - _MANTISSA_BITS
+        totals[at // width] += total << power
+    return totals

@@ -77,7 +77,7 @@ class Counts(Additive):
         return cls(0, 0, rows, run.queries.height, 0, 0, 0, 0, 0, 0, run.tied, disagreeing)
 
 
-def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
+def make_ledger(counts: Counts, policies: Mapping[str, object], *, absent: int = 0) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""
     shared = counts.qrels_queries - counts.missing
     share = counts.judged_in_top / counts.in_top if counts.in_top else None
@@ -101,6 +101,10 @@ def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
     if counts.disagreeing >= 0:
         items.append(
             ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")
+        )
+    if absent:
+        items.append(
+            ("queries_without_attributes", absent, "evaluated, but not in the frame of queries")
         )
     return described(items, policies)
 

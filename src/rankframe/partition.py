@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -44,7 +45,7 @@ def in_memory(left: Scanned, right: Scanned, prepare: Callable[[pl.LazyFrame], W
             work = prepare(left.frame)
             if max(map(count_rows, (left, right))) >= 2 * SLICE_ROWS and not work.plan.whole_input:
                 pieces = in_order(left, right, work, rows=SLICE_ROWS)
-                return merged([piece for piece, _ in pieces], ordered=True)
+                return merged((piece for piece, _ in pieces), ordered=True)
     first = load(left)
     return in_slices(first, load(right), prepare(first.lazy()), (left.role, right.role))
 
@@ -64,52 +65,53 @@ def in_pieces(
     """
     rows = tuple(map(count_rows, (left, right)))
     with scratch_folder() as folder:
+        gather = partial(_gathered, work=work, into=into, report=report, total=sum(rows))
         if left.seekable and right.seekable:
             # Several stretches are in memory at the same time.
             at_once = pieces * ((os.cpu_count() or 1) + 2)
             stretch = min(max(max(rows) // at_once, _LEAST_ROWS), SLICE_ROWS)
-            gathered = _Gathered(work, folder / "streamed", into, report, sum(rows))
             with suppress(NotInOrder):
-                for piece, count in in_order(left, right, work, rows=stretch):
-                    gathered.add(piece, count)
-                return gathered.whole(ordered=True)
-        gathered = _Gathered(work, folder / "values", into, report, sum(rows))
-        for piece, count in _by_split(left, right, work, folder, pieces):
-            gathered.add(piece, count)
-        return gathered.whole(ordered=False)
+                streamed = in_order(left, right, work, rows=stretch)
+                return gather(streamed, folder / "streamed", ordered=True)
+        split = _by_split(left, right, work, folder, pieces)
+        return gather(split, folder / "values", ordered=False)
 
 
-class _Gathered:
-    """Pieces as they come: their values kept, or written to files on the way to `into`."""
+def _gathered(
+    pieces: Iterator[tuple[Piece, int]],
+    folder: Path,
+    *,
+    ordered: bool,
+    work: Work,
+    into: Path | None,
+    report: Report | None,
+    total: int,
+) -> Piece:
+    """Pieces as they come, as one: their values kept, or written to files on the way to `into`.
 
-    def __init__(
-        self, work: Work, folder: Path, into: Path | None, report: Report | None, total: int
-    ) -> None:
-        folder.mkdir()
-        self._work, self._folder, self._into = work, folder, into
-        self._tell = report or (lambda _: None)
-        self._total = total
-        self._rows = self._queries = 0
-        self._pieces: list[Piece] = []
-        self._tell(Progress("reading", 0, total, 0))
+    `ordered`: they come in order of their queries.
+    """
+    folder.mkdir()
+    tell = report or (lambda _: None)
+    tell(Progress("reading", 0, total, 0))
+    rows = queries = 0
 
-    def add(self, piece: Piece, rows: int) -> None:
-        self._rows += rows
-        self._queries += piece.values.height
-        if self._into is not None:
-            with _room_for(self._folder.parent):
-                part = self._folder / f"{len(self._pieces):07}.parquet"
-                piece.values.write_parquet(part, compression="lz4")
-            piece = replace(piece, values=self._work.plan.no_values())
-        self._pieces.append(piece)
-        self._tell(Progress("evaluating", self._rows, self._total, self._queries))
+    def kept() -> Iterator[Piece]:
+        nonlocal rows, queries
+        for number, (piece, count) in enumerate(pieces):
+            rows += count
+            queries += piece.values.height
+            if into is not None:
+                with _room_for(folder.parent):
+                    piece.values.write_parquet(folder / f"{number:07}.parquet", compression="lz4")
+            tell(Progress("evaluating", rows, total, queries))
+            yield piece if into is None else replace(piece, values=work.plan.no_values())
 
-    def whole(self, *, ordered: bool) -> Piece:
-        """All of them as one. `ordered`: they came in order of their queries."""
-        if self._into is not None:
-            self._tell(Progress("writing values", self._rows, self._total, self._queries))
-            _join(sorted(self._folder.iterdir()), self._into, ordered=ordered)
-        return merged(self._pieces, ordered=ordered)
+    whole = merged(kept(), ordered=ordered)
+    if into is not None:
+        tell(Progress("writing values", rows, total, queries))
+        _join(sorted(folder.iterdir()), into, ordered=ordered)
+    return whole
 
 
 def _by_split(

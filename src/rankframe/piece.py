@@ -8,24 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.columns import DOC, QUERY, WEIGHT
+from rankframe.attributes import Attributes, Known
+from rankframe.columns import DOC, QUERY
+from rankframe.intervals import Intervals
 from rankframe.judge import Judgments, prepare_run
 from rankframe.keys import Keyed, match
 from rankframe.ledger import Additive, Counts
+from rankframe.names import Metric
 from rankframe.plan import Plan, per_query_values
 from rankframe.policies import Policies
 from rankframe.rank import RankedRun, rank_run
-from rankframe.summary import Sums, sums_of
+from rankframe.resample import hash_ids
+from rankframe.segments import segment_starts
+from rankframe.summary import Tally, Terms, tally
 from rankframe.validate import one_of_each
+
+# The queries that a summary speaks of: all of them, or (way of slicing, number of the slice).
+SliceKey: TypeAlias = tuple[int, int]
+WHOLE: Final[SliceKey] = (-1, -1)
+Tallies: TypeAlias = dict[SliceKey, Tally]
 
 
 class Work(Protocol):
@@ -52,8 +60,11 @@ class Job:
     policies: Policies
     # the largest grade of all pieces together; None: this is the only one
     max_grade: float | None = None
-    # query_id and weight, where some metric is averaged by weight
-    weighting: pl.DataFrame | None = None
+    # weights and slices of queries
+    attributes: Attributes | None = None
+    intervals: Intervals = field(default_factory=Intervals)
+    # whether values come with the sums that micro averages need
+    with_parts: bool = False
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
         """Evaluate a piece."""
@@ -62,11 +73,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Piece:
-    """Values of a piece's queries, their sums, and what was seen."""
+    """Values of a piece's queries, what their summaries are made of, and what was seen."""
 
     values: pl.DataFrame
-    # one a metric
-    sums: tuple[Sums, ...]
+    tallies: Tallies
     counts: Additive
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int
@@ -74,6 +84,8 @@ class Piece:
     lacking: str | None = None
     # how many evaluated queries have no proper weight, and the first of them
     unweighted: tuple[int, str | None] = (0, None)
+    # evaluated queries that the frame of queries lacks
+    absent: int = 0
 
 
 def evaluate_piece(
@@ -83,7 +95,7 @@ def evaluate_piece(
     plan, policies = job.plan, job.policies
     rows = (qrels.height, run.height)
     if qrels.is_empty():
-        return _unjudged(run, plan)
+        return _unjudged(run, job)
     judgments, ranked, pairs, overlap = _ranked_and_matched(qrels, run, plan, policies, alone=alone)
     judged = Judgments(
         judgments,
@@ -98,10 +110,10 @@ def evaluate_piece(
     values = per_query_values(plan, judged)
     if not keep.all():
         values = values.filter(pl.Series(keep))
-    weights, unweighted = _weights(values[QUERY], job.weighting)
+    known = Known() if job.attributes is None else job.attributes.of(values[QUERY])
     return Piece(
-        values.select(QUERY, *plan.metric_labels),
-        tuple(sums_of(metric, values, weights) for metric in plan.metrics),
+        values if job.with_parts else values.select(QUERY, *plan.metric_labels),
+        tally_values(plan.metrics, values, known, job.intervals),
         Counts.of(
             judged,
             ranked,
@@ -111,26 +123,67 @@ def evaluate_piece(
         ),
         overlap,
         next(iter(judged.queries.filter(pl.Series(judged.missing)).head(1)), None),
-        unweighted,
+        (known.unweighted, known.example),
+        known.absent,
     )
 
 
-def merged(pieces: Sequence[Piece], *, ordered: bool = False) -> Piece:
+def tally_values(
+    metrics: Sequence[Metric], values: pl.DataFrame, known: Known, intervals: Intervals
+) -> Tallies:
+    """What the summaries of all queries and of every slice are made of."""
+    terms = [Terms.of(metric, values, known.weights) for metric in metrics]
+    hashes = hash_ids(values[QUERY]) if intervals.method == "bootstrap" else None
+    tallies: Tallies = {WHOLE: tally(metrics, terms, intervals=intervals, hashes=hashes)[0]}
+    for way, numbers in enumerate(known.slices):
+        order = np.argsort(numbers, kind="stable")
+        starts = segment_starts(numbers[order])
+        parts = tally(
+            metrics,
+            [some.taken(order) for some in terms],
+            starts,
+            intervals=intervals,
+            hashes=None if hashes is None else hashes[order],
+        )
+        of = numbers[order][starts].tolist()
+        tallies |= {(way, number): part for number, part in zip(of, parts, strict=True)}
+    return tallies
+
+
+def merged(pieces: Iterable[Piece], *, ordered: bool = False) -> Piece:
     """Pieces of different queries as one: the same as if they had been evaluated together.
 
     `ordered`: the queries of each come after those of the one before.
     """
-    values = pl.concat([piece.values for piece in pieces])
+    # What adds up is added as it comes: only the values of all pieces are held.
+    values: list[pl.DataFrame] = []
+    whole: Piece | None = None
+    for piece in pieces:
+        values.append(piece.values)
+        whole = piece if whole is None else _both(whole, piece)
+    assert whole is not None  # no input is empty
+    together = pl.concat(values)
+    return replace(whole, values=together if ordered else together.sort(QUERY))
+
+
+def _both(one: Piece, other: Piece) -> Piece:
+    """Two pieces as one, but for their values."""
     return Piece(
-        values if ordered else values.sort(QUERY),
-        tuple(reduce(add, sums) for sums in zip(*(piece.sums for piece in pieces), strict=True)),
-        reduce(add, (piece.counts for piece in pieces)),
-        sum(piece.overlap for piece in pieces),
-        _first(piece.lacking for piece in pieces),
+        one.values,
+        {
+            key: one.tallies[key] + other.tallies[key]
+            if key in one.tallies and key in other.tallies
+            else (one.tallies if key in one.tallies else other.tallies)[key]
+            for key in {**one.tallies, **other.tallies}
+        },
+        one.counts + other.counts,
+        one.overlap + other.overlap,
+        _first([one.lacking, other.lacking]),
         (
-            sum(piece.unweighted[0] for piece in pieces),
-            _first(piece.unweighted[1] for piece in pieces),
+            one.unweighted[0] + other.unweighted[0],
+            _first([one.unweighted[1], other.unweighted[1]]),
         ),
+        one.absent + other.absent,
     )
 
 
@@ -138,27 +191,16 @@ def _first(names: Iterable[str | None]) -> str | None:
     return min((name for name in names if name is not None), default=None)
 
 
-def _weights(
-    queries: pl.Series, weighting: pl.DataFrame | None
-) -> tuple[NDArray[np.float64] | None, tuple[int, str | None]]:
-    """The weight of each query, 0 where it has no proper one; and of these how many, and which."""
-    if weighting is None:
-        return None, (0, None)
-    weight = queries.to_frame().join(weighting, on=QUERY, how="left", maintain_order="left")[WEIGHT]
-    proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
-    improper = queries.filter(~proper)
-    first = improper[0] if len(improper) else None
-    weights = weight.set(~proper, 0.0).to_numpy()
-    return weights, (len(improper), first)
-
-
-def _unjudged(run: pl.DataFrame, plan: Plan) -> Piece:
+def _unjudged(run: pl.DataFrame, job: Job) -> Piece:
     """A piece without judgments: nothing to evaluate, only documents to count."""
     ranked = rank_run(Keyed(run))
-    none = plan.no_values()
-    sums = tuple(sums_of(metric, none, np.empty(0)) for metric in plan.metrics)
+    none, plan = job.plan.no_values(), job.plan
     return Piece(
-        none.select(QUERY, *plan.metric_labels), sums, Counts.unjudged(run.height, ranked), 0, None
+        none if job.with_parts else none.select(QUERY, *plan.metric_labels),
+        tally_values(plan.metrics, none, Known(np.empty(0)), job.intervals),
+        Counts.unjudged(run.height, ranked),
+        0,
+        None,
     )
 
 

@@ -19,6 +19,8 @@ class Progress:
     rows: int
     total_rows: int
     queries: int
+    # what is counted, where it is not rows of the inputs
+    unit: str = "rows"
 
 
 Report = Callable[[Progress], None]
@@ -49,7 +51,9 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Report | None]:
 
     def report(done: Progress) -> None:
         rate = done.rows / max(time.monotonic() - begun, 1e-9)
-        seen = f"{done.rows:,} of {done.total_rows:,} rows, {done.queries:,} queries, {rate:,.0f}/s"
+        seen = f"{done.rows:,} of {done.total_rows:,} {done.unit}, {rate:,.0f}/s"
+        if done.unit == "rows":
+            seen += f", {done.queries:,} queries"
         bar.update(
             task,
             description=f"{what}: {done.stage}",

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from rankframe.errors import OutputError, UnreadableInputError, did_you_mean
-from rankframe.scratch import beside, remove
+from rankframe.errors import UnreadableInputError, did_you_mean
+from rankframe.output import fresh_folder, place
+from rankframe.summary import SCHEMA, SLICE_SCHEMA
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
-    "summary": ["metric", "value", "queries"],
+    "summary": list(SCHEMA),
     "per_query": ["query_id"],
     "ledger": ["item", "value", "note"],
+    "slices": list(SLICE_SCHEMA),
 }
-_FRAMES = tuple(_COLUMNS)
+RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
 # What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0.
 _SAID = (
     ("queries_evaluated", "{:,.0f} queries evaluated"),
@@ -41,16 +41,22 @@ PER_QUERY_FILE = "per_query.parquet"
 class Result:
     """The outcome of an evaluation.
 
-    summary: metric, value, queries (how many it was averaged over).
+    summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
     per_query: query_id and one column a metric, in byte order of query_id.
     ledger: item, value, note: what was counted and under which policies.
+    slices: by, slice, then as the summary, and small: too few queries to rely on.
     """
 
     def __init__(
-        self, summary: pl.DataFrame, per_query: pl.DataFrame | Path, ledger: pl.DataFrame
+        self,
+        summary: pl.DataFrame,
+        per_query: pl.DataFrame | Path,
+        ledger: pl.DataFrame,
+        slices: pl.DataFrame | None = None,
     ) -> None:
         self.summary = summary
         self.ledger = ledger
+        self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
         self._values = per_query
 
     @cached_property
@@ -98,24 +104,27 @@ class Result:
         return found["value"][0]
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the three frames as Parquet into a folder: all of them, or nothing.
+        """Write the frames as Parquet into a folder: all of them, or nothing.
 
         An existing result is replaced only with `overwrite`; anything else is never touched.
         """
-        with result_folder(folder, overwrite=overwrite) as fresh:
+        with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
             self.write_files(fresh)
-        return _place(folder)
+        return place(folder)
 
     def write_files(self, folder: Path, *, values: bool = True) -> None:
         """Write the frames as Parquet files, the per-query values only where they are not there."""
-        for name in _FRAMES:
-            if values or name != "per_query":
-                getattr(self, name).write_parquet(folder / f"{name}.parquet")
+        for name in _COLUMNS:
+            frame = None if name == "per_query" and not values else getattr(self, name)
+            if frame is not None and not (name == "slices" and frame.is_empty()):
+                frame.write_parquet(folder / f"{name}.parquet")
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
         """Read back what `write` wrote."""
-        paths = {name: _place(folder) / f"{name}.parquet" for name in _FRAMES}
+        paths = {name: place(folder) / f"{name}.parquet" for name in _COLUMNS}
+        if not paths["slices"].exists():  # there are none unless they were asked for
+            del paths["slices"]
         for path in paths.values():
             if not path.is_file():
                 raise UnreadableInputError(
@@ -124,35 +133,50 @@ class Result:
         try:
             scans = {name: pl.scan_parquet(path, glob=False) for name, path in paths.items()}
             schemas = {name: scan.collect_schema() for name, scan in scans.items()}
-            summary, ledger = (scans[name].collect() for name in ("summary", "ledger"))
+            frames = {name: scans[name].collect() for name in scans if name != "per_query"}
         except (pl.exceptions.PolarsError, OSError) as error:
             raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
-        for name, columns in _COLUMNS.items():
+        for name in paths:
+            columns = _COLUMNS[name]
             if list(schemas[name])[: len(columns)] != columns:
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
                 )
-        return cls(summary, paths["per_query"], ledger)
+        return cls(per_query=paths["per_query"], **frames)
 
     def __repr__(self) -> str:
-        width = max(map(len, self.summary["metric"]))
+        rows = self._rows()
+        widths = [max(len(row[at]) for row in rows) for at in range(4)]
         lines = [
-            f"  {label:<{width}}  {_shown(value):>10}  {queries:>9,} queries"
-            for label, value, queries in self.summary.iter_rows()  # allowed: one row a metric
+            f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bounds:<{widths[2]}}  "
+            f"{queries:>{widths[3]}} queries"
+            for label, value, bounds, queries in rows
         ]
         return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
 
     def _repr_html_(self) -> str:
         cells = "".join(
             f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
-            f"<td>{_shown(value)}</td><td>{queries:,}</td></tr>"
-            for label, value, queries in self.summary.iter_rows()  # allowed: one row a metric
+            f"<td>{value}</td><td>{bounds}</td><td>{queries}</td></tr>"
+            for label, value, bounds, queries in self._rows()
         )
         return (
             "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
-            f"<th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
+            f"<th>interval</th><th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
             f"<p><small>{html.escape(self.caveat)}</small></p>"
         )
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        """The summary as people read it."""
+        return [
+            (
+                label,
+                "undefined" if value is None else f"{value:.4f}",
+                "" if low is None else f"{low:.4f} to {high:.4f}",
+                f"{queries:,}",
+            )
+            for label, value, low, high, _, queries in self.summary.iter_rows()  # allowed: metrics
+        ]
 
     @property
     def caveat(self) -> str:
@@ -167,82 +191,3 @@ class Result:
             elif value or not said:
                 said.append(text.format(value or 0))
         return ", ".join(said)
-
-
-@contextmanager
-def result_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` when it is complete; else nothing does.
-
-    Refuses what it must not replace before any work is done.
-    """
-    target = _place(folder)
-    try:
-        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
-        strange = target.exists() and not target.is_dir()
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    if strange or present - _file_names():
-        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
-    if present and not overwrite:
-        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
-    fresh = beside(target)
-    made = [parent for parent in target.parents if not parent.exists()]
-    try:
-        fresh.mkdir(parents=True)
-        yield fresh
-        _replace_folder(target, fresh)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        remove(fresh)
-        for parent in made:  # the deepest first; one that holds a result stays
-            with suppress(OSError):
-                parent.rmdir()
-
-
-def _place(folder: str | os.PathLike[str]) -> Path:
-    """Where a folder is, whatever the working directory will be."""
-    try:
-        text = os.fsdecode(folder)
-        if "://" in text:
-            raise OutputError(f"a result is kept in a folder of this machine, not at {text}.")
-        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
-        if "\0" in text:
-            raise ValueError("a name cannot hold a null byte")
-        return path.resolve() if path.is_symlink() else path
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise OutputError(f"{folder!r} cannot be a folder: {error}.") from error
-
-
-def write_file(target: Path, write: Callable[[Path], object]) -> None:
-    """Write one file under a temporary name beside its place, then put it there."""
-    fresh = beside(target)
-    try:
-        write(fresh)
-        fresh.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        remove(fresh)
-
-
-def _file_names() -> set[str]:
-    return {f"{name}.parquet" for name in _FRAMES}
-
-
-def _replace_folder(target: Path, fresh: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
-        return
-    old = beside(target)
-    target.rename(old)
-    try:
-        fresh.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    remove(old)
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"

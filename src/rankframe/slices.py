@@ -43,7 +43,7 @@ def in_slices(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             slices = _cut(left, right, count) if ordered else _dealt(left, right, count, pool)
-            return merged(list(pool.map(one, slices)), ordered=ordered)
+            return merged(pool.map(one, slices), ordered=ordered)
     except DuplicateError as error:
         # Said of the whole input: how many in all, and which rows of it.
         one_of_each(Keyed((left, right)[roles.index(error.role)]), error.role, "error")

@@ -1,82 +1,300 @@
-"""Per-query values → one number a metric, by exact sums: no order or split of rows shows."""
+"""Per-query values → one number a metric, for all queries and for slices of them.
+
+Sums are exact and add up over pieces: no order or split of rows shows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.exact import Exact, exact_sum
+from rankframe.exact import Exact, exact_products, exact_sums
+from rankframe.intervals import (
+    Bounds,
+    Intervals,
+    finished,
+    percentile_interval,
+    replicated,
+    t_interval,
+)
 from rankframe.names import Metric
 from rankframe.plan import denominator, numerator
+from rankframe.resample import Groups, can_resample
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
-SCHEMA = {"metric": pl.String, "value": pl.Float64, "queries": pl.Int64}
+SCHEMA = {
+    "metric": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "std": pl.Float64,
+    "queries": pl.Int64,
+}
+Floats = NDArray[np.float64]
+_NOTHING = Exact()
+_START = np.zeros(1, np.int64)
+# With fewer queries than these, a slice's numbers are hints.
+SMALL = 30
+SLICE_SCHEMA = {"by": pl.String, "slice": pl.String, **SCHEMA, "small": pl.Boolean}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A metric's values as what its average is made of: Σ above / Σ below. 0 where undefined."""
+
+    values: Floats
+    defined: NDArray[np.bool_]
+    above: Floats
+    # None: 1 for every query that is defined
+    below: Floats | None
+
+    @classmethod
+    def of(cls, metric: Metric, values: pl.DataFrame, weights: Floats | None = None) -> Terms:
+        """Take a metric's column apart; `weights` where it is averaged by weight."""
+        column = values[metric.label]
+        defined = column.is_not_null().to_numpy()
+        numbers = column.fill_null(0.0).to_numpy()
+
+        def masked(some: Floats) -> Floats:
+            return some if defined.all() else np.where(defined, some, 0.0)
+
+        above, below = numbers, None
+        match metric.average:
+            case "geometric":
+                above = masked(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
+            case "micro":
+                above, below = (
+                    masked(values[name(metric.label)].to_numpy())
+                    for name in (numerator, denominator)
+                )
+            case "weighted":
+                assert weights is not None  # whoever reads the options saw to it
+                above, below = masked(weights * numbers), masked(weights)
+            case "macro" | "sum":
+                pass
+        return cls(numbers, defined, above, below)
+
+    @cached_property
+    def divisor(self) -> Floats:
+        """What each query counts below the line."""
+        return self.defined.astype(np.float64) if self.below is None else self.below
+
+    def taken(self, rows: NDArray[np.int64]) -> Terms:
+        """Those of some queries."""
+        values = self.values[rows]
+        above = values if self.above is self.values else self.above[rows]
+        below = None if self.below is None else self.below[rows]
+        return Terms(values, self.defined[rows], above, below)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What a metric's average is made of, over some of the queries; it adds up."""
+    """What a metric's average and spread are made of, over some of the queries; it adds up."""
 
     queries: int
-    above: Exact
-    # of a metric that is averaged over sums or by weights; else the queries themselves count
-    below: Exact
+    above: Exact = _NOTHING
+    below: Exact = _NOTHING
+    # of the values themselves
+    total: Exact = _NOTHING
+    squares: Exact = _NOTHING
+    # above², above·below, below²
+    products: tuple[Exact, Exact, Exact] = (_NOTHING, _NOTHING, _NOTHING)
 
     def __add__(self, other: Sums) -> Sums:
+        a, b, c = (x + y for x, y in zip(self.products, other.products, strict=True))
         return Sums(
-            self.queries + other.queries, self.above + other.above, self.below + other.below
+            self.queries + other.queries,
+            self.above + other.above,
+            self.below + other.below,
+            self.total + other.total,
+            self.squares + other.squares,
+            (a, b, c),
         )
 
+    @staticmethod
+    def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
+        """Add up each stretch of queries. `products`: those too, for an interval by t."""
+        if not len(terms.values):
+            return [Sums(0)] * len(starts)
 
-def sums_of(
-    metric: Metric, values: pl.DataFrame, weights: NDArray[np.float64] | None = None
-) -> Sums:
-    """Add up a metric's values; a query for which it is undefined is left out."""
-    column = values[metric.label]
-    defined = column.is_not_null().to_numpy()
-    whole = bool(defined.all())
+        def total(*numbers: Floats) -> list[Exact]:
+            sums = [exact_sums(some, starts) for some in numbers]
+            return [sum(parts, _NOTHING) for parts in zip(*sums, strict=True)]
 
-    def chosen(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return numbers if whole else numbers[defined]
+        counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
+        whole = [Exact.of(count) for count in counts]
+        values = total(terms.values)
+        squares = total(*exact_products(terms.values, terms.values))
+        plain = terms.above is terms.values
+        above = values if plain else total(terms.above)
+        below = whole if terms.below is None else total(terms.below)
+        first, second, third = squares, above, whole
+        if products and not plain:
+            first = total(*exact_products(terms.above, terms.above))
+        if products and terms.below is not None:
+            second = total(*exact_products(terms.above, terms.below))
+            third = total(*exact_products(terms.below, terms.below))
+        columns = zip(counts, above, below, values, squares, first, second, third, strict=True)
+        return [
+            Sums(count, over, under, value, square, (aa, ab, bb))
+            for count, over, under, value, square, aa, ab, bb in columns
+        ]
 
-    numbers, below = chosen(column.to_numpy()), Exact()
-    match metric.average:
-        case "geometric":
-            above = exact_sum(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
-        case "micro":
-            above = exact_sum(chosen(values[numerator(metric.label)].to_numpy()))
-            below = exact_sum(chosen(values[denominator(metric.label)].to_numpy()))
-        case "weighted":
-            assert weights is not None  # evaluate() saw to it
-            share = chosen(weights)
-            above, below = exact_sum(share * numbers), exact_sum(share)
-        case "macro" | "sum":
-            above = exact_sum(numbers)
-    return Sums(len(numbers), above, below)
+    def average(self, metric: Metric) -> float | None:
+        """The metric's one number; None where there is none."""
+        above, below = float(self.above), float(self.below)
+        if not self.queries or not below:
+            return None
+        match metric.average:
+            case "sum":
+                return above
+            case "geometric":
+                return math.exp(above / below)
+            case "macro" | "micro" | "weighted":
+                return above / below
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of the values over the queries."""
+        squares, total = self.squares.fraction, self.total.fraction
+        if self.queries < 2 or squares is None or total is None:
+            return None
+        return math.sqrt((squares - total**2 / self.queries) / (self.queries - 1))
+
+    def interval(self, metric: Metric, confidence: float) -> Bounds | None:
+        """By Student's t; of a ratio of sums, by how far each query is from it."""
+        parts = [part.fraction for part in (self.above, self.below, *self.products)]
+        if self.queries < 2 or None in parts or not parts[1]:
+            return None
+        above, below, *products = (part for part in parts if part is not None)
+        ratio = above / below
+        rest = products[0] - 2 * ratio * products[1] + ratio**2 * products[2]
+        squared: Fraction = rest / below**2 * Fraction(self.queries, self.queries - 1)
+        bounds = t_interval(float(ratio), math.sqrt(max(squared, 0)), self.queries, confidence)
+        if bounds is None:
+            return None
+        low, high = finished(metric.average, np.array(bounds), self.queries).tolist()
+        return low, high
 
 
-def summarise(metrics: Sequence[Metric], sums: Sequence[Sums]) -> pl.DataFrame:
-    """One row per metric: its label, its value and how many queries it was averaged over."""
-    rows = [(m.label, _average(m, s), s.queries) for m, s in zip(metrics, sums, strict=True)]
+@dataclass(frozen=True)
+class Tally:
+    """What a summary of some queries is made of; those of different queries add up."""
+
+    # one a metric
+    sums: tuple[Sums, ...]
+    # by groups of queries, for the bootstrap: `above` and `below` (or `undefined`) of each metric
+    groups: Groups | None = None
+    # metrics with values that are too large to be resampled, by their place
+    beyond: frozenset[int] = frozenset()
+
+    def __add__(self, other: Tally) -> Tally:
+        groups = self.groups
+        if groups is not None and other.groups is not None:
+            groups += other.groups
+        sums = tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True))
+        return Tally(sums, groups or other.groups, self.beyond | other.beyond)
+
+    def replicates(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
+        """Every replicate's summary of each metric, by its place."""
+        groups = self.groups
+        if groups is None:
+            return {}
+        ratios: dict[str, tuple[Floats, Floats]] = {}
+        for at, metric in enumerate(metrics):
+            if at not in self.beyond and self.sums[at].queries > 1:
+                by_sums = metric.average in ("micro", "weighted")
+                below = (
+                    groups.values(f"{at} below")
+                    if by_sums
+                    else groups.counts - groups.values(f"{at} undefined")
+                )
+                ratios[str(at)] = (groups.values(f"{at} above"), below)
+        found = replicated(groups, ratios, intervals)
+        return {
+            int(at): finished(metrics[int(at)].average, ratio, self.sums[int(at)].queries)
+            for at, ratio in found.items()
+        }
+
+
+def tally(
+    metrics: Sequence[Metric],
+    terms: Sequence[Terms],
+    starts: NDArray[np.int64] = _START,
+    *,
+    intervals: Intervals,
+    hashes: NDArray[np.uint64] | None = None,
+) -> list[Tally]:
+    """Tally each stretch of queries, from one start to the next.
+
+    `hashes` of their ids, where they are to be resampled.
+    """
+    products = intervals.method == "t"
+    sums = [Sums.over(some, starts, products=products) for some in terms]
+    tallies = [Tally(of) for of in zip(*sums, strict=True)]
+    if hashes is None:
+        return tallies
+    beyond = frozenset(
+        at
+        for at, some in enumerate(terms)
+        if not (can_resample(some.above) and can_resample(some.divisor))
+    )
+    columns: dict[str, Floats] = {}
+    for at, (metric, some) in enumerate(zip(metrics, terms, strict=True)):
+        if at in beyond:
+            continue
+        columns[f"{at} above"] = some.above
+        if metric.average in ("micro", "weighted"):
+            columns[f"{at} below"] = some.divisor
+        elif not some.defined.all():
+            columns[f"{at} undefined"] = 1.0 - some.divisor
+    ends = [*starts[1:].tolist(), len(hashes)]
+    return [
+        Tally(
+            of.sums,
+            Groups.of(hashes[start:end], {name: c[start:end] for name, c in columns.items()}),
+            beyond,
+        )
+        for of, start, end in zip(tallies, starts.tolist(), ends, strict=True)
+    ]
+
+
+def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> pl.DataFrame:
+    """One row a metric: its value, interval and spread, and over how many queries."""
+    replicates = whole.replicates(metrics, intervals)
+    rows = []
+    for at, (metric, sums) in enumerate(zip(metrics, whole.sums, strict=True)):
+        bounds = None
+        if intervals.method == "t":
+            bounds = sums.interval(metric, intervals.confidence)
+        elif at in replicates:
+            bounds = percentile_interval(replicates[at], sums.queries, intervals.confidence)
+        low, high = bounds or (None, None)
+        rows.append((metric.label, sums.average(metric), low, high, sums.deviation, sums.queries))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def _average(metric: Metric, sums: Sums) -> float | None:
-    above, below = float(sums.above), float(sums.below)
-    if not sums.queries:
-        return None
-    match metric.average:
-        case "macro":
-            return above / sums.queries
-        case "sum":
-            return above
-        case "geometric":
-            return math.exp(above / sums.queries)
-        case "micro" | "weighted":
-            return above / below if below else None
+def summarise_slices(
+    metrics: Sequence[Metric],
+    slices: Mapping[tuple[str, str], Tally],
+    intervals: Intervals,
+) -> pl.DataFrame:
+    """The same for every slice, by (attribute, value): those with few queries are marked."""
+    frames = [
+        summarise(metrics, tally, intervals).select(
+            pl.lit(by).alias("by"),
+            pl.lit(name).alias("slice"),
+            pl.all(),
+            (pl.col("queries") < SMALL).alias("small"),
+        )
+        for (by, name), tally in slices.items()
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=SLICE_SCHEMA)

@@ -1,0 +1,194 @@
+"""What is known of queries besides their rankings: weights to average by, and slices to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.columns import QUERY, WEIGHT
+from rankframe.errors import ColumnTypeError, MissingColumnError, OptionError
+from rankframe.files import READ_ERRORS, unreadable
+from rankframe.keys import Keyed
+from rankframe.names import Metric
+from rankframe.read import Columns, Scanned, Source, scan
+from rankframe.validate import check_rows, load_one_of_each, one_of_each
+
+# An attribute, or several whose combinations are slices.
+By: TypeAlias = str | tuple[str, ...]
+
+NO_VALUE = "(none)"
+_JOIN = " × "
+_MOST_SLICES = 1_000
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Weights and slices of queries, by their ids."""
+
+    # query_id, weight where queries are weighted, and a number for each way of slicing
+    frame: pl.DataFrame
+    # for each way of slicing: what it is called, and the names of its slices
+    slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def of(self, queries: pl.Series) -> Known:
+        """What is known of these queries."""
+        found = queries.to_frame().join(
+            self.frame.with_columns(_here=pl.lit(value=True)),
+            on=QUERY,
+            how="left",
+            maintain_order="left",
+        )
+        absent = found["_here"].null_count()
+        numbers = []
+        for at, (_, names) in enumerate(self.slices):
+            last = names.index(NO_VALUE) if NO_VALUE in names else len(names)
+            numbers.append(found[f"_{at}"].fill_null(last).to_numpy())
+        if WEIGHT not in found.columns:
+            return Known(None, tuple(numbers), absent)
+        weight = found[WEIGHT]
+        proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
+        improper = queries.filter(~proper)
+        first = improper[0] if len(improper) else None
+        weights = weight.set(~proper, 0.0).to_numpy()
+        return Known(weights, tuple(numbers), absent, len(improper), first)
+
+    def name(self, way: int, number: int) -> tuple[str, str]:
+        """What a slice is called: the attribute, and its value."""
+        by, names = self.slices[way]
+        return by, names[number] if number < len(names) else NO_VALUE
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of some queries, in their order."""
+
+    # 0 where a query has no proper weight
+    weights: NDArray[np.float64] | None = None
+    # for each way of slicing, the number of each query's slice
+    slices: tuple[NDArray[np.int64], ...] = ()
+    # queries that the frame of queries lacks
+    absent: int = 0
+    # queries without a proper weight, and the first of them
+    unweighted: int = 0
+    example: str | None = None
+
+    def refuse_unweighted(self, queries: int) -> None:
+        """Refuse queries without a weight, of so many."""
+        if self.unweighted:
+            raise unweighted_error(self.unweighted, queries, self.example)
+
+
+def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
+    """What to say of queries without a weight."""
+    return OptionError(
+        f"{count:,} of {queries:,} evaluated queries have no weight, or one that is negative or "
+        f"not finite, e.g. query_id {example!r}. Give every judged query a weight of at least 0."
+    )
+
+
+def read_attributes(
+    queries: Source | None,
+    *,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    metrics: Sequence[Metric] = (),
+    columns: Columns | None = None,
+) -> Attributes | None:
+    """Read the frame of queries; None where nobody asked for anything of it."""
+    ways = slicings(by)
+    _check_options(queries, ways, weight, metrics)
+    if queries is None:
+        return None
+    scanned = scan(queries, "queries", columns)
+    schema = scanned.raw.collect_schema()
+    for name in {name: None for way in ways for name in way}:
+        if name not in schema:
+            raise MissingColumnError("queries", "by", list(schema), asked=name)
+        if schema[name].is_nested() or schema[name] == pl.Object:
+            raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
+    frame = pl.DataFrame()
+    if weight is not None:
+        if weight not in schema:
+            raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+        frame = load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
+    if ways:
+        frame = _with_slices(scanned, ways, frame)
+    slices = []
+    for at, way in enumerate(ways):
+        names = frame[f"_{at}"].unique().sort()
+        if len(names) > _MOST_SLICES:
+            raise OptionError(
+                f"by={_JOIN.join(way)!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
+                f"{_MOST_SLICES:,} is the most. Group its values first."
+            )
+        frame = frame.with_columns(
+            pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+        )
+        slices.append((_JOIN.join(way), tuple(names)))
+    return Attributes(frame, tuple(slices))
+
+
+def _check_options(
+    queries: Source | None,
+    ways: Sequence[tuple[str, ...]],
+    weight: str | None,
+    metrics: Sequence[Metric],
+) -> None:
+    """Refuse options that do not go together."""
+    weighted = [m.label for m in metrics if m.average == "weighted"]
+    if weighted and (queries is None or weight is None):
+        raise OptionError(
+            f"{weighted[0]!r} is averaged by weight: pass queries= (a frame with query_id) "
+            "and weight= (the name of its column of weights)."
+        )
+    if queries is None and (ways or weight is not None):
+        option = "by" if ways else "weight"
+        raise OptionError(f"{option}= needs queries=, a frame with query_id and attributes.")
+    if queries is not None and not ways and weight is None:
+        raise OptionError(
+            "queries= is read for slices or weights: pass by= or weight=, the names of its columns."
+        )
+
+
+def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
+    """Ways of slicing, each as the attributes that it combines.
+
+    >>> slicings(["locale", ("locale", "device")])
+    [('locale',), ('locale', 'device')]
+    """
+    if by is None:
+        return []
+    given = [by] if isinstance(by, str) else list(by)
+    ways = [(way,) if isinstance(way, str) else tuple(way) for way in given]
+    for way in ways:
+        if not way or not all(isinstance(name, str) and name for name in way):
+            raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+        if ways.count(way) > 1 or len(set(way)) < len(way):
+            raise OptionError(f"by= names {_JOIN.join(way)!r} more than once.")
+    return ways
+
+
+def _with_slices(
+    scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
+) -> pl.DataFrame:
+    """query_id and the name of each query's slice, beside its weight."""
+    named = [
+        pl.concat_str(
+            [pl.col(name).cast(pl.String).fill_null(NO_VALUE) for name in way], separator=_JOIN
+        ).alias(f"_{at}")
+        for at, way in enumerate(ways)
+    ]
+    key = scanned.mapping[QUERY]
+    try:
+        frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if not weighted.is_empty():
+        return weighted.join(frame, on=QUERY, how="left", maintain_order="left")
+    check_rows(frame.lazy(), "queries", scanned.name)
+    return one_of_each(Keyed(frame), "queries", "error").frame

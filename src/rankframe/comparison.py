@@ -1,0 +1,227 @@
+"""`Comparison`: what comparing systems gives, and how it is shown, stored and pasted."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.names import Metric
+from rankframe.output import fresh_folder, place
+
+_OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
+PAIR_SCHEMA: dict[str, type[pl.DataType]] = {
+    **_OF,
+    "baseline": pl.String,
+    "system": pl.String,
+    "baseline_value": pl.Float64,
+    "value": pl.Float64,
+    "difference": pl.Float64,
+    "relative": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "p_value": pl.Float64,
+    "p_corrected": pl.Float64,
+    "significant": pl.Boolean,
+    "effect_size": pl.Float64,
+    "wins": pl.Int64,
+    "ties": pl.Int64,
+    "losses": pl.Int64,
+    "queries": pl.Int64,
+    "undefined": pl.Int64,
+    "judged_baseline": pl.Float64,
+    "judged": pl.Float64,
+    "small": pl.Boolean,
+}
+SYSTEM_SCHEMA: dict[str, type[pl.DataType]] = {
+    **_OF,
+    "system": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "queries": pl.Int64,
+    "judged": pl.Float64,
+    "small": pl.Boolean,
+}
+LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
+    "system": pl.String, "item": pl.String, "value": pl.Float64, "note": pl.String,
+}  # fmt: skip
+COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
+
+HEADER = ("metric", "slice", "system", "value", "difference", "%", "interval", "p", "W/T/L",
+          "judged")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a comparison.
+
+    table: a row for each metric, slice and pair of systems: both values, their difference (absolute
+        and relative) with its interval, p values, effect size (Cohen's d of the differences),
+        in how many queries the system wins, ties and loses, how many were compared, for how many
+        the metric is undefined, and how much of the top k was judged. `by` and `slice` are null in
+        rows about all queries.
+    systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
+        also if_nonrelevant and if_relevant.
+    ledger: system (null: of the comparison), item, value, note.
+    """
+
+    table: pl.DataFrame
+    systems: pl.DataFrame
+    ledger: pl.DataFrame
+    metrics: tuple[Metric, ...]
+    names: tuple[str, ...]
+    baseline: str | None = None
+
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing."""
+        with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
+            for name in COMPARISON_FILES:
+                getattr(self, name.removesuffix(".parquet")).write_parquet(fresh / name)
+        return place(folder)
+
+    def to_markdown(self) -> str:
+        """Systems down, metrics across: the best in bold, what differs significantly marked."""
+        from rankframe.paste import as_markdown  # noqa: PLC0415 (it reads this class)
+
+        return as_markdown(self)
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX table for booktabs."""
+        from rankframe.paste import as_latex  # noqa: PLC0415 (it reads this class)
+
+        return as_latex(self)
+
+    def metric(self, label: str) -> Metric:
+        """The metric of that label."""
+        return next(metric for metric in self.metrics if metric.label == label)
+
+    @property
+    def sliced(self) -> bool:
+        """Whether it speaks of slices."""
+        return self.table["by"].null_count() < self.table.height
+
+    def note(self, item: str) -> str:
+        """What the ledger notes of the comparison as a whole."""
+        found = self.ledger.filter(pl.col("system").is_null(), pl.col("item") == item)["note"]
+        return found[0] if len(found) else ""
+
+    @property
+    def caveat(self) -> str:
+        """The ledger in a few words: what a reader of the numbers should know."""
+        counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
+        values = dict(zip(counts["item"], counts["value"], strict=True))
+        said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
+        if unpaired := values.get("queries_unpaired"):
+            said.append(f"{unpaired:,.0f} {self._unpaired_note()}")
+        said.append(f"test: {self.note('policy_test')}")
+        said.append(f"p values corrected ({self.note('policy_correction')})")
+        said.append(f"interval: {self.note('policy_ci')}")
+        return ", ".join(said)
+
+    def _unpaired_note(self) -> str:
+        return self.note("queries_unpaired")
+
+    def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """What people read: cells under `HEADER`, and whether the difference is significant.
+
+        Each system by itself where all are compared with a baseline; else a row for each pair.
+        """
+        before = None
+        for row in self.table.to_dicts():
+            of = (row["metric"], row["by"], row["slice"])
+            if of != before and self.baseline is not None:
+                first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
+                yield (*self._of(first, ""), row["baseline"], self._number(first),
+                       "", "", "", "", "", _share(first["judged"])), False  # fmt: skip
+            repeat = of == before or self.baseline is not None
+            yield self._line(row, repeat=repeat), bool(row["significant"])
+            before = of
+
+    def _line(self, row: dict, *, repeat: bool) -> tuple[str, ...]:
+        name = row["system"] if self.baseline is not None else (
+            f"{row['system']} − {row['baseline']}"
+        )  # fmt: skip
+        whole = self.metric(row["metric"]).average == "sum"
+        return (
+            *(("", "") if repeat else self._of(row, "")),
+            name,
+            self._number(row),
+            _signed(row["difference"], whole=whole),
+            "" if row["relative"] is None else f"{row['relative']:+.1%}",
+            "" if row["ci_low"] is None else (
+                f"{_signed(row['ci_low'], whole=whole)} to {_signed(row['ci_high'], whole=whole)}"
+            ),
+            p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
+            f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
+            _share(row["judged"]),
+        )  # fmt: skip
+
+    def _of(self, row: dict, whole: str) -> tuple[str, str]:
+        if row["by"] is None:
+            return row["metric"], whole
+        small = " (few)" if row["small"] else ""
+        return row["metric"], f"{row['by']}: {row['slice']}{small}"
+
+    def _number(self, row: dict) -> str:
+        value = row["value"]
+        if value is None:
+            return "undefined"
+        whole = self.metric(row["metric"]).average == "sum"
+        return f"{value:,.0f}" if whole else f"{value:.4f}"
+
+    def __repr__(self) -> str:
+        rows = [HEADER, *(cells for cells, _ in self.lines())]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
+        shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
+        lines = [
+            "  " + "  ".join(
+                f"{row[at]:<{widths[at]}}" if at < 3 else f"{row[at]:>{widths[at]}}" for at in shown
+            ).rstrip()
+            for row in rows
+        ]  # fmt: skip
+        return "\n".join(["rankframe comparison", *lines, f"  {self.caveat}"])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in HEADER)
+        body = "".join(
+            "<tr>"
+            + "".join(_html_cell(cell, at, bold=bold) for at, cell in enumerate(cells))
+            + "</tr>"
+            for cells, bold in self.lines()
+        )  # fmt: skip
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p><small>{html.escape(self.caveat)}</small></p>"
+        )
+
+
+def _html_cell(text: str, at: int, *, bold: bool) -> str:
+    side = "left" if at < 3 else "right"
+    shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
+    return f"<td style='text-align:{side}'>{shown}</td>"
+
+
+def p_text(p_value: float | None) -> str:
+    """A p value as people write it.
+
+    >>> p_text(0.00001), p_text(0.0312)
+    ('<0.0001', '0.0312')
+    """
+    if p_value is None:
+        return "–"
+    return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def _signed(value: float | None, *, whole: bool) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:+,.0f}" if whole else f"{value:+.4f}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
