@@ -10,6 +10,7 @@ from rankframe.comparison import Comparison
 from rankframe.diff import Diff, diff
 from rankframe.errors import RankframeError
 from rankframe.evaluate import DEFAULT_METRICS, evaluate
+from rankframe.gate import gate
 from rankframe.judge import judge
 from rankframe.lists import from_lists
 from rankframe.metrics import (
@@ -75,6 +76,7 @@ from rankframe.metrics import (
 )
 from rankframe.pairs import pair
 from rankframe.result import Result
+from rankframe.verdict import Verdict
 
 __version__ = "0.1.0"
 
@@ -84,6 +86,7 @@ __all__ = [
     "Diff",
     "RankframeError",
     "Result",
+    "Verdict",
     "agree",
     "auc",
     "average_overlap",
@@ -104,6 +107,7 @@ __all__ = [
     "fcp",
     "from_lists",
     "g_measure",
+    "gate",
     "hit_rate",
     "hits",
     "ideal_dcg",

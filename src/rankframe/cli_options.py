@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-OUTPUT, POLICIES = "Output", "Policies"
+OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 
 EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
@@ -19,7 +19,37 @@ EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
   zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
 
+  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 --queries queries.csv --by locale
+
   rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
+"""
+COMPARE_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
+
+  rankframe compare qrels.txt *.run -m ndcg@10 --test tukey --format latex
+
+  rankframe compare qrels.parquet a.parquet b.parquet -m mrr@10 --queries q.csv --by locale
+
+  rankframe compare --stored results/a results/b -m ndcg@10 --test randomisation
+"""
+DIFF_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
+
+  rankframe diff qrels.parquet old.parquet new.parquet --query q17 --query q18 -k 20
+"""
+GATE_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
+
+  rankframe gate qrels.parquet new.parquet --baseline main --rules gate.toml --junit gate.xml
+
+  rankframe gate new_result --baseline main --rules gate.toml     (both stored: nothing evaluated)
+
+The baseline: rankframe evaluate qrels.parquet main.parquet -m ndcg@10 -o main
+
+Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or judgments).
 """
 AGREE_EXAMPLES = """[bold]Examples[/bold]
 
@@ -87,3 +117,59 @@ DuplicateRule = Annotated[
 KMax = Annotated[
     int | None, typer.Option(help="Look at the top so many only.", rich_help_panel=POLICIES)
 ]
+Rel = Annotated[
+    float | None,
+    typer.Option(
+        help="Grade from which a document is relevant; else any above 0.", rich_help_panel=POLICIES
+    ),
+]
+MissingRule = Annotated[
+    Literal["zero", "skip", "error"],
+    typer.Option(help="Judged queries that a run lacks.", rich_help_panel=POLICIES),
+]
+NoRelevantRule = Annotated[
+    Literal["zero", "skip"],
+    typer.Option(help="Queries without relevant documents.", rich_help_panel=POLICIES),
+]
+NoOverlapRule = Annotated[
+    Literal["error", "zero"],
+    typer.Option(help="A run without any judged document.", rich_help_panel=POLICIES),
+]
+JudgedOnly = Annotated[
+    bool,
+    typer.Option("--judged-only", help="Drop unjudged documents first.", rich_help_panel=POLICIES),
+]
+UnpairedRule = Annotated[
+    Literal["error", "skip", "zero"],
+    typer.Option(help="Queries that not every system has.", rich_help_panel=POLICIES),
+]
+Queries = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A table of queries: query_id, and attributes for --by and --weight.",
+        rich_help_panel=STATISTICS,
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Slice by an attribute; a,b for combinations (repeat).",
+        rich_help_panel=STATISTICS,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="An attribute to weigh by (average=weighted).",
+        rich_help_panel=STATISTICS,
+    ),
+]  # fmt: skip
+Ci = Annotated[
+    Literal["bootstrap", "t", "none"],
+    typer.Option(help="How intervals are made.", rich_help_panel=STATISTICS),
+]
+Confidence = Annotated[float, typer.Option(help="Of the intervals.", rich_help_panel=STATISTICS)]
+Replicates = Annotated[int, typer.Option(help="Of the bootstrap.", rich_help_panel=STATISTICS)]
+Seed = Annotated[int, typer.Option(help="Of all that is drawn.", rich_help_panel=STATISTICS)]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import get_args
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.align import Aligned, Column, Unpaired, align
-from rankframe.attributes import Attributes, By, Known, read_attributes
+from rankframe.attributes import By, Known, Subset, everything, read_attributes, slices_of
 from rankframe.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.contrast import Options, contrasts
 from rankframe.errors import MetricParameterError, OptionError, did_you_mean
@@ -114,12 +112,13 @@ def compare(
         judgments = scan(qrels, "qrels", columns)
         runs = {name: scan(systems[name], "run", columns) for name in names}
         job = Job(
-            compile_plan([*chosen, *_judged_beside(chosen)]),
+            compile_plan([*chosen, *judged_beside(chosen)]),
             policies,
+            attributes=attributes,
             intervals=Intervals(None),
             with_parts=True,
         )
-        found = _evaluated(judgments, runs, job, max_memory, progress)
+        found = evaluate_systems(judgments, runs, job, max_memory, progress)
         if bounds:
             weighting = None if attributes is None else attributes.frame
             holes = _hole_bounds(judgments, runs, chosen, policies, weighting)
@@ -129,7 +128,7 @@ def compare(
     known = Known() if attributes is None else attributes.of(aligned.queries)
     if any(metric.average == "weighted" for metric in chosen):
         known.refuse_unweighted(len(aligned.queries))
-    subsets = list(_subsets(known, attributes, len(aligned.queries)))
+    subsets = [everything(aligned.queries), *slices_of(attributes, known)]
     table, values = _compared(aligned, chosen, known, subsets, options, progress)
     if holes:
         values = values.join(
@@ -145,15 +144,6 @@ def compare(
         names=tuple(found),
         baseline=baseline,
     )
-
-
-@dataclass(frozen=True)
-class _Subset:
-    """Some of the queries: all, or a slice."""
-
-    by: str | None
-    name: str | None
-    rows: NDArray[np.int64]
 
 
 def _check_names(names: Sequence[str], baseline: str | None) -> None:
@@ -177,7 +167,7 @@ def _labels(metrics: str | pl.Expr | Iterable[str | pl.Expr] | None) -> list[str
     return labels
 
 
-def _judged_beside(metrics: Sequence[Metric]) -> list[Metric]:
+def judged_beside(metrics: Sequence[Metric]) -> list[Metric]:
     """How much was judged, at the cutoff of each metric."""
     return [
         replace(parse(f"judged@{depth}")[0], label=f"{_JUDGED}@{depth}")
@@ -189,13 +179,14 @@ def _depth(metric: Metric) -> int:
     return metric.params.get("k") or _DEFAULT_DEPTH
 
 
-def _evaluated(
+def evaluate_systems(
     qrels: Scanned,
     runs: Mapping[str, Scanned],
     job: Job,
     max_memory: str | int | None,
     progress: Report | None,
 ) -> dict[str, System]:
+    """Evaluate each run, with the sums that averages over sums need."""
     found = {}
     for name, run in runs.items():
 
@@ -225,20 +216,11 @@ def _hole_bounds(
     }
 
 
-def _subsets(known: Known, attributes: Attributes | None, queries: int) -> Iterator[_Subset]:
-    yield _Subset(None, None, np.arange(queries))
-    for way, numbers in enumerate(known.slices):
-        assert attributes is not None  # where slices come from
-        for number in np.unique(numbers).tolist():
-            rows = np.flatnonzero(numbers == number)
-            yield _Subset(*attributes.name(way, number), rows)
-
-
 def _compared(
     aligned: Aligned,
     metrics: Sequence[Metric],
     known: Known,
-    subsets: Sequence[_Subset],
+    subsets: Sequence[Subset],
     options: Options,
     progress: Report | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -250,7 +232,7 @@ def _compared(
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
     columns = [
-        Column.of(metric, aligned, weights=known.weights, judged=_judged_label(metric, aligned))
+        Column.of(metric, aligned, weights=known.weights, judged=judged_label(metric, aligned))
         for metric in metrics
     ]
     found: list[tuple[int, dict[str, object]]] = []
@@ -296,10 +278,10 @@ def _with_corrected(table: pl.DataFrame, options: Options, families: int) -> pl.
     )
 
 
-def _judged_label(metric: Metric, aligned: Aligned) -> str:
-    """Beside evaluated runs, or as a column of stored values."""
+def judged_label(metric: Metric, aligned: Aligned, system: str | None = None) -> str:
+    """Where it says how much was judged: beside evaluated runs, or as a column of stored values."""
     depth = _depth(metric)
-    first = next(iter(aligned.values.values()))
+    first = next(iter(aligned.values.values())) if system is None else aligned.values[system]
     return f"{_JUDGED}@{depth}" if f"{_JUDGED}@{depth}" in first.columns else f"judged@{depth}"
 
 

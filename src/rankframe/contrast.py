@@ -175,7 +175,7 @@ class Contrast:
             if apart == 0:
                 effect = 0.0
             if options.intervals.method == "t":
-                scaled = difference_error(paired, base, other, scales=self._slopes(base, other))
+                scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
                 bounds = self._by_t(difference, scaled)
             elif self.replicates is not None:
                 drawn = self._finished_all(self.replicates)
@@ -254,7 +254,7 @@ class Contrast:
     def _finished(self, ratio: float) -> float:
         return float(self._finished_all(np.array(ratio)))
 
-    def _slopes(self, *systems: int) -> tuple[float, ...]:
+    def slopes(self, *systems: int) -> tuple[float, ...]:
         """How much a summary moves with its ratio."""
         match self.column.metric.average:
             case "geometric":

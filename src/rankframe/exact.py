@@ -89,9 +89,10 @@ def exact_products(
     some: NDArray[np.float64], other: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The products of numbers, and what rounding took from each: their sums are exact (Dekker)."""
-    product = some * other
     a, b = _halved(some), _halved(other)
-    lost = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = some * other
+        lost = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
     return product, np.where(np.isfinite(lost), lost, 0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -20,25 +20,46 @@ from rankframe.names import PRESETS, Metric, signature
 from rankframe.result import Result
 
 Format = Literal["table", "json", "csv", "markdown"]
+_MOST_WITH_INTERVALS = 5  # runs side by side on a usual terminal
+_NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
 
 
 def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
     """Metrics down, runs across, the best of each row in bold; then what to know about each run."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("metric", overflow="fold")
-    for run in results:
-        table.add_column(Text(run), justify="right", overflow="fold")
-    table.add_column("queries", justify="right", style="dim")
+    table = _grid("metric", list(results))
     for metric in metrics:
-        values = [result[metric.label] for result in results.values()]
-        best = _best(metric, values) if len(results) > 1 else None
-        cells = [
-            Text(_number(value, metric), style="bold green" if value == best else "")
-            for value in values
+        rows = [
+            result.summary.filter(pl.col("metric") == metric.label).to_dicts()[0]
+            for result in results.values()
         ]
-        table.add_row(Text(metric.label), *cells, Text(_queries(results, metric)))
+        table.add_row(Text(metric.label), *_cells(rows, metric), Text(_queries(rows)))
     notes = [Text(f"{run}: {result.caveat}", style="dim") for run, result in results.items()]
     return Group(table, *notes)
+
+
+def slice_tables(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
+    """A table for each metric: slices down, runs across."""
+    tables: list[RenderableType] = []
+    first = next(iter(results.values())).slices
+    slices = first.select("by", "slice").unique(maintain_order=True)
+    for metric in metrics:
+        table = _grid("slice", list(results))
+        table.title, table.title_justify = Text(f"{metric.label} by slice"), "left"
+        before = None
+        for by, name in slices.iter_rows():  # allowed: one row a slice
+            this = (pl.col("by") == by) & (pl.col("slice") == name)
+            here = [
+                result.slices.filter(this, pl.col("metric") == metric.label).to_dicts()
+                for result in results.values()
+            ]
+            rows = [found[0] if found else _NO_ROW for found in here]
+            few = " (few)" if any(row["small"] for row in rows) else ""
+            if before not in (None, by):
+                table.add_section()
+            table.add_row(Text(f"{by}: {name}"), *_cells(rows, metric), f"{_queries(rows)}{few}")
+            before = by
+        tables.append(table)
+    return Group(*tables)
 
 
 def ledger_table(results: Mapping[str, Result]) -> RenderableType:
@@ -60,8 +81,15 @@ def ledger_table(results: Mapping[str, Result]) -> RenderableType:
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
-    """All summaries in one frame, with the name of the run in front."""
-    return _stacked({run: result.summary for run, result in results.items()})
+    """All summaries in one frame, with the name of the run in front; slices below, if any."""
+    whole = _stacked({run: result.summary for run, result in results.items()})
+    slices = _stacked({run: result.slices for run, result in results.items()})
+    if slices.is_empty():
+        return whole
+    nothing = pl.lit(None, pl.String)
+    columns = slices.drop("small").columns
+    whole = whole.with_columns(by=nothing, slice=nothing).select(columns)
+    return pl.concat([whole, slices.select(columns)])
 
 
 def per_query_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -141,6 +169,10 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
     return {
         "run": run,
         "metrics": result.means,
+        "intervals": {
+            row["metric"]: [row["ci_low"], row["ci_high"]] for row in result.summary.to_dicts()
+        },
+        **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
         "counted": {
             item: int(value) if value is not None and value == int(value) else value
@@ -179,10 +211,34 @@ def _number(value: float | None, metric: Metric) -> str:
     return f"{value:,.0f}" if metric.average == "sum" else f"{value:.4f}"
 
 
-def _queries(results: Mapping[str, Result], metric: Metric) -> str:
-    counts = [
-        r.summary.filter(pl.col("metric") == metric.label)["queries"][0] for r in results.values()
-    ]
+def _grid(first: str, runs: Sequence[str]) -> Table:
+    """A table with a column a run."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for run in runs:
+        table.add_column(Text(run), justify="right", overflow="fold")
+    table.add_column("queries", justify="right", style="dim")
+    return table
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], metric: Metric) -> list[Text]:
+    """The values of several runs, each with half of its interval where there is room for it."""
+    values = [row["value"] for row in rows]
+    best = _best(metric, values) if len(values) > 1 else None
+    cells = []
+    for row in rows:
+        cell = Text(
+            _number(row["value"], metric), style="bold green" if row["value"] == best else ""
+        )
+        if row["ci_low"] is not None and len(rows) <= _MOST_WITH_INTERVALS:
+            half = (row["ci_high"] - row["ci_low"]) / 2
+            cell.append(f" ±{_number(half, metric).removeprefix('0')}", style="not bold dim")
+        cells.append(cell)
+    return cells
+
+
+def _queries(rows: Sequence[Mapping[str, Any]]) -> str:
+    counts = [row["queries"] for row in rows]
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 

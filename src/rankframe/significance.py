@@ -130,6 +130,7 @@ def sign_p_value(paired: Paired, base: int, other: int) -> float | None:
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # a swap may leave nothing below the line
 def randomisation_p_values(
     paired: Paired,
     pairs: Sequence[tuple[int, int]],
@@ -208,7 +209,7 @@ def tukey_p_values(
     for base, other in pairs:
         apart = abs(paired.ratios[other] - paired.ratios[base]) * below
         extreme = int((ranges >= apart - slack).sum())
-        found.append((extreme + 1) / (permutations + 1))
+        found.append(None if math.isnan(apart) else (extreme + 1) / (permutations + 1))
     return found
 
 
