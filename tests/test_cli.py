@@ -52,7 +52,7 @@ def test_table_has_a_column_for_each_run_and_the_caveats() -> None:
     assert "30 missing from the run" in out
     row = next(line for line in out.splitlines() if "ndcg@10" in line)
     expected = [rf.evaluate(QRELS, run, "ndcg@10")["ndcg@10"] for run in (BM25, DENSE)]
-    assert row.split()[1:3] == [f"{value:.4f}" for value in expected]
+    assert row.split()[1:4:2] == [f"{value:.4f}" for value in expected]
 
 
 def test_ledger_shows_what_was_counted_and_the_policies() -> None:
@@ -224,3 +224,134 @@ def test_names_of_runs_are_told_apart(tmp_path: Path) -> None:
     copy.write_bytes(BM25.read_bytes())
     _, out, _ = rankframe("evaluate", QRELS, BM25, copy, "-m", "map", "--format", "csv")
     assert pl.read_csv(out.encode())["run"].to_list() == [str(BM25), str(copy)]
+
+
+def _stored(tmp_path: Path, run: Path, *metrics: str) -> Path:
+    asked = [part for metric in metrics for part in ("-m", metric)]
+    folder = tmp_path / run.stem
+    assert rankframe("evaluate", QRELS, run, *asked, "-o", folder)[0] == 0
+    return folder
+
+
+def test_slices_and_intervals_are_shown() -> None:
+    queries = SHOP / "queries.parquet"
+    args = ("evaluate", QRELS, BM25, "-m", "ndcg@10", "--queries", queries, "--by", "locale,device")
+    code, out, _ = rankframe(*args, "--ci", "t", "--confidence", "0.9")
+    assert code == 0
+    assert "locale × device: es × tablet" in out
+    assert "(few)" in out
+    assert "±" in out
+    _, csv, _ = rankframe(*args, "--format", "csv")
+    frame = pl.read_csv(csv.encode())
+    assert frame.columns[:4] == ["run", "by", "slice", "metric"]
+    assert frame["slice"].null_count() == 1
+    _, told, _ = rankframe(*args, "--format", "json")
+    assert len(json.loads(told)[0]["slices"]) == 12
+
+
+def test_compare_prints_fits_and_stores(tmp_path: Path) -> None:
+    args = ("compare", QRELS, BM25, DENSE, "-m", "ndcg@10", "-m", "lag", "--baseline", "bm25")
+    code, out, err = rankframe(*args, "--bounds", "--ledger", "-o", tmp_path / "found")
+    assert (code, err) == (0, "")
+    assert "+0.0582" in out
+    assert "if relevant" in out
+    assert "queries_compared" in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert sorted(p.name for p in (tmp_path / "found").iterdir()) == [
+        "ledger.parquet", "systems.parquet", "table.parquet",
+    ]  # fmt: skip
+    narrow = rankframe(*args, width=70)[1]
+    assert "want of room: W/T/L" in " ".join(narrow.split())
+    assert max(map(len, narrow.splitlines())) <= 70
+
+
+@pytest.mark.parametrize(
+    ("style", "start"),
+    [("latex", "\\begin{table}"), ("markdown", "| system | ndcg@10 |"), ("csv", "metric,by,slice,"),
+     ("json", "{")],
+)  # fmt: skip
+def test_compare_speaks_other_formats(style: str, start: str) -> None:
+    _, out, _ = rankframe("compare", QRELS, BM25, DENSE, "-m", "ndcg@10", "--format", style)
+    assert out.startswith(start)
+
+
+def test_compare_takes_stored_values(tmp_path: Path) -> None:
+    folders = [_stored(tmp_path, run, "ndcg@10") for run in (BM25, DENSE)]
+    live = rankframe("compare", QRELS, BM25, DENSE, "-m", "ndcg@10", "--format", "csv")[1]
+    stored = rankframe("compare", "--stored", *folders, "--format", "csv")[1]
+    columns = pl.exclude("judged", "judged_baseline")
+    one, other = (pl.read_csv(text.encode()).select(columns) for text in (live, stored))
+    assert one.equals(other)
+    both = tmp_path / "both.parquet"
+    rankframe("evaluate", QRELS, BM25, DENSE, "-m", "ndcg@10", "--per-query", both)
+    stacked = rankframe("compare", "--stored", both, "--format", "csv")[1]
+    assert pl.read_csv(stacked.encode()).select(columns).equals(one)
+
+
+def test_diff_shows_what_moved(tmp_path: Path) -> None:
+    moved = tmp_path / "moved.csv"
+    code, out, _ = rankframe(
+        "diff", QRELS, BM25, DENSE, "-m", "ndcg@10", "--most", 1, "--documents", moved
+    )
+    assert code == 0
+    assert "1,171 better" in out
+    assert "q0755  0.0000 → 1.0000  (+1.0000)" in out
+    assert "entered" in out
+    assert pl.read_csv(moved).height == 18
+    asked = rankframe("diff", QRELS, BM25, DENSE, "--query", "q1038", "--format", "json")[1]
+    assert [row["query_id"] for row in json.loads(asked)["movers"]] == ["q1038"]
+    assert "Did you mean" in refused("diff", QRELS, BM25, DENSE, "--query", "q10388")
+
+
+NO_WORSE = "ndcg@10: no worse than -0.5% at 95%"
+
+
+@pytest.mark.parametrize(
+    ("run", "more", "code", "headline"),
+    [
+        ("hybrid", ["-r", NO_WORSE], 0, "PASS: 1 passed (1,960 queries)"),
+        ("bm25", ["-r", NO_WORSE], 0, "PASS: 1 passed"),
+        ("hybrid", ["-r", "ndcg@10: better than 50%"], 1, "FAIL: 1 failed"),
+        ("dense", ["-r", f"{NO_WORSE} per locale", "--queries", "QUERIES"], 1, "FAIL: 3 passed"),
+        ("hybrid", ["-r", NO_WORSE, "--min-queries", 5000], 2, "UNDECIDED"),
+        ("hybrid", ["-r", NO_WORSE, "--min-judged", "10=0.9"], 2, "UNDECIDED"),
+    ],
+)  # fmt: skip
+def test_the_gate_ends_with_its_verdict(tmp_path: Path, run, more, code: int, headline: str):
+    baseline = _stored(tmp_path, BM25, "ndcg@10")
+    more = [SHOP / "queries.parquet" if part == "QUERIES" else part for part in more]
+    told, junit = tmp_path / "gate.json", tmp_path / "gate.xml"
+    files = ("--json", told, "--junit", junit)
+    done = rankframe("gate", QRELS, SHOP / f"{run}.parquet", "-b", baseline, *more, *files)
+    assert (done[0], done[2]) == (code, "")
+    assert headline in done[1]
+    assert json.loads(told.read_text(encoding="utf-8"))["exit_code"] == code
+    assert junit.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_the_gate_cannot_decide_on_bad_input(tmp_path: Path) -> None:
+    baseline = _stored(tmp_path, BM25, "ndcg@10")
+    for args in (
+        [QRELS, tmp_path / "none.parquet", "-b", baseline, "-r", NO_WORSE],
+        [QRELS, DENSE, "-b", tmp_path / "none", "-r", NO_WORSE],
+        [QRELS, DENSE, "-b", baseline, "-r", "ndcg@10 is fine"],
+        [QRELS, DENSE, "-b", baseline],
+        [QRELS, DENSE, DENSE, "-b", baseline, "-r", NO_WORSE],
+        [QRELS, DENSE, "-b", baseline, "-r", "mrr: at least 0"],
+        [QRELS, DENSE, "-b", baseline, "-r", NO_WORSE, "--missing", "skip"],
+        [QRELS, DENSE, "-b", baseline, "-r", NO_WORSE, "--min-judged", "lots"],
+    ):
+        refused("gate", *args)
+
+
+def test_the_rules_of_the_documentation_hold(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
+    rules = tmp_path / "gate.toml"
+    rules.write_text(page.split("```toml\n")[1].split("```")[0])
+    baseline = _stored(tmp_path, BM25, "ndcg@10", "mrr@10", "judged@10")
+    hybrid = _stored(tmp_path, SHOP / "hybrid.parquet", "ndcg@10", "mrr@10", "judged@10")
+    more = ("-b", baseline, "--rules", rules, "--queries", SHOP / "queries.parquet")
+    for candidate in ([QRELS, SHOP / "hybrid.parquet"], [hybrid]):
+        code, out, _ = rankframe("gate", *candidate, *more)
+        assert code == 0
+        assert "PASS: 6 passed (1,960 queries)" in out

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.align import Aligned, Column, Unpaired, align
 from rankframe.attributes import By, Known, Subset, everything, read_attributes, slices_of
 from rankframe.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
-from rankframe.contrast import Options, contrasts
+from rankframe.contrast import Options, contrasts, p_values
 from rankframe.errors import MetricParameterError, OptionError, did_you_mean
 from rankframe.evaluate import DEFAULT_METRICS, evaluate_scanned
 from rankframe.holes import hole_bounds
@@ -245,11 +245,12 @@ def _compared(
             [column.taken(subset.rows) for column in columns], hashes[subset.rows], options
         )
         of = {"by": subset.by, "slice": subset.name, "small": len(subset.rows) < SMALL}
+        found_p = p_values(here, pairs, options)
         for at, one in enumerate(here):
             singles += [
                 (at, {**of, "system": name, **one.single(i)}) for i, name in enumerate(names)
             ]
-            for (i, j), p_value in zip(pairs, one.p_values(pairs), strict=True):
+            for (i, j), p_value in zip(pairs, found_p[at], strict=True):
                 named = {**of, "baseline": names[i], "system": names[j], "p_value": p_value}
                 found.append((at, {**named, **one.pair(i, j)}))
         done += len(subset.rows)

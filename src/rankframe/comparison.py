@@ -136,7 +136,7 @@ class Comparison:
             of = (row["metric"], row["by"], row["slice"])
             if of != before and self.baseline is not None:
                 first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
-                yield (*self._of(first, ""), row["baseline"], self._number(first),
+                yield (*self._of(first), row["baseline"], self._number(first),
                        "", "", "", "", "", _share(first["judged"])), False  # fmt: skip
             repeat = of == before or self.baseline is not None
             yield self._line(row, repeat=repeat), bool(row["significant"])
@@ -148,7 +148,7 @@ class Comparison:
         )  # fmt: skip
         whole = self.metric(row["metric"]).average == "sum"
         return (
-            *(("", "") if repeat else self._of(row, "")),
+            *(("", "") if repeat else self._of(row)),
             name,
             self._number(row),
             _signed(row["difference"], whole=whole),
@@ -161,9 +161,9 @@ class Comparison:
             _share(row["judged"]),
         )  # fmt: skip
 
-    def _of(self, row: dict, whole: str) -> tuple[str, str]:
+    def _of(self, row: dict) -> tuple[str, str]:
         if row["by"] is None:
-            return row["metric"], whole
+            return row["metric"], "all" if self.sliced else ""
         small = " (few)" if row["small"] else ""
         return row["metric"], f"{row['by']}: {row['slice']}{small}"
 

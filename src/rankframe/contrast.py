@@ -109,6 +109,26 @@ def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> li
     ]
 
 
+def p_values(
+    contrasts: Sequence[Contrast], pairs: Sequence[tuple[int, int]], options: Options
+) -> list[list[float | None]]:
+    """Of each metric and pair of systems, before any correction."""
+    if options.test in ("randomisation", "tukey"):
+        by_chance = tukey_p_values if options.test == "tukey" else randomisation_p_values
+        found = by_chance(
+            [contrast.whole for contrast in contrasts],
+            pairs,
+            Grouping(contrasts[0].hashes),
+            permutations=options.permutations,
+            seed=options.intervals.seed,
+        )
+    else:
+        found = [[contrast.p_value(*pair) for pair in pairs] for contrast in contrasts]
+    # One query says nothing.
+    enough = [contrast.paired.queries > 1 for contrast in contrasts]
+    return [row if e else [None] * len(pairs) for row, e in zip(found, enough, strict=True)]
+
+
 @dataclass(frozen=True)
 class Contrast:
     """A metric of several systems over some queries."""
@@ -120,12 +140,16 @@ class Contrast:
     options: Options
 
     @cached_property
+    def whole(self) -> Paired:
+        """All queries; those for which some system has no value count for nothing."""
+        return Paired(self.column.values, self.column.above, self.column.below)
+
+    @cached_property
     def paired(self) -> Paired:
         """The queries for which every system has a value."""
-        column = self.column
-        if column.complete.all():
-            return Paired(column.values, column.above, column.below)
-        kept = column.complete
+        column, kept = self.column, self.column.complete
+        if kept.all():
+            return self.whole
         return Paired(column.values[:, kept], column.above[:, kept], column.below[:, kept])
 
     @cached_property
@@ -208,32 +232,17 @@ class Contrast:
             return plain
         return float(second - first) / (1.0 if average == "sum" else float(below))
 
-    def p_values(self, pairs: Sequence[tuple[int, int]]) -> list[float | None]:
-        """Of each pair of systems, before any correction."""
-        paired, options = self.paired, self.options
-        match options.test:
-            case "t":
-                return [
-                    t_p_value(
-                        paired.ratios[j] - paired.ratios[i],
-                        difference_error(paired, i, j),
-                        paired.queries,
-                    )
-                    for i, j in pairs
-                ]
+    def p_value(self, base: int, other: int) -> float | None:
+        """Of two systems, by a test that does not draw."""
+        paired = self.paired
+        match self.options.test:
             case "wilcoxon":
-                return [wilcoxon_p_value(paired, i, j) for i, j in pairs]
+                return wilcoxon_p_value(paired, base, other)
             case "sign":
-                return [sign_p_value(paired, i, j) for i, j in pairs]
-            case "randomisation" | "tukey" as test:
-                by_chance = randomisation_p_values if test != "tukey" else tukey_p_values
-                return by_chance(
-                    paired,
-                    pairs,
-                    Grouping(self.hashes[self.column.complete]),
-                    permutations=options.permutations,
-                    seed=options.intervals.seed,
-                )
+                return sign_p_value(paired, base, other)
+            case _:
+                apart = paired.ratios[other] - paired.ratios[base]
+                return t_p_value(apart, difference_error(paired, base, other), paired.queries)
 
     def _moves(self, base: int, other: int) -> tuple[int, int]:
         """In how many queries the other one is better, and worse."""

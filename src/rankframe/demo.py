@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 from rich.console import Console
 
 from rankframe import show
+from rankframe.compare import compare
 from rankframe.errors import UnreadableInputError
 from rankframe.evaluate import evaluate
 from rankframe.names import resolve
+from rankframe.show_decisions import comparison_table
 
 
 def show_demo(console: Console) -> None:
@@ -22,20 +23,22 @@ def show_demo(console: Console) -> None:
     results = {name: evaluate(qrels, run, names) for name, run in runs.items()}
     show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
     console.print(show.summary_table(results, resolve(names)))
-    locales = pl.read_parquet(data / "shop" / "queries.parquet").select("query_id", "locale")
-    sliced = [
-        result.per_query.join(locales, on="query_id")
-        .group_by("locale")
-        .agg(pl.col("ndcg@10").mean().alias(name))
-        for name, result in results.items()
-    ]
-    by_locale = pl.concat(sliced, how="align").sort("locale")
-    show.say(console, "\nThe same by locale, mean ndcg@10 (a plain polars join on per_query):\n")
-    console.print(show.frame_table(by_locale))
+    show.say(console, "\nIs the difference real, and is it there in every locale?\n")
+    found = compare(
+        qrels,
+        runs,
+        ["ndcg@10"],
+        baseline="bm25",
+        queries=data / "shop" / "queries.parquet",
+        by="locale",
+    )
+    console.print(comparison_table(found, console.width))
     for line in (
         "\nTry next:",
         f"  cd {data / 'shop'}",
         "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
+        "  rankframe compare qrels.parquet bm25.parquet hybrid.parquet -m map --test wilcoxon",
+        "  rankframe diff qrels.parquet bm25.parquet hybrid.parquet -m ndcg@10",
         "  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
         "  rankframe metrics ndcg",
         "  rankframe evaluate --help",

@@ -149,16 +149,6 @@ def metric_page(definition: Definition) -> RenderableType:
     return Group(*parts)
 
 
-def frame_table(frame: pl.DataFrame) -> RenderableType:
-    """A small frame as a table."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name, dtype in frame.schema.items():
-        table.add_column(Text(name), justify="right" if dtype.is_numeric() else "left")
-    for row in frame.rows():  # allowed: a handful of rows for the screen
-        table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row))
-    return table
-
-
 def say(console: Console, message: str) -> None:
     """A line of plain text, whatever brackets are in it."""
     console.print(escape(message), highlight=False)

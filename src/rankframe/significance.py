@@ -132,96 +132,132 @@ def sign_p_value(paired: Paired, base: int, other: int) -> float | None:
 
 @np.errstate(divide="ignore", invalid="ignore")  # a swap may leave nothing below the line
 def randomisation_p_values(
-    paired: Paired,
+    metrics: Sequence[Paired],
     pairs: Sequence[tuple[int, int]],
     grouping: Grouping,
     *,
     permutations: int,
     seed: int,
-) -> list[float | None]:
-    """Fisher's randomisation test for each pair: were the two systems swapped in random queries,
-    how often would they be at least as far apart? (b + 1) / (B + 1).
+) -> list[list[float | None]]:
+    """Fisher's randomisation test for each metric and pair: were the two systems swapped in random
+    queries, how often would they be at least as far apart? (b + 1) / (B + 1).
+
+    The metrics are of the same queries, which are swapped alike for all of them: each draw serves
+    every metric and pair.
     """
-    if paired.queries < 2:
-        return [None] * len(pairs)
-    above = grouping.sums([paired.above[j] - paired.above[i] for i, j in pairs])
-    columns = above
-    if not paired.common:
-        below = grouping.sums([paired.below[j] - paired.below[i] for i, j in pairs])
-        columns = np.column_stack([above, below])
-    observed = np.array([paired.ratios[j] - paired.ratios[i] for i, j in pairs])
-    sums = [np.array([float(paired.totals[at][part]) for at, _ in pairs]) for part in (0, 1)]
-    others = [np.array([float(paired.totals[at][part]) for _, at in pairs]) for part in (0, 1)]
-    extreme = np.zeros(len(pairs), np.int64)
-    # What rounding may add up to; equal sums must count as equal.
-    slack = 1e-12 * np.abs(above).sum(axis=0) / np.abs(sums[1])
+    swaps = [_Swap.of(paired, pair, grouping) for paired in metrics for pair in pairs]
+    columns = np.column_stack([part for swap in swaps for part in swap.moved])
+    extreme = np.zeros(len(swaps), np.int64)
     for first in range(0, permutations, _AT_ONCE):
         count = min(_AT_ONCE, permutations - first)
-        swapped = sign_sums(grouping.origins, columns, replicates=count, seed=seed, first=first)
-        moved = swapped[:, : len(pairs)]
-        if paired.common:
-            apart = (others[0] - sums[0] - 2 * moved) / sums[1]
-        else:
-            under = swapped[:, len(pairs) :]
-            apart = (others[0] - moved) / (others[1] - under)
-            apart -= (sums[0] + moved) / (sums[1] + under)
-        extreme += (np.abs(apart) >= np.abs(observed) - slack).sum(axis=0)
-    found = (extreme + 1) / (permutations + 1)
-    return [None if math.isnan(d) else float(p) for d, p in zip(observed, found, strict=True)]
+        drawn = sign_sums(grouping.origins, columns, replicates=count, seed=seed, first=first)
+        at = 0
+        for number, swap in enumerate(swaps):
+            width = len(swap.moved)
+            extreme[number] += swap.extreme(drawn[:, at : at + width])
+            at += width
+    found = [
+        None if swap.undefined else float((count + 1) / (permutations + 1))
+        for swap, count in zip(swaps, extreme.tolist(), strict=True)
+    ]
+    return [found[at : at + len(pairs)] for at in range(0, len(found), len(pairs))]
+
+
+@dataclass(frozen=True)
+class _Swap:
+    """Two systems that are swapped in some groups of queries."""
+
+    # Σ above and Σ below of both, as they are
+    base: tuple[float, float]
+    other: tuple[float, float]
+    # by how much Σ above, and where it differs Σ below, of a group move if it is swapped
+    moved: list[Floats]
+    # what rounding may add up to: equal sums must count as equal
+    slack: float
+
+    @classmethod
+    def of(cls, paired: Paired, pair: tuple[int, int], grouping: Grouping) -> _Swap:
+        base, other = pair
+        parts = [paired.above] if paired.common else [paired.above, paired.below]
+        moved = list(grouping.sums([part[other] - part[base] for part in parts]).T)
+        sums = [tuple(map(float, paired.totals[at])) for at in pair]
+        size = abs(sums[0][1])
+        slack = 1e-12 * float(np.abs(moved[0]).sum()) / size if size else 0.0
+        return cls((sums[0][0], sums[0][1]), (sums[1][0], sums[1][1]), moved, slack)
+
+    @property
+    def undefined(self) -> bool:
+        """Whether an average is not defined, so that there is nothing to compare."""
+        return not self.base[1] or not self.other[1]
+
+    def extreme(self, drawn: Floats) -> int:
+        """In how many replicates the two are at least as far apart as they are."""
+        if self.undefined:
+            return 0
+        under = drawn[:, 1] if drawn.shape[1] > 1 else 0.0
+        apart = (self.other[0] - drawn[:, 0]) / (self.other[1] - under)
+        apart -= (self.base[0] + drawn[:, 0]) / (self.base[1] + under)
+        observed = self.other[0] / self.other[1] - self.base[0] / self.base[1]
+        return int((np.abs(apart) >= abs(observed) - self.slack).sum())
 
 
 def tukey_p_values(
-    paired: Paired,
+    metrics: Sequence[Paired],
     pairs: Sequence[tuple[int, int]],
     grouping: Grouping,
     *,
     permutations: int,
     seed: int,
-) -> list[float | None]:
+) -> list[list[float | None]]:
     """Tukey's honest significant difference by randomisation: were all systems shuffled in every
     query, how often would the best and the worst be at least as far apart as these two?
 
-    Corrected over all pairs of systems by itself (Carterette 2012).
+    Corrected over all pairs of systems by itself (Carterette 2012). The metrics are of the same
+    queries, and shuffled alike.
     """
-    if not paired.common:
+    if not all(paired.common for paired in metrics):
         raise OptionError(
             "tukey compares means: a metric with average=micro has other denominators in every "
-            "system. Use test=randomisation for it."
+            'system. Use test="randomisation" for it.'
         )
-    if paired.queries < 2:
-        return [None] * len(pairs)
-    sums = grouping.sums(list(paired.above))
-    # Whole numbers of one unit, which add up exactly.
-    whole, units = as_exact((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
-    values, unit = whole.reshape(sums.shape), float(units.max())
-    ranges = np.empty(permutations)
+    # Whole numbers of one unit a metric, which add up exactly: groups × systems × metrics.
+    scaled, units = [], []
+    for paired in metrics:
+        sums = grouping.sums(list(paired.above))
+        whole, unit = as_exact((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
+        scaled.append(whole.reshape(sums.shape))
+        units.append(float(unit.max()))
+    values = np.stack(scaled, axis=2)
+    ranges = np.empty((permutations, len(metrics)))
     for first in range(0, permutations, _AT_ONCE):
         count = min(_AT_ONCE, permutations - first)
-        totals = np.zeros((count, len(paired.above)))
+        totals = np.zeros((values.shape[1], count, len(metrics)))
         for at in range(0, len(values), _GROUPS_AT_ONCE):
             some = slice(at, at + _GROUPS_AT_ONCE)
             totals += _shuffled_sums(grouping.origins[some], values[some], count, seed, first)
-        ranges[first : first + count] = np.ptp(totals, axis=1) * unit
-    _, total = paired.totals[0]
-    below = float(total)
-    slack = 1e-12 * float(np.abs(values).sum() * unit)
-    found: list[float | None] = []
-    for base, other in pairs:
-        apart = abs(paired.ratios[other] - paired.ratios[base]) * below
-        extreme = int((ranges >= apart - slack).sum())
-        found.append(None if math.isnan(apart) else (extreme + 1) / (permutations + 1))
+        ranges[first : first + count] = np.ptp(totals, axis=0) * units
+    found = []
+    for number, paired in enumerate(metrics):
+        _, total = paired.totals[0]
+        slack = 1e-12 * float(np.abs(scaled[number]).sum()) * units[number]
+        row: list[float | None] = []
+        for base, other in pairs:
+            apart = abs(paired.ratios[other] - paired.ratios[base]) * float(total)
+            extreme = int((ranges[:, number] >= apart - slack).sum())
+            row.append(None if math.isnan(apart) else (extreme + 1) / (permutations + 1))
+        found.append(row)
     return found
 
 
 def _shuffled_sums(
     origins: Hashes, values: Floats, replicates: int, seed: int, first: int
 ) -> Floats:
-    """Replicates × systems: sums over groups, each with its systems in a random order."""
-    systems = values.shape[1]
-    totals = np.zeros((replicates, systems))
+    """Systems × replicates × metrics: sums over groups, each with its systems in a random order."""
+    _, systems, metrics = values.shape
+    totals = np.zeros((systems, replicates, metrics))
     for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)):
         for system in range(systems):
-            totals[:, place] += chosen(system).T @ values[:, system]
+            totals[place] += chosen(system).T @ values[:, system]
     return totals
 
 
