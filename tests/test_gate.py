@@ -194,6 +194,17 @@ def test_queries_on_one_side_only_are_never_dropped_unsaid(pair, refusal) -> Non
     assert zero.checks["value"][0] == pytest.approx(pair[1][:390].sum() / 400)
 
 
+def test_weighted_metrics_are_evaluated_and_compared() -> None:
+    case = random_case(2, queries=60, missing=False)
+    weights = pl.DataFrame({"query_id": list(case.qrels), "w": range(1, len(case.qrels) + 1)})
+    rule = "ndcg(average=weighted)@5: no worse than -1%"
+    options: Any = {"queries": weights, "weight": "w"}
+    before = rf.evaluate(case.qrels, case.run, "ndcg(average=weighted)@5", **options)
+    verdict = rf.gate(case.qrels, case.run, before, rule, **options)
+    assert verdict.status == "pass"
+    assert verdict.checks["value"][0] == before["ndcg(average=weighted)@5"]
+
+
 def test_metrics_that_the_baseline_lacks_are_refused(pair, refusal) -> None:
     text = refusal(rf.gate, None, values(pair[0]), values(pair[0]), "mop: at least 0")
     assert text == "system 'baseline' has no values of 'mop'. It has map."

@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.columns import QUERY
-from rankframe.errors import OptionError
+from rankframe.errors import MetricParameterError, OptionError
 from rankframe.names import Metric
+from rankframe.plan import denominator
 from rankframe.stored import System
 from rankframe.summary import Terms
 
@@ -73,7 +74,27 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
                 for label in here.columns if label != QUERY
             )  # fmt: skip
         aligned[name] = here
+    if unpaired == "zero":
+        _share_denominators(aligned, [metric.label for metric in metrics])
     return Aligned(kept[QUERY], aligned, len(alone), lacking)
+
+
+def _share_denominators(values: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
+    """A query that a system lacks weighs as it does in the first system that has it."""
+    frames = list(values.values())
+    for label in [below for label in labels if (below := denominator(label)) in frames[0].columns]:
+        largest = pl.DataFrame([f[label].alias(str(n)) for n, f in enumerate(frames)]).select(
+            pl.max_horizontal(pl.all())
+        )
+        for name, frame in values.items():
+            column = (
+                frame[label]
+                .to_frame()
+                .select(
+                    pl.when(pl.col(label) == 0).then(largest.to_series()).otherwise(pl.col(label))
+                )
+            )
+            values[name] = frame.with_columns(column.to_series().alias(label))
 
 
 @dataclass(frozen=True)
@@ -104,6 +125,12 @@ class Column:
         """Take a metric's columns; `judged` is the label of what goes beside it."""
         frames = list(aligned.values.values())
         terms = [Terms.of(metric, frame, weights) for frame in frames]
+        for name, some in zip(aligned.values, terms, strict=True):
+            if endless := int((~np.isfinite(some.above) | ~np.isfinite(some.divisor)).sum()):
+                raise MetricParameterError(
+                    f"{metric.label!r} is not finite for {endless:,} queries of {name!r}: there is "
+                    "no mean of it to compare."
+                )
         complete = np.logical_and.reduce([some.defined for some in terms])
 
         def stacked(rows: list[Floats]) -> Floats:

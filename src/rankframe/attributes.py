@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -45,8 +45,9 @@ class Attributes:
         )
         absent = found["_here"].null_count()
         numbers = []
-        for at, (_, names) in enumerate(self.slices):
-            last = names.index(NO_VALUE) if NO_VALUE in names else len(names)
+        for at, (by, names) in enumerate(self.slices):
+            nothing = _no_value(by)
+            last = names.index(nothing) if nothing in names else len(names)
             numbers.append(found[f"_{at}"].fill_null(last).to_numpy())
         if WEIGHT not in found.columns:
             return Known(None, tuple(numbers), absent)
@@ -57,10 +58,15 @@ class Attributes:
         weights = weight.set(~proper, 0.0).to_numpy()
         return Known(weights, tuple(numbers), absent, len(improper), first)
 
+    @property
+    def weights_alone(self) -> Attributes:
+        """Without the slices."""
+        return Attributes(self.frame)
+
     def name(self, way: int, number: int) -> tuple[str, str]:
         """What a slice is called: the attribute, and its value."""
         by, names = self.slices[way]
-        return by, names[number] if number < len(names) else NO_VALUE
+        return by, names[number] if number < len(names) else _no_value(by)
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,11 @@ def read_attributes(
     return Attributes(frame, tuple(slices))
 
 
+def _no_value(by: str) -> str:
+    """The slice of queries of which nothing is known."""
+    return _JOIN.join([NO_VALUE] * len(by.split(_JOIN)))
+
+
 def _check_options(
     queries: Source | None,
     ways: Sequence[tuple[str, ...]],
@@ -190,10 +201,16 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
 
     >>> slicings(["locale", ("locale", "device")])
     [('locale',), ('locale', 'device')]
+    >>> slicings(("locale", "device"))
+    [('locale', 'device')]
     """
     if by is None:
         return []
-    given = [by] if isinstance(by, str) else list(by)
+    if not isinstance(by, str | Sequence):
+        raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+    given: list[Any] = [by] if isinstance(by, str) else list(by)
+    if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
+        given = [by]
     ways = [(way,) if isinstance(way, str) else tuple(way) for way in given]
     for way in ways:
         if not way or not all(isinstance(name, str) and name for name in way):

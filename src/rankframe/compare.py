@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe.align import Aligned, Column, Unpaired, align
 from rankframe.attributes import By, Known, Subset, everything, read_attributes, slices_of
+from rankframe.columns import QUERY
 from rankframe.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.contrast import Options, contrasts, p_values
 from rankframe.errors import MetricParameterError, OptionError, did_you_mean
@@ -29,7 +30,6 @@ from rankframe.read import Columns, Scanned, Source, scan
 from rankframe.resample import hash_ids
 from rankframe.significance import Correction, Test, corrected
 from rankframe.stored import System, names_of, read_systems, refuse_other_policies, stored_metrics
-from rankframe.summary import SMALL
 from rankframe.validate import Duplicates, load
 
 _JUDGED = "\0judged"  # in front of the labels of what goes beside a metric
@@ -105,16 +105,20 @@ def compare(
         found = read_systems(systems)
         chosen = stored_metrics(found, _labels(metrics))
         attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
+        _check_names(list(found), baseline)
+        options.check_metrics(chosen)
         refuse_other_policies(found)
     else:
         chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
         attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
+        _check_names(names, baseline)
+        options.check_metrics(chosen)
         judgments = scan(qrels, "qrels", columns)
         runs = {name: scan(systems[name], "run", columns) for name in names}
         job = Job(
             compile_plan([*chosen, *judged_beside(chosen)]),
             policies,
-            attributes=attributes,
+            attributes=None if attributes is None else attributes.weights_alone,
             intervals=Intervals(None),
             with_parts=True,
         )
@@ -122,8 +126,6 @@ def compare(
         if bounds:
             weighting = None if attributes is None else attributes.frame
             holes = _hole_bounds(judgments, runs, chosen, policies, weighting)
-    _check_names(list(found), baseline)
-    options.check_metrics(chosen)
     aligned = align(found, chosen, unpaired)
     known = Known() if attributes is None else attributes.of(aligned.queries)
     if any(metric.average == "weighted" for metric in chosen):
@@ -142,6 +144,10 @@ def compare(
         ledger=_ledger(found, aligned, known, unpaired, options),
         metrics=tuple(chosen),
         names=tuple(found),
+        per_query={
+            name: values.select(QUERY, *(metric.label for metric in chosen))
+            for name, values in aligned.values.items()
+        },
         baseline=baseline,
     )
 
@@ -164,6 +170,8 @@ def _labels(metrics: str | pl.Expr | Iterable[str | pl.Expr] | None) -> list[str
     labels = [label for label in given if isinstance(label, str)]
     if not labels or len(labels) < len(given):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
     return labels
 
 
@@ -244,7 +252,7 @@ def _compared(
         here = contrasts(
             [column.taken(subset.rows) for column in columns], hashes[subset.rows], options
         )
-        of = {"by": subset.by, "slice": subset.name, "small": len(subset.rows) < SMALL}
+        of = {"by": subset.by, "slice": subset.name}
         found_p = p_values(here, pairs, options)
         for at, one in enumerate(here):
             singles += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,7 @@ class Comparison:
     systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
         also if_nonrelevant and if_relevant.
     ledger: system (null: of the comparison), item, value, note.
+    per_query: by name, the values that were compared.
     """
 
     table: pl.DataFrame
@@ -75,6 +76,8 @@ class Comparison:
     ledger: pl.DataFrame
     metrics: tuple[Metric, ...]
     names: tuple[str, ...]
+    # query_id and a column a metric, of each system; the same queries in the same order
+    per_query: Mapping[str, pl.DataFrame]
     baseline: str | None = None
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -152,7 +155,7 @@ class Comparison:
             name,
             self._number(row),
             _signed(row["difference"], whole=whole),
-            "" if row["relative"] is None else f"{row['relative']:+.1%}",
+            "" if row["relative"] is None else f"{round(row['relative'], 3) + 0.0:+.1%}",
             "" if row["ci_low"] is None else (
                 f"{_signed(row['ci_low'], whole=whole)} to {_signed(row['ci_high'], whole=whole)}"
             ),
@@ -220,7 +223,8 @@ def p_text(p_value: float | None) -> str:
 def _signed(value: float | None, *, whole: bool) -> str:
     if value is None:
         return "undefined"
-    return f"{value:+,.0f}" if whole else f"{value:+.4f}"
+    rounded = round(value, 0 if whole else 4) + 0.0  # no minus in front of nothing
+    return f"{rounded:+,.0f}" if whole else f"{rounded:+.4f}"
 
 
 def _share(value: float | None) -> str:

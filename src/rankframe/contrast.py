@@ -16,6 +16,7 @@ from rankframe.exact import exact_sum
 from rankframe.intervals import (
     Bounds,
     Intervals,
+    around,
     check_replicates,
     finished,
     percentile_interval,
@@ -34,6 +35,7 @@ from rankframe.significance import (
     tukey_p_values,
     wilcoxon_p_value,
 )
+from rankframe.summary import SMALL
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Options:
     @property
     def level(self) -> float:
         """Below which a corrected p value is called significant."""
-        return 1 - self.intervals.confidence
+        return round(1 - self.intervals.confidence, 12)
 
     def described(self, unpaired: str) -> dict[str, str]:
         """As the ledger shows them."""
@@ -175,7 +177,7 @@ class Contrast:
             bounds = bounds and (self._finished(bounds[0]), self._finished(bounds[1]))
         elif value is not None and self.replicates is not None:
             bounds = self._by_replicates(self._finished_all(self.replicates[:, at]))
-        low, high = bounds or (None, None)
+        low, high = around(value, bounds)
         return {
             "metric": self.column.metric.label,
             "value": value,
@@ -183,6 +185,7 @@ class Contrast:
             "ci_high": high,
             "queries": paired.queries,
             "judged": self._judged(at),
+            "small": paired.queries < SMALL,
         }
 
     def pair(self, base: int, other: int) -> dict[str, object]:
@@ -204,7 +207,7 @@ class Contrast:
             elif self.replicates is not None:
                 drawn = self._finished_all(self.replicates)
                 bounds = self._by_replicates(drawn[:, other] - drawn[:, base])
-        low, high = bounds or (None, None)
+        low, high = around(difference, bounds)
         ups, downs = self._moves(base, other)
         return {
             "metric": self.column.metric.label,
@@ -222,6 +225,7 @@ class Contrast:
             "undefined": len(self.column.complete) - paired.queries,
             "judged_baseline": self._judged(base),
             "judged": self._judged(other),
+            "small": paired.queries < SMALL,
         }
 
     def _difference(self, base: int, other: int, plain: float) -> float:

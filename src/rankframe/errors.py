@@ -100,7 +100,7 @@ class DuplicateError(RankframeError):
         what = f"({keys}) pair" if len(example) > 1 else keys
         advice = (
             'Keep one of each, or pass duplicates="keep_best".'
-            if role != "queries"
+            if role in ("qrels", "run", "ranking a", "ranking b")
             else "Keep one of each."
         )
         places = " and ".join(f"{row:,}" for row in rows[:2])

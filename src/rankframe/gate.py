@@ -84,18 +84,25 @@ def gate(
         raise OptionError.choice("unpaired", unpaired, ["error", "skip", "zero"])
     before = _one(baseline, BASELINE)
     labels = list(dict.fromkeys(rule.metric for rule in demands.rules))
+    systems = {BASELINE: before}
     if qrels is None:
-        systems = {BASELINE: before, CANDIDATE: _one(run, CANDIDATE)}
-        metrics = stored_metrics(systems, labels)
-    else:
+        systems[CANDIDATE] = _one(run, CANDIDATE)
+    metrics = stored_metrics(systems, labels)
+    by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=metrics, columns=columns)
+    if qrels is not None:
         metrics = resolve(labels)
-        stored_metrics({BASELINE: before}, labels)
         policies = Policies(
             rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only
         )
         depths = [parse(f"judged@{depth}")[0] for depth in demands.min_judged]
-        plan = compile_plan([*metrics, *judged_beside([*metrics, *depths])])
-        job = Job(plan, policies, intervals=Intervals(None), with_parts=True)
+        job = Job(
+            compile_plan([*metrics, *judged_beside([*metrics, *depths])]),
+            policies,
+            attributes=None if attributes is None else attributes.weights_alone,
+            intervals=Intervals(None),
+            with_parts=True,
+        )
         found = evaluate_systems(
             scan(qrels, "qrels", columns),
             {CANDIDATE: scan(run, "run", columns)},
@@ -103,10 +110,8 @@ def gate(
             max_memory,
             progress,
         )
-        systems = {BASELINE: before, **found}
+        systems |= found
     refuse_other_policies(systems)
-    by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=metrics, columns=columns)
     aligned = align(systems, metrics, unpaired)
     known = Known() if attributes is None else attributes.of(aligned.queries)
     if any(metric.average == "weighted" for metric in metrics):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ Bounds = tuple[float, float]
 
 _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000
+_ROUNDING = 1e-11  # more than what resampled values are rounded by
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Intervals:
                 f"{self.confidence!r}."
             )
         check_replicates("replicates", self.replicates)
-        if not isinstance(self.seed, int) or isinstance(self.seed, bool):
+        if not isinstance(self.seed, Integral) or isinstance(self.seed, bool):
             raise OptionError(f"seed must be a whole number, not {self.seed!r}.")
 
     def described(self) -> dict[str, str]:
@@ -106,6 +108,21 @@ def percentile_interval(
     tail = ndtr(math.sqrt(queries / (queries - 1)) * stdtrit(queries - 1, (1 - confidence) / 2))
     low, high = np.quantile(known, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def around(value: float | None, bounds: Bounds | None) -> tuple[float | None, float | None]:
+    """An interval that holds its value: bounds that only rounding put beyond it are put right."""
+    if value is None or bounds is None:
+        return None, None
+    low, high = bounds
+    slack = _ROUNDING * max(abs(value), 1.0)
+    if max(abs(low - value), abs(high - value)) <= slack:
+        return value, value
+    if value < low <= value + slack:
+        low = value
+    if value - slack <= high < value:
+        high = value
+    return low, high
 
 
 def t_interval(value: float, error: float, queries: int, confidence: float) -> Bounds | None:

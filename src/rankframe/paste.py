@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from string import ascii_lowercase
 
@@ -10,10 +11,11 @@ import polars as pl
 from rankframe.comparison import Comparison
 
 _MARK = "†"
+_SPECIAL = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
+    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
 }  # fmt: skip
 
 
@@ -39,7 +41,7 @@ def as_markdown(comparison: Comparison) -> str:
     """Systems down, metrics across; one block after another where there are slices."""
     metrics = [metric.label for metric in comparison.metrics]
     sliced = comparison.sliced
-    head = [*(["slice"] if sliced else []), "system", *metrics]
+    head = [*(["slice"] if sliced else []), "system", *map(_plain, metrics)]
     lines = [_row(head), _row(["---"] * (1 + sliced) + ["---:"] * len(metrics))]
     for block in _blocks(comparison):
         for name, cells in block.rows:
@@ -48,8 +50,8 @@ def as_markdown(comparison: Comparison) -> str:
                 + (f"<sup>{cell.marks}</sup>" if cell.marks else "")
                 for cell in cells
             ]
-            lines.append(_row([*([block.title] if sliced else []), name, *shown]))
-    return "\n".join([*lines, "", _caption(comparison)])
+            lines.append(_row([*([_plain(block.title)] if sliced else []), _plain(name), *shown]))
+    return "\n".join([*lines, "", _plain(_caption(comparison))])
 
 
 def as_latex(comparison: Comparison) -> str:
@@ -107,7 +109,8 @@ def _blocks(comparison: Comparison) -> list[Block]:
                 for metric in comparison.metrics
             ]
             rows.append((label, cells))
-        blocks.append(Block("all queries" if by is None else f"{by}: {slice_}", rows))
+        few = " (few)" if here[0]["small"].any() else ""
+        blocks.append(Block("all queries" if by is None else f"{by}: {slice_}{few}", rows))
     return blocks
 
 
@@ -156,4 +159,9 @@ def _latex(text: str) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cells) + " |"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")

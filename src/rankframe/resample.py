@@ -226,7 +226,7 @@ def as_exact(columns: Floats) -> tuple[Floats, Floats]:
 
 def words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hashes:
     """So many random words for each group: groups × words."""
-    own = mix(origins ^ mix(np.array([seed % 2**64], np.uint64)))
+    own = mix(origins ^ mix(np.array([int(seed) % 2**64], np.uint64)))
     steps = np.arange(first, first + count, dtype=np.uint64) * _GOLDEN
     return mix(own[:, None] + steps)
 

@@ -13,9 +13,9 @@ from rankframe.columns import QUERY
 from rankframe.errors import (
     BadValueError,
     MetricParameterError,
-    MissingColumnError,
     OptionError,
     UnknownMetricError,
+    UnreadableInputError,
     did_you_mean,
 )
 from rankframe.files import READ_ERRORS, unreadable
@@ -27,6 +27,8 @@ from rankframe.result import PER_QUERY_FILE, Result
 from rankframe.validate import check_rows, one_of_each
 
 RUN = "run"
+# Columns of agreement results that are no measures.
+_COUNTS = ("n_a", "n_b", "n_shared")
 # What says how intervals were made: no matter for the values.
 _NO_MATTER = f"{POLICY}ci"
 
@@ -41,7 +43,7 @@ class System:
     @property
     def labels(self) -> list[str]:
         """The metrics that it has."""
-        return [name for name in self.values.columns if name != QUERY]
+        return [name for name in self.values.columns if name not in (QUERY, *_COUNTS)]
 
 
 def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
@@ -61,6 +63,10 @@ def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
 def _read(name: str, source: Source) -> dict[str, System]:
     if isinstance(source, System):
         return {name: source}
+    if isinstance(source, Mapping):
+        raise UnreadableInputError(
+            f"system {name!r}", "stored values are a result or a table, not a dict"
+        )
     if isinstance(source, str | os.PathLike):
         folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
         if (folder / PER_QUERY_FILE).is_file():
@@ -70,15 +76,28 @@ def _read(name: str, source: Source) -> dict[str, System]:
     scanned = scan(source, "queries")
     schema = scanned.raw.collect_schema()
     key = scanned.mapping[QUERY]
-    kept = [pl.col(c).cast(pl.Float64) for c in schema if c != key and schema[c].is_numeric()]
-    if not kept:
-        raise MissingColumnError("the stored values", "metric", list(schema))
-    runs = [RUN] if RUN in schema and schema[RUN] == pl.String else []
+    others = [
+        c
+        for c in schema
+        if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
+    ]
+    runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
     try:
-        frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *runs, *kept).collect()
+        frame = scanned.raw.select(
+            pl.col(key).cast(pl.String).alias(QUERY), *runs, *others
+        ).collect()
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
-    check_rows(frame.select(QUERY).lazy(), "the stored values", scanned.name)
+    check_rows(frame.select(QUERY).lazy(), "the stored table", scanned.name)
+    frame = _numbers(frame, [c for c in others if c not in _COUNTS])
+    if frame.width == 1 + len(runs):
+        raise UnreadableInputError(
+            scanned.name, "no stored values: it has no column of numbers beside query_id"
+        )
+    if runs and frame[RUN].null_count():
+        raise BadValueError(
+            "the stored table", "a null run", frame[RUN].null_count(), "run", "Name every run"
+        )
     if not runs:
         return {name: System(_checked(frame, name))}
     parts = frame.partition_by(RUN, as_dict=True, include_key=False)
@@ -87,14 +106,34 @@ def _read(name: str, source: Source) -> dict[str, System]:
     return {str(run): System(_checked(part, str(run))) for (run,), part in parts.items()}
 
 
+def _is_number(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Null
+
+
+def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """With these columns as numbers, also where a file holds them as text; without other text."""
+    kept = []
+    for name in names:
+        column = frame[name]
+        if column.dtype == pl.String:
+            column = column.str.strip_chars().replace("", None)
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.null_count() == column.null_count():
+            kept.append(numbers)
+    return frame.select(pl.exclude(names), *kept)
+
+
 def _checked(values: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The values in byte order of their queries, each once, and none of them NaN."""
-    one_of_each(Keyed(values.select(QUERY)), "queries", "error")
+    """The values in byte order of their queries, each once, and all of them finite."""
+    one_of_each(Keyed(values.select(QUERY)), f"system {name!r}", "error")
     for label in values.columns:
-        if values[label].dtype.is_float() and (bad := values.filter(pl.col(label).is_nan())).height:
+        if not values[label].dtype.is_float():
+            continue
+        bad = values.filter(~pl.col(label).is_finite())
+        if bad.height:
             raise BadValueError(
                 f"system {name!r}",
-                f"a NaN {label}",
+                f"a {label} that is not finite",
                 bad.height,
                 f"query_id {bad[QUERY][0]!r}",
                 "Leave the value empty where a metric is undefined",

@@ -19,6 +19,7 @@ from rankframe.exact import Exact, exact_products, exact_sums
 from rankframe.intervals import (
     Bounds,
     Intervals,
+    around,
     finished,
     percentile_interval,
     replicated,
@@ -87,7 +88,11 @@ class Terms:
         """What each query counts below the line."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
-    def taken(self, rows: NDArray[np.int64]) -> Terms:
+    def cut(self, start: int, end: int) -> Terms:
+        """Those of a stretch of queries."""
+        return self.taken(slice(start, end))
+
+    def taken(self, rows: NDArray[np.int64] | slice) -> Terms:
         """Those of some queries."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
@@ -167,7 +172,11 @@ class Sums:
         squares, total = self.squares.fraction, self.total.fraction
         if self.queries < 2 or squares is None or total is None:
             return None
-        return math.sqrt((squares - total**2 / self.queries) / (self.queries - 1))
+        spread = max((squares - total**2 / self.queries) / (self.queries - 1), Fraction(0))
+        try:
+            return math.sqrt(spread)
+        except OverflowError:
+            return None
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
         """By Student's t; of a ratio of sums, by how far each query is from it."""
@@ -178,7 +187,11 @@ class Sums:
         ratio = above / below
         rest = products[0] - 2 * ratio * products[1] + ratio**2 * products[2]
         squared: Fraction = rest / below**2 * Fraction(self.queries, self.queries - 1)
-        bounds = t_interval(float(ratio), math.sqrt(max(squared, 0)), self.queries, confidence)
+        try:
+            error = math.sqrt(max(squared, 0))
+        except OverflowError:
+            return None
+        bounds = t_interval(float(ratio), error, self.queries, confidence)
         if bounds is None:
             return None
         low, high = finished(metric.average, np.array(bounds), self.queries).tolist()
@@ -242,29 +255,29 @@ def tally(
     tallies = [Tally(of) for of in zip(*sums, strict=True)]
     if hashes is None:
         return tallies
-    beyond = frozenset(
-        at
-        for at, some in enumerate(terms)
-        if not (can_resample(some.above) and can_resample(some.divisor))
-    )
+    ends = [*starts[1:].tolist(), len(hashes)]
+    return [
+        _resampled(of, metrics, [some.cut(start, end) for some in terms], hashes[start:end])
+        for of, start, end in zip(tallies, starts.tolist(), ends, strict=True)
+    ]
+
+
+def _resampled(
+    of: Tally, metrics: Sequence[Metric], terms: Sequence[Terms], hashes: NDArray[np.uint64]
+) -> Tally:
+    """A tally with what the bootstrap needs."""
     columns: dict[str, Floats] = {}
+    beyond = set()
     for at, (metric, some) in enumerate(zip(metrics, terms, strict=True)):
-        if at in beyond:
+        if not (can_resample(some.above) and can_resample(some.divisor)):
+            beyond.add(at)
             continue
         columns[f"{at} above"] = some.above
         if metric.average in ("micro", "weighted"):
             columns[f"{at} below"] = some.divisor
         elif not some.defined.all():
             columns[f"{at} undefined"] = 1.0 - some.divisor
-    ends = [*starts[1:].tolist(), len(hashes)]
-    return [
-        Tally(
-            of.sums,
-            Groups.of(hashes[start:end], {name: c[start:end] for name, c in columns.items()}),
-            beyond,
-        )
-        for of, start, end in zip(tallies, starts.tolist(), ends, strict=True)
-    ]
+    return Tally(of.sums, Groups.of(hashes, columns), frozenset(beyond))
 
 
 def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> pl.DataFrame:
@@ -277,8 +290,9 @@ def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> 
             bounds = sums.interval(metric, intervals.confidence)
         elif at in replicates:
             bounds = percentile_interval(replicates[at], sums.queries, intervals.confidence)
-        low, high = bounds or (None, None)
-        rows.append((metric.label, sums.average(metric), low, high, sums.deviation, sums.queries))
+        value = sums.average(metric)
+        low, high = around(value, bounds)
+        rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
