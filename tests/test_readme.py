@@ -41,6 +41,17 @@ def test_the_reference_is_up_to_date() -> None:
     )
 
 
+def test_charts_are_drawn_by_one_command(tmp_path: Path) -> None:
+    code = [sys.executable, ROOT / "docs" / "make_charts.py", "--out", tmp_path]
+    subprocess.run(code, check=True, capture_output=True)
+    drawn, kept = (
+        sorted(path.name for path in (of / "charts").iterdir()) for of in (tmp_path, ROOT / "docs")
+    )
+    assert drawn == kept
+    page = (ROOT / "docs" / "charts.md").read_text(encoding="utf-8")
+    assert all(f"charts/{name}" in page for name in kept)
+
+
 def test_demo_data_regenerates_the_same(tmp_path: Path) -> None:
     import polars as pl
 

@@ -4,9 +4,12 @@ Join judgments and rankings once into a judged frame; after that every metric is
 expression, grouped by query.
 """
 
+from rankframe import plot
 from rankframe.agree import agree
 from rankframe.compare import compare
 from rankframe.comparison import Comparison
+from rankframe.curve import curve
+from rankframe.curve_area import area_under, thin
 from rankframe.diff import Diff, diff
 from rankframe.errors import RankframeError
 from rankframe.evaluate import DEFAULT_METRICS, evaluate
@@ -70,11 +73,15 @@ from rankframe.metrics import (
     set_recall,
     spearman,
     tau_ap,
+    trec_rbp,
+    trec_rbp_resid,
+    trec_unj,
     unjudged,
     utility,
     yaap,
 )
 from rankframe.pairs import pair
+from rankframe.report import report
 from rankframe.result import Result
 from rankframe.verdict import Verdict
 
@@ -88,6 +95,7 @@ __all__ = [
     "Result",
     "Verdict",
     "agree",
+    "area_under",
     "auc",
     "average_overlap",
     "average_precision",
@@ -96,6 +104,7 @@ __all__ = [
     "bpref",
     "cg",
     "compare",
+    "curve",
     "dcg",
     "diff",
     "eleven_point",
@@ -129,6 +138,7 @@ __all__ = [
     "overlap",
     "pair",
     "pearson",
+    "plot",
     "precision",
     "precision_at_recall",
     "r_precision",
@@ -144,6 +154,7 @@ __all__ = [
     "recall",
     "reciprocal_rank",
     "relative_precision",
+    "report",
     "rndcg",
     "set_f",
     "set_map",
@@ -151,6 +162,10 @@ __all__ = [
     "set_recall",
     "spearman",
     "tau_ap",
+    "thin",
+    "trec_rbp",
+    "trec_rbp_resid",
+    "trec_unj",
     "unjudged",
     "utility",
     "yaap",

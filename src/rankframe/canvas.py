@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from rankframe.curve import thin
+from rankframe.curve_area import thin
 from rankframe.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def lines(
             y=alt.Y(f"{y}:Q", title=titles[1], scale=alt.Scale(domain=[0, 1]) if shares else
                     alt.Scale(zero=False)),
             color=colour(list(curves)),
-            tooltip=["system", x, alt.Tooltip(f"{y}:Q", format=".4f")],
+            tooltip=["system:N", f"{x}:Q", alt.Tooltip(f"{y}:Q", format=".4f")],
             **encoded,
         )
         .properties(width=WIDTH, height=HEIGHT)
@@ -115,7 +115,7 @@ def shades(count: int) -> list[str]:
 def styled(chart: Any) -> Any:
     """A chart in the house style, which saves itself whole."""
     whole = (
-        chart.configure(background="white", font="system-ui, sans-serif")
+        chart.configure(background="white")
         .configure_view(strokeWidth=0)
         .configure_axis(
             gridColor="#88888833", domainColor=GREY, tickColor=GREY, labelColor=GREY,
@@ -126,7 +126,8 @@ def styled(chart: Any) -> Any:
                           labelLimit=300)
     )  # fmt: skip
     kind = type(whole)
-    whole.__class__ = type(kind.__name__, (_Whole, kind), {})
+    # Set in this way because charts take what is set on them for a part of their picture.
+    object.__setattr__(whole, "__class__", type(kind.__name__, (_Whole, kind), {}))
     return whole
 
 

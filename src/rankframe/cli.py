@@ -20,7 +20,11 @@ from rankframe.cli_options import (
     DIFF_EXAMPLES,
     EVALUATE_EXAMPLES,
     GATE_EXAMPLES,
+    PLOT_EXAMPLES,
+    REPORT_EXAMPLES,
 )
+from rankframe.cli_show import plot, report
+from rankframe.cli_trec_eval import TREC_EVAL_EXAMPLES, trec_eval
 
 app = typer.Typer(
     help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
@@ -33,9 +37,12 @@ app.command(epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(epilog=COMPARE_EXAMPLES)(compare)
 app.command(epilog=DIFF_EXAMPLES)(diff)
 app.command(epilog=GATE_EXAMPLES)(gate)
+app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(epilog=PLOT_EXAMPLES)(plot)
 app.command(epilog=AGREE_EXAMPLES)(agree)
 app.command()(metrics)
 app.command(epilog=CONVERT_EXAMPLES)(convert)
+app.command(name="trec_eval", epilog=TREC_EVAL_EXAMPLES)(trec_eval)
 app.command()(demo)
 
 _BAD_INPUT = 2

@@ -59,6 +59,22 @@ AGREE_EXAMPLES = """[bold]Examples[/bold]
 
   rankframe agree qrels.parquet run.parquet -m ndpm -m fcp     (judgments as the reference)
 """
+PLOT_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
+
+  rankframe plot metric_at_k qrels.parquet bm25.parquet dense.parquet -m ndcg -o ndcg.svg
+
+  rankframe plot differences qrels.parquet old.parquet new.parquet -m ndcg@10 -o changes.html
+
+  rankframe plot slices qrels.parquet a.parquet --queries queries.csv --by locale -o slices.png
+"""
+REPORT_EXAMPLES = """[bold]Examples[/bold]
+
+  rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map -o report.html
+
+  rankframe report qrels.parquet *.run.parquet -m ndcg@10 --queries queries.parquet --by locale
+"""
 CONVERT_EXAMPLES = """[bold]Examples[/bold]
 
   rankframe convert run.trec run.parquet

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rankframe.canvas import Chart
     from rankframe.diff import Diff
 
-_MOST_BARS = 1_200
+_MOST_BARS = 400  # about one for each dot across
 _UNJUDGED = "#bdbdbd"
 
 
@@ -69,7 +69,7 @@ def metric_at_k(curves: Mapping[str, pl.DataFrame], metric: str = "value") -> Ch
         .mark_area(opacity=0.15)
         .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
     )
-    return styled(band + curved)
+    return styled(curved + band)
 
 
 def cumulative_gain(points: pl.DataFrame) -> Chart:
@@ -103,14 +103,19 @@ def differences(change: Diff) -> Chart:
         alt.Chart(inline(rows.select("place", "delta", "outcome", QUERY).to_dicts()))
         .mark_bar()
         .encode(
-            x=alt.X("place:Q", title=f"queries by change ({total:,})", axis=alt.Axis(grid=False)),
+            x=alt.X(
+                "place:Q",
+                title=f"queries by change ({total:,})",
+                axis=alt.Axis(grid=False),
+                scale=alt.Scale(domain=[0, total], nice=False),
+            ),
             y=alt.Y("delta:Q", title=f"change of {change.summary['metric'][0]}"),
             color=alt.Color(
                 "outcome:N",
-                title=None,
+                legend=alt.Legend(title=None, orient="bottom"),
                 scale=alt.Scale(domain=list(names.values()), range=[COLOURS[2], COLOURS[1], GREY]),
             ),
-            tooltip=[QUERY, alt.Tooltip("delta:Q", format="+.4f")],
+            tooltip=[f"{QUERY}:N", alt.Tooltip("delta:Q", format="+.4f")],
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
@@ -149,7 +154,7 @@ def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20
             x2="to:Q",
             y=alt.Y("share:Q", title="share of queries", axis=alt.Axis(format="%")),
             color=alt.Color("system:N", legend=None, scale=scale_of(list(values))),
-            tooltip=["system", "from", "to", alt.Tooltip("queries:Q", format=",")],
+            tooltip=["system:N", "from:Q", "to:Q", alt.Tooltip("queries:Q", format=",")],
         )
         .properties(width=WIDTH, height=90)
         .facet(row=alt.Row("system:N", title=None, sort=list(values)))
@@ -169,6 +174,8 @@ def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
     }
     if all(frame.is_empty() for frame in chosen.values()):
         raise OptionError(f"there are no slices of {metric!r}: evaluate it with by= and queries=.")
+    order = pl.concat([frame["slice"] for frame in chosen.values()]).unique(maintain_order=True)
+    order = order.to_list()
     base = alt.Chart(named(chosen, columns)).encode(
         y=alt.Y("system:N", title=None, sort=list(frames), axis=None),
         color=colour(list(frames)),
@@ -176,12 +183,12 @@ def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
     whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
     dots = base.mark_point(filled=True, size=60).encode(
         x=alt.X("value:Q", title=metric, scale=alt.Scale(zero=False)),
-        tooltip=["system", "slice", alt.Tooltip("value:Q", format=".4f"), "queries"],
+        tooltip=["system:N", "slice:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"],
     )
     chart = (
         alt.layer(whiskers, dots)
         .properties(width=WIDTH, height=16 * len(frames))
-        .facet(row=alt.Row("slice:N", title=None), spacing=4)
+        .facet(row=alt.Row("slice:N", title=None, sort=order), spacing=4)
     )
     return styled(chart)
 
@@ -218,12 +225,17 @@ def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) ->
         .mark_rect()
         .encode(
             x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y(f"{QUERY}:N", title=f"query ({some.height:,} of {lists.height:,})"),
+            y=alt.Y(
+                f"{QUERY}:N",
+                title=f"{some.height:,} of {lists.height:,} queries",
+                axis=alt.Axis(labelLimit=120, titlePadding=12),
+            ),
             color=alt.Color(
                 "grade:N",
+                legend=alt.Legend(orient="bottom"),
                 scale=alt.Scale(domain=["unjudged", *grades], range=[_UNJUDGED, *greens]),
             ),
-            tooltip=[QUERY, "rank", "grade"],
+            tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
         )
         .properties(width=WIDTH, height=12 * max(some.height, 1))
     )

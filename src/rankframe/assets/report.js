@@ -56,6 +56,7 @@
     label();
   });
   label();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
   addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
   });
