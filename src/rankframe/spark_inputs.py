@@ -162,8 +162,10 @@ def start_session(master: str | None = None) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     # Every core has a Python worker of its own.
-    builder = SparkSession.builder.appName("rankframe").config(
-        "spark.executorEnv.POLARS_MAX_THREADS", "1"
+    builder = (
+        SparkSession.builder.appName("rankframe")
+        .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
+        .config("spark.ui.showConsoleProgress", "false")
     )
     if master is not None:
         builder = builder.master(master)

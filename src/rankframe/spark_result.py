@@ -52,6 +52,11 @@ class SparkResult:
         """An entry of the ledger."""
         return self._result.count(item)
 
+    @property
+    def no_values(self) -> pl.DataFrame:
+        """The columns of `per_query`, without rows."""
+        return self._result.per_query
+
     def to_result(self) -> Result:
         """The same with the values per query on this machine, in byte order of query_id."""
         with spark_errors():
