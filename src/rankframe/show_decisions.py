@@ -118,8 +118,8 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     summary = found.summary.to_dicts()[0]
     head = Text(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
-        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: {summary['wins']:,} better, "
-        f"{summary['ties']:,} the same, {summary['losses']:,} worse, "
+        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
+        f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined\n"
     )
     parts: list[RenderableType] = [head]
