@@ -107,7 +107,7 @@ class Comparison:
     @property
     def sliced(self) -> bool:
         """Whether it speaks of slices."""
-        return self.table["by"].null_count() < self.table.height
+        return self.systems["by"].null_count() < self.systems.height
 
     def note(self, item: str) -> str:
         """What the ledger notes of the comparison as a whole."""

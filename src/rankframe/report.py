@@ -130,10 +130,10 @@ def report(
 
 def _page(title: str, material: Material) -> str:
     found = material.found
-    lead = f"{len(found.names)} systems, {found.caveat}."
+    lead = f"{len(found.names)} system{'s' if len(found.names) > 1 else ''}, {found.caveat}."
     sections = [
         ("summary", "Summary", headline(found)),
-        ("comparison", "Comparison", details(found)),
+        *([("comparison", "Comparison", details(found))] if found.table.height else []),
         ("charts", "Charts", charts(material.drawings)),
         *([("slices", "Slices", slices(found, material.drawings))] if found.sliced else []),
         *([("changes", "Changes", changes(material))] if material.moved else []),

@@ -67,9 +67,14 @@ def headline(found: Comparison) -> str:
         "Summary",
         table("headline", ["metric", *found.names, "queries"], rows),
         note(
-            f"The best in bold. † differs from {found.baseline} "
-            f"({found.note('policy_significant')}, {found.note('policy_correction')}; test: "
-            f"{found.note('policy_test')}). Small: interval, {found.note('policy_ci')}."
+            (
+                f"The best in bold. † differs from {found.baseline} "
+                f"({found.note('policy_significant')}, {found.note('policy_correction')}; test: "
+                f"{found.note('policy_test')}). "
+                if found.table.height
+                else ""
+            )
+            + f"Small: interval, {found.note('policy_ci')}."
         ),
     )
 
@@ -88,9 +93,12 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     picture = (
         "" if drawn is None else figure(_svg(drawn, "slices"), f"{label} by slice, with intervals")
     )
-    return section(
-        "slices", "Slices", picture, _pairs("slice-pairs", found, sliced, search="Find a slice")
+    rows = (
+        _pairs("slice-pairs", found, sliced, search="Find a slice")
+        if sliced.height
+        else _alone("slice-values", found)
     )
+    return section("slices", "Slices", picture, rows)
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
@@ -256,6 +264,22 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
         "p", "effect size", "W / T / L", "queries", "judged",
     ]  # fmt: skip
     return table(name, header, cells, search=search)
+
+
+def _alone(name: str, found: Comparison) -> str:
+    """The slices of a system that is compared with none."""
+    cells = [
+        [
+            words(row["metric"]),
+            words(f"{row['by']}: {row['slice']}{' (few)' if row['small'] else ''}"),
+            number(row["value"], number_text(row["value"], found.metric(row["metric"]))),
+            *(number(row[side]) for side in ("ci_low", "ci_high")),
+            number(row["queries"], f"{row['queries']:,}"),
+        ]
+        for row in found.systems.filter(pl.col("by").is_not_null()).to_dicts()
+    ]
+    header = ["metric", "slice", "value", "from", "to", "queries"]
+    return table(name, header, cells, search="Find a slice")
 
 
 def _mover(
