@@ -96,6 +96,11 @@ def test_a_slice_without_a_curve_has_no_rows() -> None:
     assert drawn(CASE, "roc", by="kind", queries=known)["slice"].unique().to_list() == ["a"]
     both = drawn(CASE, "precision_recall", by="kind", queries=known)
     assert of_slice(both, "kind", "b").rows() == [(INF, 1, 0, 0, 0)]
+    for average in ("pooled", "vertical"):
+        some = drawn(CASE, "roc", by="kind", queries=known, average=average)
+        none = drawn(CASE, "roc", by="kind", queries=known, average=average, rel=5)
+        assert none.is_empty()
+        assert none.schema == some.schema
 
 
 @pytest.mark.parametrize("variant", KINDS)

@@ -53,6 +53,7 @@ def test_a_metric_at_k_is_that_metric(metric: str, at: str) -> None:
     options: dict[str, Any] = {"ties": "doc_asc", "missing": "skip"}
     points = drawn(case, "metric_at_k", metric=metric, ks=reversed(ks), ci="bootstrap", **options)
     assert points.columns == ["k", "value", "ci_low", "ci_high", "queries"]
+    assert points["k"].to_list() == ks
     each = drawn(case, "metric_at_k", metric=metric, ks=iter(ks), per_query=True, **options)
     assert each.columns == ["query_id", "k", "value"]
     for k in ks:

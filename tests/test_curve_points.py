@@ -66,6 +66,14 @@ def test_precision_recall_by_hand() -> None:
     ]
 
 
+def test_a_score_that_queries_share_is_one_point_of_each() -> None:
+    case = Case({"p": {"a": 1}, "q": {"a": 1}}, {q: {"a": 1.0, "x": 1.0} for q in "pq"})
+    assert drawn(case, "roc").rows() == [(INF, 0, 0, 0, 0), (1, 1, 1, 2, 2)]
+    assert drawn(case, "roc", per_query=True).rows() == [
+        (query, *point) for query in "pq" for point in [(INF, 0, 0, 0, 0), (1, 1, 1, 1, 1)]
+    ]
+
+
 def test_policies_say_which_queries_count() -> None:
     def found(**options: Any) -> list[float]:
         return drawn(CASE, "precision_recall", **options)["recall"].to_list()

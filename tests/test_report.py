@@ -95,6 +95,17 @@ def test_the_same_data_gives_the_same_page(shop: Path, tmp_path: Path) -> None:
     assert again.read_text(encoding="utf-8") == shop.read_text(encoding="utf-8")
 
 
+def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:
+    page = rf.report(
+        SHOP / "qrels.parquet", {"bm25": RUNS["bm25"]}, ["ndcg@10", "map"],
+        output=tmp_path / "one.html", queries=SHOP / "queries.parquet", by="locale",
+    ).read_text(encoding="utf-8")  # fmt: skip
+    assert "1 system, 1,960 queries compared" in page
+    assert "locale: de" in page
+    assert "Against" not in page
+    assert "differs from" not in page
+
+
 def test_hostile_names_stay_text(hostile: Path) -> None:
     page = hostile.read_text(encoding="utf-8")
     assert page.count("<script>") == 1  # its own
@@ -115,7 +126,7 @@ def test_bad_targets_are_refused_first(tmp_path: Path, output: str, said: str, r
 
 def test_a_failed_report_leaves_nothing(tmp_path: Path, refusal) -> None:
     target = tmp_path / "report.html"
-    refusal(rf.report, SHOP / "qrels.parquet", {"x": RUNS["bm25"]}, output=target)
+    refusal(rf.report, SHOP / "qrels.parquet", {"x": SHOP / "queries.parquet"}, output=target)
     assert not list(tmp_path.iterdir())
 
 

@@ -58,11 +58,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
             raise OptionError("the systems have no query in common. Is the key column right?")
     else:
         kept = every.to_frame()
-    worst = {
-        metric.label: 0.0
-        for metric in metrics
-        if metric.definition is None or metric.definition.higher_is_better
-    }
+    worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
     aligned = {}
     for name, frame in values.items():
         here = kept.join(frame, on=QUERY, how="left", maintain_order="left")

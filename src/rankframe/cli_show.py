@@ -81,7 +81,7 @@ def report(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
     ],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Two runs or more, likewise.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The page, an .html file.")
     ] = Path("report.html"),

@@ -72,7 +72,8 @@ def compare(
     results, their folders, or tables with query_id and a column a metric; nothing is evaluated
     again, and `metrics` are the columns to compare (default: all that every system has).
 
-    baseline: the system that others are compared with; without one, every pair is compared.
+    baseline: the system that others are compared with; without one, every pair is compared. One
+        system that is its own baseline is not compared, but has its values in the same form.
     test: paired "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher's); "tukey" (honest
         significant difference of all systems at once, by randomisation).
     correction: of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh"
@@ -153,7 +154,7 @@ def compare(
 
 
 def _check_names(names: Sequence[str], baseline: str | None) -> None:
-    if len(names) < 2:
+    if len(names) < 2 and (not names or baseline != names[0]):
         raise OptionError(f"a comparison takes at least two systems, not {len(names)}.")
     if baseline is not None and baseline not in names:
         near = did_you_mean(str(baseline), names)

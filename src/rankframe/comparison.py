@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe.names import Metric
 from rankframe.output import fresh_folder, place
+from rankframe.wording import number_text, p_text, percent_text, share_text, signed_text
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
 PAIR_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -106,7 +107,7 @@ class Comparison:
     @property
     def sliced(self) -> bool:
         """Whether it speaks of slices."""
-        return self.table["by"].null_count() < self.table.height
+        return self.systems["by"].null_count() < self.systems.height
 
     def note(self, item: str) -> str:
         """What the ledger notes of the comparison as a whole."""
@@ -140,7 +141,7 @@ class Comparison:
             if of != before and self.baseline is not None:
                 first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
                 yield (*self._of(first), row["baseline"], self._number(first),
-                       "", "", "", "", "", _share(first["judged"])), False  # fmt: skip
+                       "", "", "", "", "", share_text(first["judged"])), False  # fmt: skip
             repeat = of == before or self.baseline is not None
             yield self._line(row, repeat=repeat), bool(row["significant"])
             before = of
@@ -149,19 +150,19 @@ class Comparison:
         name = row["system"] if self.baseline is not None else (
             f"{row['system']} − {row['baseline']}"
         )  # fmt: skip
-        whole = self.metric(row["metric"]).average == "sum"
+        metric = self.metric(row["metric"])
         return (
             *(("", "") if repeat else self._of(row)),
             name,
             self._number(row),
-            _signed(row["difference"], whole=whole),
-            "" if row["relative"] is None else f"{round(row['relative'], 3) + 0.0:+.1%}",
+            signed_text(row["difference"], metric),
+            percent_text(row["relative"]),
             "" if row["ci_low"] is None else (
-                f"{_signed(row['ci_low'], whole=whole)} to {_signed(row['ci_high'], whole=whole)}"
+                f"{signed_text(row['ci_low'], metric)} to {signed_text(row['ci_high'], metric)}"
             ),
             p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
             f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
-            _share(row["judged"]),
+            share_text(row["judged"]),
         )  # fmt: skip
 
     def _of(self, row: dict) -> tuple[str, str]:
@@ -171,11 +172,7 @@ class Comparison:
         return row["metric"], f"{row['by']}: {row['slice']}{small}"
 
     def _number(self, row: dict) -> str:
-        value = row["value"]
-        if value is None:
-            return "undefined"
-        whole = self.metric(row["metric"]).average == "sum"
-        return f"{value:,.0f}" if whole else f"{value:.4f}"
+        return number_text(row["value"], self.metric(row["metric"]))
 
     def __repr__(self) -> str:
         rows = [HEADER, *(cells for cells, _ in self.lines())]
@@ -207,25 +204,3 @@ def _html_cell(text: str, at: int, *, bold: bool) -> str:
     side = "left" if at < 3 else "right"
     shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
     return f"<td style='text-align:{side}'>{shown}</td>"
-
-
-def p_text(p_value: float | None) -> str:
-    """A p value as people write it.
-
-    >>> p_text(0.00001), p_text(0.0312)
-    ('<0.0001', '0.0312')
-    """
-    if p_value is None:
-        return "–"
-    return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
-
-
-def _signed(value: float | None, *, whole: bool) -> str:
-    if value is None:
-        return "undefined"
-    rounded = round(value, 0 if whole else 4) + 0.0  # no minus in front of nothing
-    return f"{rounded:+,.0f}" if whole else f"{rounded:+.4f}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.0%}"

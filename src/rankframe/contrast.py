@@ -250,10 +250,10 @@ class Contrast:
 
     def _moves(self, base: int, other: int) -> tuple[int, int]:
         """In how many queries the other one is better, and worse."""
-        values, definition = self.paired.values, self.column.metric.definition
+        values = self.paired.values
         up = int((values[other] > values[base]).sum())
         down = int((values[other] < values[base]).sum())
-        return (up, down) if definition is None or definition.higher_is_better else (down, up)
+        return (up, down) if self.column.metric.higher_is_better else (down, up)
 
     def _judged(self, at: int) -> float | None:
         shares = self.column.judged

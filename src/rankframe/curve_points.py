@@ -138,8 +138,7 @@ def _documents(run: Scanned, policies: Policies, *, distance: bool) -> Keyed:
 def _goodness(run: Keyed, *, distance: bool) -> tuple[Floats, int]:
     """A number for each document that is larger for the better one, and its sign."""
     if SCORE in run.frame.columns:
-        # -0.0 + 0.0 is 0.0: which of the two a threshold is must not depend on the order of rows
-        return run.frame[SCORE].to_numpy() + 0.0, -1 if distance else 1
+        return run.frame[SCORE].to_numpy(), -1 if distance else 1
     rank = run.frame[RANK].to_numpy() if RANK in run.frame.columns else rank_run(run).rank
     return -rank.astype(np.float64), -1
 
@@ -223,6 +222,7 @@ def trace(of: Population, curve_of: Ints, curves: Ints) -> Traced:
     first = np.bincount(number, minlength=len(curves)) + 1
     whole = len(at) + len(curves)
     threshold = np.full(whole, of.sign * np.inf)
+    # -0.0 + 0.0 is 0.0: which of the two it is must not depend on the order of rows
     threshold[slot] = of.sign * goodness[at] + 0.0
     counts = np.zeros((2, whole), np.int64)
     counts[0, slot] = tp

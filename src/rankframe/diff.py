@@ -204,7 +204,7 @@ def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:
         pl.DataFrame({QUERY: of.per_query[QUERY], side: of.per_query[metric.label].fill_nan(None)})
         for side, of in zip(_SIDES, results, strict=True)
     )
-    higher = metric.definition is None or metric.definition.higher_is_better
+    higher = metric.higher_is_better
     larger, smaller = ("b", "a") if higher else ("a", "b")
     before, after, delta = pl.col("a"), pl.col("b"), pl.col("delta")
     # Two infinite values can be equal, too.

@@ -224,8 +224,7 @@ def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float]:
     """By how much the candidate is better, and the standard error of that."""
     before, after = contrast.averages
     assert before is not None and after is not None  # noqa: PT018 (checked before)
-    definition = contrast.column.metric.definition
-    sign = 1.0 if definition is None or definition.higher_is_better else -1.0
+    sign = 1.0 if contrast.column.metric.higher_is_better else -1.0
     paired, n = contrast.paired, contrast.paired.queries
     pull = [paired.contributions(at) * contrast.slopes(at)[0] for at in (0, 1)]
     if relative:

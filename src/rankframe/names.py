@@ -60,6 +60,11 @@ class Metric:
     # a user's own expression, where there is no definition
     expression: pl.Expr | None = None
 
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of it is better, as it is taken to be of a user's own."""
+        return self.definition is None or self.definition.higher_is_better
+
     def build(self) -> pl.Expr | Ratio:
         """Its value for one query, over the judged frame."""
         if self.definition is None:

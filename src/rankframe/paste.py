@@ -9,6 +9,7 @@ from string import ascii_lowercase
 import polars as pl
 
 from rankframe.comparison import Comparison
+from rankframe.wording import best_of, number_text
 
 _MARK = "†"
 _SPECIAL = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
@@ -91,7 +92,8 @@ def _blocks(comparison: Comparison) -> list[Block]:
         names = (comparison.baseline, *(name for name in names if name != comparison.baseline))
     letters = dict(zip(names, ascii_lowercase, strict=False))
     blocks = []
-    for by, slice_ in comparison.systems.select("by", "slice").unique(maintain_order=True).rows():
+    subsets = comparison.systems.select("by", "slice").unique(maintain_order=True)
+    for by, slice_ in subsets.rows():  # allowed: one row a slice
         here = [
             frame.filter(
                 pl.col("by").eq_missing(pl.lit(by, pl.String)),
@@ -125,9 +127,7 @@ def _cell(
     metric = comparison.metric(label)
     values = systems.filter(pl.col("metric") == label)
     value = values.filter(pl.col("system") == name)["value"][0]
-    known = values["value"].drop_nulls()
-    higher = metric.definition is None or metric.definition.higher_is_better
-    best = (known.max() if higher else known.min()) if len(known) else None
+    best = best_of(metric, values["value"].to_list())
     pairs = table.filter(pl.col("metric") == label, pl.col("significant"))
     if comparison.baseline is not None:
         marks = _MARK * pairs.filter(pl.col("system") == name).height
@@ -137,7 +137,7 @@ def _cell(
             *pairs.filter(pl.col("baseline") == name)["system"],
         ]
         marks = "".join(sorted(letters.get(other, "") for other in others))
-    text = "–" if value is None else f"{value:,.0f}" if metric.average == "sum" else f"{value:.4f}"
+    text = "–" if value is None else number_text(value, metric)
     return Cell(text, value is not None and value == best, marks)
 
 

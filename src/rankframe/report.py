@@ -130,10 +130,10 @@ def report(
 
 def _page(title: str, material: Material) -> str:
     found = material.found
-    lead = f"{len(found.names)} systems, {found.caveat}."
+    lead = f"{len(found.names)} system{'s' if len(found.names) > 1 else ''}, {found.caveat}."
     sections = [
         ("summary", "Summary", headline(found)),
-        ("comparison", "Comparison", details(found)),
+        *([("comparison", "Comparison", details(found))] if found.table.height else []),
         ("charts", "Charts", charts(material.drawings)),
         *([("slices", "Slices", slices(found, material.drawings))] if found.sliced else []),
         *([("changes", "Changes", changes(material))] if material.moved else []),
@@ -202,8 +202,9 @@ def _best(found: Comparison) -> str:
     """The system with the best value of the first metric."""
     first = found.metrics[0]
     rows = found.systems.filter(pl.col("metric") == first.label, pl.col("by").is_null())
-    higher = first.definition is None or first.definition.higher_is_better
-    return rows.sort("value", descending=higher, nulls_last=True, maintain_order=True)["system"][0]
+    return rows.sort(
+        "value", descending=first.higher_is_better, nulls_last=True, maintain_order=True
+    )["system"][0]
 
 
 def _texts(queries: Source | None, columns: Columns | None) -> dict[str, str]:

@@ -11,12 +11,21 @@ import polars as pl
 
 from rankframe.canvas import GREY
 from rankframe.columns import QUERY
-from rankframe.comparison import Comparison, p_text
+from rankframe.comparison import Comparison
 from rankframe.diff import Diff
 from rankframe.ledger import POLICY
-from rankframe.names import Metric, signature
+from rankframe.names import signature
 from rankframe.page import Cell, figure, fold, note, number, search_box, section, table, text, words
 from rankframe.resample import hash_ids
+from rankframe.wording import (
+    best_of,
+    count_text,
+    number_text,
+    p_text,
+    percent_text,
+    share_text,
+    signed_text,
+)
 
 if TYPE_CHECKING:
     from rankframe.report import Material
@@ -35,7 +44,7 @@ def headline(found: Comparison) -> str:
         here = {
             row["system"]: row for row in whole.filter(pl.col("metric") == metric.label).to_dicts()
         }
-        best = _best(metric, [row["value"] for row in here.values()])
+        best = best_of(metric, [row["value"] for row in here.values()])
         different = found.table.filter(
             pl.col("metric") == metric.label, pl.col("by").is_null(), pl.col("significant")
         )["system"].to_list()
@@ -43,24 +52,29 @@ def headline(found: Comparison) -> str:
         for name in found.names:
             row = here[name]
             mark = "<sup>†</sup>" if name in different else ""
-            shown = _number(row["value"], metric)
+            shown = number_text(row["value"], metric)
             style = ' class="best"' if row["value"] is not None and row["value"] == best else ""
             bounds = ""
             if row["ci_low"] is not None:
-                low, high = (_number(row[side], metric) for side in ("ci_low", "ci_high"))
+                low, high = (number_text(row[side], metric) for side in ("ci_low", "ci_high"))
                 bounds = f'<br><span class="ci">{low} to {high}</span>'
             cells.append(Cell(f"<span{style}>{shown}{mark}</span>{bounds}", row["value"]))
-        cells.append(number(max(row["queries"] for row in here.values()), None))
-        cells[-1] = Cell(f"{int(cells[-1].sort or 0):,}", cells[-1].sort)
+        queries = max(row["queries"] for row in here.values())
+        cells.append(number(queries, f"{queries:,}"))
         rows.append(cells)
     return section(
         "summary",
         "Summary",
         table("headline", ["metric", *found.names, "queries"], rows),
         note(
-            f"The best in bold. † differs from {found.baseline} "
-            f"({found.note('policy_significant')}, {found.note('policy_correction')}; test: "
-            f"{found.note('policy_test')}). Small: interval, {found.note('policy_ci')}."
+            (
+                f"The best in bold. † differs from {found.baseline} "
+                f"({found.note('policy_significant')}, {found.note('policy_correction')}; test: "
+                f"{found.note('policy_test')}). "
+                if found.table.height
+                else ""
+            )
+            + f"Small: interval, {found.note('policy_ci')}."
         ),
     )
 
@@ -79,9 +93,12 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     picture = (
         "" if drawn is None else figure(_svg(drawn, "slices"), f"{label} by slice, with intervals")
     )
-    return section(
-        "slices", "Slices", picture, _pairs("slice-pairs", found, sliced, search="Find a slice")
+    rows = (
+        _pairs("slice-pairs", found, sliced, search="Find a slice")
+        if sliced.height
+        else _alone("slice-values", found)
     )
+    return section("slices", "Slices", picture, rows)
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
@@ -144,7 +161,7 @@ def holes(found: Comparison) -> str:
         [
             words(row["metric"]),
             words(row["system"]),
-            number(row["judged"], None if row["judged"] is None else f"{row['judged']:.1%}"),
+            number(row["judged"], share_text(row["judged"])),
             *(number(row[name]) for name in ("value", "if_nonrelevant", "if_relevant")),
         ]
         for row in found.systems.filter(pl.col("by").is_null()).to_dicts()
@@ -170,7 +187,7 @@ def counted(found: Comparison) -> str:
         [
             words(row["system"] or "all"),
             words(row["item"].replace("_", " ")),
-            number(row["value"], _count(row["value"])),
+            number(row["value"], count_text(row["value"])),
             words(row["note"]),
         ]
         for row in ledger.filter(~is_policy).to_dicts()
@@ -217,28 +234,29 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
     cells = []
     for row in rows.to_dicts():
         metric = found.metric(row["metric"])
-        good = (row["difference"] or 0) * (1 if _higher(metric) else -1)
+        good = (row["difference"] or 0) * (1 if metric.higher_is_better else -1)
         style = "" if not row["significant"] else "up" if good > 0 else "down"
         few = ' <span class="few">few</span>' if row["small"] else ""
         of = [Cell(f"{text(row['by'])}: {text(row['slice'])}{few}", is_text=True)] if sliced else []
         low, high = row["ci_low"], row["ci_high"]
-        between = "" if low is None else f"{_signed(low, metric)} to {_signed(high, metric)}"
+        between = (
+            "" if low is None else f"{signed_text(low, metric)} to {signed_text(high, metric)}"
+        )
         star = "*" if row["significant"] else ""
-        relative = row["relative"]
         cells.append(
             [
                 words(row["metric"]),
                 *of,
                 words(row["system"]),
-                number(row["value"], _number(row["value"], metric)),
-                number(row["difference"], _signed(row["difference"], metric), style=style),
-                number(relative, None if relative is None else f"{relative:+.1%}"),
+                number(row["value"], number_text(row["value"], metric)),
+                number(row["difference"], signed_text(row["difference"], metric), style=style),
+                number(row["relative"], percent_text(row["relative"])),
                 Cell(escape(between), low),
                 number(row["p_corrected"], p_text(row["p_corrected"]) + star),
                 number(row["effect_size"], _short(row["effect_size"])),
                 number(row["wins"], f"{row['wins']:,} / {row['ties']:,} / {row['losses']:,}"),
                 number(row["queries"], f"{row['queries']:,}"),
-                number(row["judged"], None if row["judged"] is None else f"{row['judged']:.0%}"),
+                number(row["judged"], share_text(row["judged"])),
             ]
         )
     header = [
@@ -246,6 +264,22 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
         "p", "effect size", "W / T / L", "queries", "judged",
     ]  # fmt: skip
     return table(name, header, cells, search=search)
+
+
+def _alone(name: str, found: Comparison) -> str:
+    """The slices of a system that is compared with none."""
+    cells = [
+        [
+            words(row["metric"]),
+            words(f"{row['by']}: {row['slice']}{' (few)' if row['small'] else ''}"),
+            number(row["value"], number_text(row["value"], found.metric(row["metric"]))),
+            *(number(row[side]) for side in ("ci_low", "ci_high")),
+            number(row["queries"], f"{row['queries']:,}"),
+        ]
+        for row in found.systems.filter(pl.col("by").is_not_null()).to_dicts()
+    ]
+    header = ["metric", "slice", "value", "from", "to", "queries"]
+    return table(name, header, cells, search="Find a slice")
 
 
 def _mover(
@@ -309,34 +343,5 @@ def _svg(chart: Any, name: str) -> str:
     return drawn
 
 
-def _best(metric: Metric, values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return max(known) if _higher(metric) else min(known)
-
-
-def _higher(metric: Metric) -> bool:
-    return metric.definition is None or metric.definition.higher_is_better
-
-
-def _number(value: float | None, metric: Metric) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if metric.average == "sum" else f"{value:.4f}"
-
-
-def _signed(value: float | None, metric: Metric) -> str:
-    if value is None:
-        return "–"
-    return f"{value:+,.0f}" if metric.average == "sum" else f"{value + 0.0:+.4f}"
-
-
 def _short(value: float | None) -> str:
     return "–" if value is None else f"{value:+.2f}"
-
-
-def _count(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.1%}"

@@ -32,7 +32,7 @@ _LARGEST = 2.0**39
 # Weighted sums of whole numbers below this are exact in floats, in any order, on any processor.
 _EXACT = 2.0**48
 _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_BLOCK = 1 << 21  # numbers drawn at a time: 16 MiB
+_BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
 _IDS_AT_ONCE = 1 << 18
 
 

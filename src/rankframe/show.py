@@ -18,6 +18,7 @@ from rankframe.metrics import Definition
 from rankframe.metrics.registry import Family
 from rankframe.names import PRESETS, Metric, signature
 from rankframe.result import Result
+from rankframe.wording import best_of, count_text, number_text
 
 Format = Literal["table", "json", "csv", "markdown"]
 _MOST_WITH_INTERVALS = 5  # runs side by side on a usual terminal
@@ -73,7 +74,7 @@ def ledger_table(results: Mapping[str, Result]) -> RenderableType:
     meanings = ledger.unique("item", keep="first", maintain_order=True)
     for item, meaning in zip(meanings["item"], meanings["note"], strict=True):
         rows = [r.ledger.filter(pl.col("item") == item)["value"] for r in results.values()]
-        cells = [_count(row[0]) if len(row) else "-" for row in rows]
+        cells = [count_text(row[0]) if len(row) else "-" for row in rows]
         table.add_row(item, *map(Text, cells), meaning)
     policies = _policies(next(iter(results.values())).ledger)
     shown = ", ".join(f"{name}: {value}" for name, value in policies.items())
@@ -109,7 +110,7 @@ def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: For
     ]
     for metric in metrics:
         values = [result[metric.label] for result in results.values()]
-        lines.append(_markdown_row([metric.label, *(_number(v, metric) for v in values)]))
+        lines.append(_markdown_row([metric.label, *(number_text(v, metric) for v in values)]))
     return "\n".join(lines)
 
 
@@ -188,19 +189,6 @@ def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _best(metric: Metric, values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    if not known or metric.definition is None:
-        return None
-    return max(known) if metric.definition.higher_is_better else min(known)
-
-
-def _number(value: float | None, metric: Metric) -> str:
-    if value is None:
-        return "undefined"
-    return f"{value:,.0f}" if metric.average == "sum" else f"{value:.4f}"
-
-
 def _grid(first: str, runs: Sequence[str]) -> Table:
     """A table with a column a run."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -214,15 +202,15 @@ def _grid(first: str, runs: Sequence[str]) -> Table:
 def _cells(rows: Sequence[Mapping[str, Any]], metric: Metric) -> list[Text]:
     """The values of several runs, each with half of its interval where there is room for it."""
     values = [row["value"] for row in rows]
-    best = _best(metric, values) if len(values) > 1 else None
+    best = best_of(metric, values) if len(values) > 1 else None
     cells = []
     for row in rows:
         cell = Text(
-            _number(row["value"], metric), style="bold green" if row["value"] == best else ""
+            number_text(row["value"], metric), style="bold green" if row["value"] == best else ""
         )
         if row["ci_low"] is not None and len(rows) <= _MOST_WITH_INTERVALS:
             half = (row["ci_high"] - row["ci_low"]) / 2
-            cell.append(f" ±{_number(half, metric).removeprefix('0')}", style="not bold dim")
+            cell.append(f" ±{number_text(half, metric).removeprefix('0')}", style="not bold dim")
         cells.append(cell)
     return cells
 
@@ -231,12 +219,6 @@ def _queries(rows: Sequence[Mapping[str, Any]]) -> str:
     counts = [row["queries"] for row in rows]
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _count(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.1%}"
 
 
 def _bounds(definition: Definition) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from rankframe.comparison import HEADER, Comparison
 from rankframe.diff import Diff
 from rankframe.verdict import Verdict
+from rankframe.wording import count_text, number_text, share_text
 
 # Columns of a comparison that are left out first where a terminal is narrow.
 _DISPENSABLE = ("W/T/L", "%", "interval", "judged")
@@ -79,8 +80,8 @@ def bounds_table(found: Comparison) -> RenderableType:
         table.add_row(
             Text(row["metric"]),
             Text(row["system"]),
-            *("undefined" if value is None else f"{value:.4f}" for value in numbers),
-            "" if row["judged"] is None else f"{row['judged']:.0%}",
+            *map(number_text, numbers),
+            share_text(row["judged"]),
         )
     return Group(table, Text("Over each system's own queries, whatever the others have.", "dim"))
 
@@ -93,8 +94,7 @@ def comparison_ledger(found: Comparison) -> RenderableType:
     table.add_column("", justify="right")
     table.add_column("meaning", style="dim")
     for row in found.ledger.to_dicts():
-        value = row["value"]
-        shown = "" if value is None else f"{value:,.0f}" if value == int(value) else f"{value:.1%}"
+        shown = "" if row["value"] is None else count_text(row["value"])
         table.add_row(Text(row["system"] or ""), row["item"], shown, Text(row["note"]))
     return table
 
@@ -117,14 +117,14 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     """The queries that moved most, and side by side what happened to their documents."""
     summary = found.summary.to_dicts()[0]
     head = Text(
-        f"{summary['metric']}: {_number(summary['mean_a'])} ({a}) → {_number(summary['mean_b'])} "
-        f"({b}), {summary['queries']:,} queries: {summary['wins']:,} better, "
-        f"{summary['ties']:,} the same, {summary['losses']:,} worse, "
+        f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
+        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
+        f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined\n"
     )
     parts: list[RenderableType] = [head]
     for mover in found.movers.to_dicts():
-        title = f"{mover['query_id']}  {_number(mover['a'])} → {_number(mover['b'])} "
+        title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
         table = Table(
             box=SIMPLE_HEAD,
             pad_edge=False,
@@ -180,10 +180,6 @@ def verdict_table(verdict: Verdict) -> RenderableType:
     ]
     colour = _COLOURS[verdict.status]
     return Group(table, *reasons, Text(verdict.headline, style=f"bold {colour}"))
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
 
 
 def _json(content: object) -> str:

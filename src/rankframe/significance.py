@@ -8,7 +8,7 @@ ratios of sums are tested as what they are. Randomisation draws from hashes of q
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 # Replicates at a time: what is held of them does not grow with their number.
 _AT_ONCE = 1_000
 _TABLE_SYSTEMS = 7  # so many systems have few enough orders to be listed: 5,040
-_GROUPS_AT_ONCE = 2_048
+_GROUPS_AT_ONCE = 256  # their draws fit in the cache
 
 
 @dataclass(frozen=True)
@@ -255,33 +255,29 @@ def _shuffled_sums(
     """Systems × replicates × metrics: sums over groups, each with its systems in a random order."""
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
-    for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)):
-        for system in range(systems):
-            totals[place] += chosen(system).T @ values[:, system]
+    # The last system stands where no other one does, and the last place has what others have not.
+    last = values[:, -1]
+    for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
+        totals[place] = last.sum(axis=0)
+        for system in range(systems - 1):
+            here = (chosen == system).astype(np.float64)
+            totals[place] += here.T @ (values[:, system] - last)
+    totals[-1] = values.sum(axis=(0, 1)) - totals.sum(axis=0)
     return totals
 
 
 def _orders(
     origins: Hashes, systems: int, replicates: int, seed: int, first: int
-) -> list[Callable[[int], Floats]]:
-    """A random order of the systems for each group and replicate: for each place, a function that
-    says with 1 where (groups × replicates) a system has it.
-    """
+) -> NDArray[np.integer]:
+    """Places × groups × replicates: which system stands there, in a random order for each."""
     if systems <= _TABLE_SYSTEMS:
-        table = np.array(list(permutations(range(systems))))
+        table = np.array(list(permutations(range(systems))), np.uint8)
         drawn = words(origins, replicates, seed, first) >> np.uint64(32)
         number = ((drawn * np.uint64(len(table))) >> np.uint64(32)).astype(np.intp)
-        return [
-            lambda system, place=place: (table[:, place] == system).astype(np.float64)[number]
-            for place in range(systems)
-        ]
+        return np.stack([column[number] for column in table.T])
     drawn = words(origins, replicates * systems, seed, first * systems)
     drawn = drawn.reshape(len(origins), replicates, systems)
-    order = np.argsort(drawn, axis=2, kind="stable")
-    return [
-        lambda system, place=place: (order[:, :, place] == system).astype(np.float64)
-        for place in range(systems)
-    ]
+    return np.moveaxis(np.argsort(drawn, axis=2, kind="stable"), 2, 0)
 
 
 def corrected(p_values: Sequence[float | None], how: Correction) -> list[float | None]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 import polars as pl
+
+from rankframe.wording import number_text, percent_text, signed_text
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
 CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -65,7 +68,7 @@ class Verdict:
     @property
     def headline(self) -> str:
         """The verdict in one line."""
-        counts = dict(self.checks["status"].value_counts().iter_rows())
+        counts = Counter(self.checks["status"])
         parts = [
             f"{counts[status]} {word}"
             for status, word in (
@@ -98,14 +101,14 @@ class Verdict:
 
     def to_junit(self) -> str:
         """JUnit XML: a test case for each check."""
-        counts = dict(self.checks["status"].value_counts().iter_rows())
+        counts = Counter(self.checks["status"])
         suite = ElementTree.Element(
             "testsuite",
             name="rankframe gate",
             tests=str(self.checks.height),
-            failures=str(counts.get("fail", 0)),
-            errors=str(counts.get("undecided", 0)),
-            skipped=str(counts.get("skipped", 0)),
+            failures=str(counts["fail"]),
+            errors=str(counts["undecided"]),
+            skipped=str(counts["skipped"]),
         )
         for row in self.checks.to_dicts():
             of = "" if row["by"] is None else f" [{row['by']}: {row['slice']}]"
@@ -132,8 +135,8 @@ class Verdict:
             (
                 row["rule"],
                 "" if row["by"] is None else f"{row['by']}: {row['slice']}",
-                _number(row["baseline_value"]),
-                _number(row["value"]),
+                number_text(row["baseline_value"]),
+                number_text(row["value"]),
                 _change(row["change"], relative=row["relative"]),
                 _change(row["bound"], relative=row["relative"]),
                 f"{row['queries']:,}",
@@ -149,11 +152,7 @@ class Verdict:
         return "\n".join([f"rankframe gate: {self.headline}", *shown])
 
 
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
-
-
 def _change(value: float | None, *, relative: bool) -> str:
     if value is None:
         return ""
-    return f"{value:+.2%}" if relative else f"{value:+.4f}"
+    return percent_text(value, 2) if relative else signed_text(value)
