@@ -65,9 +65,9 @@ def main(master: str, folder: str, partitions: str = "4", seconds: str = "0") ->
     spark = builder.getOrCreate()
     if float(seconds):
         on_spark.on_executors = slowed(on_spark.on_executors, f"{folder}/begun", float(seconds))
-    sides = (spark.read.parquet(f"{folder}/{name}.parquet") for name in ("qrels", "run"))
+    qrels, run = (spark.read.parquet(f"{folder}/{name}.parquet") for name in ("qrels", "run"))
     metrics = FEW if float(seconds) else METRICS
-    result = rf.spark.evaluate(*sides, metrics, partitions=int(partitions))
+    result = rf.spark.evaluate(qrels, run, metrics, partitions=int(partitions))
     result.write(f"{folder}/out")
     spark.stop()
 

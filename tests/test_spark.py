@@ -176,7 +176,8 @@ def test_attributes_may_be_a_spark_frame(spark) -> None:
 
 def test_agreement_to_the_last_bit(spark) -> None:
     metrics = list(names_over("pair"))
-    for options in ({}, {"lone": "skip", "missing": "bottom", "ci": "t"}):
+    some: list[Any] = [{}, {"lone": "skip", "missing": "bottom", "ci": "t"}]
+    for options in some:
         found = rf.spark.agree(
             sent(spark, QRELS), sent(spark, RUN), metrics, partitions=3, **options
         )
@@ -384,3 +385,36 @@ def test_without_pyspark_it_says_so() -> None:
     assert said == (
         "MissingExtraError Spark needs an optional part: pip install 'rankframe[spark]'."
     )
+
+
+def on_the_command_line(*options: str) -> subprocess.CompletedProcess[str]:
+    shop = Path(__file__).parent.parent / "data" / "shop"
+    paths = [str(shop / f"{name}.parquet") for name in ("qrels", "bm25")]
+    code = "from rankframe.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "evaluate", *paths, "-m", "ndcg@10", *options],
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_line_takes_an_engine(tmp_path: Path) -> None:
+    here = on_the_command_line("--format", "json", "--per-query", str(tmp_path / "here.parquet"))
+    target = str(tmp_path / "spark.parquet")
+    there = on_the_command_line(
+        *("--format", "json", "--per-query", target, "-o", str(tmp_path / "out")),
+        *("--engine", "spark", "--master", "local[2,4]", "--partitions", "2"),
+    )
+    assert there.returncode == 0, there.stderr
+    assert there.stdout == here.stdout
+    frames = [pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("here", "spark")]
+    assert_frame_equal(*frames, check_exact=True)
+    assert (tmp_path / "out" / "ledger" / "_SUCCESS").exists()
+
+
+def test_the_command_line_refuses_options_of_the_other_engine() -> None:
+    said = on_the_command_line("--master", "local")
+    assert said.returncode == 2
+    assert "--master has no meaning with --engine polars." in " ".join(said.stderr.split())
