@@ -166,6 +166,15 @@ def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
         assert_same(found, rf.evaluate(*paths, ["ndcg@10"], **options))
 
 
+def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
+    paths = [tmp_path / "qrels.parquet", tmp_path / "run.parquet"]
+    QRELS.write_parquet(paths[0])
+    for run in (RUN, RUN.with_columns(-pl.col("score"))):
+        run.write_parquet(paths[1])
+        found = rf.spark.evaluate(*paths, ["map"], spark=spark, partitions=2)
+        assert found.means == rf.evaluate(QRELS, run, ["map"]).means
+
+
 def test_attributes_may_be_a_spark_frame(spark) -> None:
     known = QUERIES.select("query_id", "device")
     queries = spark.createDataFrame(known.rows(), "query_id string, device string")

@@ -221,7 +221,9 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
     path = os.path.expanduser(os.fspath(source))  # noqa: PTH111 (as elsewhere)
     try:
         with spark_errors():
-            return spark.read.parquet(path)
+            frame = spark.read.parquet(path)
+            _ = frame.schema  # Spark Connect looks no sooner
+            return frame
     except SparkError as error:
         raise UnreadableInputError(path, f"Spark says: {error}") from None
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import polars as pl
 
@@ -38,6 +39,9 @@ class Task:
     work: Work
     # of each side: what errors call it, and its columns → those of the rows that are sent
     sides: tuple[tuple[str, Mapping[str, str]], tuple[str, Mapping[str, str]]]
+    # Two tasks are never the same to Spark, which would answer the second from what it kept of the
+    # first, though a file may have changed since.
+    number: str = field(default_factory=lambda: uuid4().hex)
 
 
 def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
