@@ -345,8 +345,8 @@ def test_a_scratch_folder_of_a_living_process_is_left_alone(
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
     job = Job(compile_plan(resolve("map")), Policies())
-    qrels, run = (scan(side, role).frame.collect() for side, role in (
-        ({"q": {"a": 1}}, "qrels"), ({"p": {"b": 1.0}}, "run")))  # fmt: skip
+    qrels = scan({"q": {"a": 1}}, "qrels").frame.collect()
+    run = scan({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
     assert "run has 1 duplicate" in refusal(job.piece, qrels.head(0), twice)
     best = Job(job.plan, Policies(duplicates="keep_best"))

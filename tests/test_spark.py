@@ -167,7 +167,7 @@ def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
-    paths = [tmp_path / "qrels.parquet", tmp_path / "run.parquet"]
+    paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
     QRELS.write_parquet(paths[0])
     for run in (RUN, RUN.with_columns(-pl.col("score"))):
         run.write_parquet(paths[1])
