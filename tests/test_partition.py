@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.evaluate import evaluate_scanned
+from rankframe.ledger import Counts
 from rankframe.metrics import names_over
 from rankframe.names import resolve
 from rankframe.piece import Job
@@ -340,3 +341,18 @@ def test_a_scratch_folder_of_a_living_process_is_left_alone(
         folder.mkdir()
     rf.evaluate(*shop_like(), "map", max_memory="1kB")
     assert sorted(tmp_path.iterdir()) == sorted([mine, strange])
+
+
+def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
+    job = Job(compile_plan(resolve("map")), Policies())
+    qrels = scan({"q": {"a": 1}}, "qrels").frame.collect()
+    run = scan({"p": {"b": 1.0}}, "run").frame.collect()
+    twice = pl.concat([run, run])
+    assert "run has 1 duplicate" in refusal(job.piece, qrels.head(0), twice)
+    best = Job(job.plan, Policies(duplicates="keep_best"))
+    counts = best.piece(qrels.head(0), twice).counts
+    assert counts == best.piece(qrels.head(0), run).counts + _rows(1)
+
+
+def _rows(count: int) -> Counts:
+    return Counts(0, 0, count, 0, 0, 0, 0, 0, 0, 0, 0, 0)

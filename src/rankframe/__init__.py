@@ -4,7 +4,7 @@ Join judgments and rankings once into a judged frame; after that every metric is
 expression, grouped by query.
 """
 
-from rankframe import plot
+from rankframe import plot, spark
 from rankframe.agree import agree
 from rankframe.compare import compare
 from rankframe.comparison import Comparison
@@ -160,6 +160,7 @@ __all__ = [
     "set_map",
     "set_precision",
     "set_recall",
+    "spark",
     "spearman",
     "tau_ap",
     "thin",

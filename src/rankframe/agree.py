@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from rankframe.summary import summarise
 from rankframe.validate import Duplicates, one_of_each
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
-_COUNTS = ("n_a", "n_b", "n_shared")
+PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
 def agree(
@@ -86,13 +86,8 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
-    plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
-    if taken := [label for label in plan.metric_labels if label in _COUNTS]:
-        raise MetricParameterError(
-            f"{taken[0]!r} is a column of every result: give the expression another name."
-        )
     policies = PairPolicies(ties, duplicates, missing, k_max, lone)
-    job = Agreement(plan, policies, Intervals(ci, confidence, replicates, seed))
+    job = Agreement(pair_plan(metrics), policies, Intervals(ci, confidence, replicates, seed))
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
     pieces = count_pieces(*sides, max_memory)
     if output is None:
@@ -117,18 +112,35 @@ def agree_scanned(
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
+    result = pairs_summed_up(piece, job, lambda: [_some_queries(side) for side in (a, b)])
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result
+
+
+def pair_plan(metrics: str | pl.Expr | Iterable[str | pl.Expr]) -> Plan:
+    """What is computed to compare two rankings."""
+    plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
+    if taken := [label for label in plan.metric_labels if label in PAIR_COUNTS]:
+        raise MetricParameterError(
+            f"{taken[0]!r} is a column of every result: give the expression another name."
+        )
+    return plan
+
+
+def pairs_summed_up(
+    piece: Piece, job: Agreement, some_queries: Callable[[], list[list[str]]]
+) -> Result:
+    """All queries as one piece → the result; `some_queries` of each side, where they share none."""
     counts = piece.counts
     assert isinstance(counts, PairCounts)  # a comparison has no others
     if not counts.shared_queries:
-        raise NoSharedQueryError(*(_some_queries(side) for side in (a, b)))
-    result = Result(
+        raise NoSharedQueryError(*some_queries())
+    return Result(
         summary=summarise(job.plan.metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
         ledger=counts.ledger({**job.policies.described(), **job.intervals.described()}),
     )
-    if into is not None:
-        result.write_files(into, values=pieces == 1)
-    return result
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class Agreement:
             values = values.filter(pl.col("n_a") > 0, pl.col("n_b") > 0)
         labels = self.plan.metric_labels
         return Piece(
-            values.select(QUERY, *_COUNTS, *labels),
+            values.select(QUERY, *PAIR_COUNTS, *labels),
             tally_values(self.plan.metrics, values, Known(), self.intervals),
             PairCounts.of(pairs, *rankings, rows=(left.height, right.height), kept=values.height),
             pairs.matched,

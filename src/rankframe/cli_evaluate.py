@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -17,15 +17,18 @@ from rankframe.cli_options import (
     Columns,
     Confidence,
     DuplicateRule,
+    Engine,
     JudgedOnly,
     KMax,
     Ledger,
+    Master,
     MaxMemory,
     Metrics,
     MissingRule,
     NoOverlapRule,
     NoRelevantRule,
     Overwrite,
+    Partitions,
     PerQuery,
     Queries,
     Quiet,
@@ -42,6 +45,7 @@ from rankframe.cli_support import (
     column_names,
     open_sources,
     open_stdin,
+    refuse_without,
     run_names,
     ways_to_slice,
 )
@@ -90,6 +94,9 @@ def evaluate(
     confidence: Confidence = 0.95,
     replicates: Replicates = 1_000,
     seed: Seed = 0,
+    engine: Engine = "polars",
+    master: Master = None,
+    partitions: Partitions = None,
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
@@ -100,9 +107,39 @@ def evaluate(
     check_targets(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics)
-    sources = open_sources([qrels, *runs])
     names = run_names(runs)
+    how: dict[str, Any] = {
+        "columns": column_names(column),
+        "rel": rel,
+        "missing": missing,
+        "no_relevant": no_relevant,
+        "no_overlap": no_overlap,
+        "ties": ties,
+        "duplicates": duplicates,
+        "k_max": k_max,
+        "judged_only": judged_only,
+        "queries": queries,
+        "by": ways_to_slice(by),
+        "weight": weight,
+        "ci": None if ci == "none" else ci,
+        "confidence": confidence,
+        "replicates": replicates,
+        "seed": seed,
+    }
+    where = {name: output / name if output and len(names) > 1 else output for name in names}
     results: dict[str, Result] = {}
+    if engine == "spark":
+        from rankframe.cli_spark import evaluate_on_spark
+
+        refuse_without(engine, {"--max-memory": max_memory})
+        results = evaluate_on_spark(
+            qrels, dict(zip(names, runs, strict=True)), metrics, how, where,
+            overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,
+        )  # fmt: skip
+        _deliver(results, resolved, style, per_query, summary, ledger=ledger)
+        return
+    refuse_without(engine, {"--master": master, "--partitions": partitions})
+    sources = open_sources([qrels, *runs])
     for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
         with (
             progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report,
@@ -112,24 +149,9 @@ def evaluate(
                 sources[0],
                 run,
                 metrics,
-                columns=column_names(column),
-                rel=rel,
-                missing=missing,
-                no_relevant=no_relevant,
-                no_overlap=no_overlap,
-                ties=ties,
-                duplicates=duplicates,
-                k_max=k_max,
-                judged_only=judged_only,
-                queries=queries,
-                by=ways_to_slice(by),
-                weight=weight,
-                ci=None if ci == "none" else ci,
-                confidence=confidence,
-                replicates=replicates,
-                seed=seed,
+                **how,
                 max_memory=max_memory,
-                output=output / name if output and len(names) > 1 else output,
+                output=where[name],
                 overwrite=overwrite,
                 progress=report,
             )

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
+SPARK = "Spark"
 
 EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
@@ -121,6 +122,22 @@ Ledger = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", rich_help_panel=OUTPUT)]
 MaxMemory = Annotated[
     str | None, typer.Option(metavar="SIZE", help="About how much to take, e.g. 2GiB.")
+]
+Engine = Annotated[
+    Literal["polars", "spark"],
+    typer.Option(help="On this machine, or on Spark (needs the extra).", rich_help_panel=SPARK),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Of Spark; else this machine, or what spark-submit says.",
+        rich_help_panel=SPARK,
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(help="On Spark; else a million rows each.", rich_help_panel=SPARK),
 ]
 TieRule = Annotated[
     Literal["doc_desc", "doc_asc", "as_given"],

@@ -51,6 +51,15 @@ def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
     return [tuple(part.strip() for part in way.split(",")) for way in given or ()] or None
 
 
+def refuse_without(engine: str, options: Mapping[str, object]) -> None:
+    """Refuse options that an engine does not know."""
+    from rankframe.errors import OptionError
+
+    for name, value in options.items():
+        if value is not None:
+            raise OptionError(f"{name} has no meaning with --engine {engine}.")
+
+
 def check_targets(*targets: Path | None) -> None:
     """Refuse what cannot be written before any work is done."""
     from rankframe.convert import check_target

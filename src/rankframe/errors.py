@@ -105,11 +105,11 @@ class DuplicateError(RankframeError):
             if role in ("qrels", "run", "ranking a", "ranking b")
             else "Keep one of each."
         )
-        places = " and ".join(f"{row:,}" for row in rows[:2])
+        places = " at rows " + " and ".join(f"{row:,}" for row in rows[:2]) if rows else ""
         self.role, self.count, self.example = role, count, example
         super().__init__(
             f"{role} has {count:,} duplicate {what}{'' if count == 1 else 's'}, "
-            f"e.g. ({values}) at rows {places}. {advice}"
+            f"e.g. ({values}){places}. {advice}"
         )
 
 
@@ -183,6 +183,10 @@ class OptionError(RankframeError):
 
 class OutputError(RankframeError):
     """A place that cannot be written to."""
+
+
+class SparkError(RankframeError):
+    """Spark cannot start, cannot read an input, or gave up on the work."""
 
 
 class MissingExtraError(RankframeError, ImportError):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import polars as pl
 
@@ -18,7 +19,7 @@ from rankframe.memory import count_pieces
 from rankframe.names import Metric, resolve
 from rankframe.output import fresh_folder
 from rankframe.partition import in_memory, in_pieces
-from rankframe.piece import WHOLE, Job, Tallies
+from rankframe.piece import WHOLE, Job, Piece, Tallies
 from rankframe.plan import Plan, compile_plan
 from rankframe.policies import Missing, NoOverlap, NoRelevant, Policies
 from rankframe.progress import Report
@@ -121,41 +122,52 @@ def evaluate_scanned(
     progress: Report | None = None,
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
-    metrics, policies = job.plan.metrics, job.policies
 
     def prepare(judgments: pl.LazyFrame) -> Job:
-        return replace(job, max_grade=check_grades(metrics, judgments))
+        return replace(job, max_grade=check_grades(job.plan.metrics, judgments))
 
     if pieces == 1:
         piece = in_memory(qrels, run, prepare)
     else:
-        _refuse_whole_input(job.plan)
+        refuse_whole_input(job.plan)
         count_rows(qrels)
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(
             qrels, run, prepare(qrels.frame), pieces=pieces, into=values, report=progress
         )
-    counts = piece.counts
-    assert isinstance(counts, Counts)  # an evaluation has no others
-    if not piece.overlap and policies.no_overlap == "error":
-        refuse_no_overlap(qrels, run, shared_queries=counts.missing < counts.qrels_queries)
-    if piece.lacking is not None and policies.missing == "error":
-        raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
-    if piece.unweighted[0]:
-        raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
-    described = {**policies.described(), **job.intervals.described()}
-    result = Result(
-        summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
-        per_query=piece.values,
-        ledger=make_ledger(counts, described, absent=piece.absent),
-        slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
-    )
+
+    def no_overlap(*, shared_queries: bool) -> NoReturn:
+        refuse_no_overlap(qrels, run, shared_queries=shared_queries)
+
+    result = summed_up(piece, job, no_overlap)
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result
 
 
-def _refuse_whole_input(plan: Plan) -> None:
+def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Result:
+    """All queries as one piece → the result, or why there is none.
+
+    `no_overlap` says what the ids of both sides look like: of documents, or of queries.
+    """
+    metrics, policies, counts = job.plan.metrics, job.policies, piece.counts
+    assert isinstance(counts, Counts)  # an evaluation has no others
+    if not piece.overlap and policies.no_overlap == "error":
+        no_overlap(shared_queries=counts.missing < counts.qrels_queries)
+    if piece.lacking is not None and policies.missing == "error":
+        raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
+    if piece.unweighted[0]:
+        raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
+    described = {**policies.described(), **job.intervals.described()}
+    return Result(
+        summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
+        per_query=piece.values,
+        ledger=make_ledger(counts, described, absent=piece.absent),
+        slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
+    )
+
+
+def refuse_whole_input(plan: Plan) -> None:
     """Refuse what looks at all queries at once, where they come in pieces."""
     if plan.whole_input:
         label = next(m.label for m in plan.metrics if compile_plan([m]).whole_input)
@@ -169,6 +181,28 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
     """The largest grade; refuse grades that a metric's parameters do not foresee."""
     grade = pl.col(RELEVANCE)
     highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
+
+    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
+        bad = (
+            judgments.select(grade)
+            .filter(grade > 0, ~grade.is_in(known))
+            .collect(engine="streaming")[RELEVANCE]
+        )
+        return len(bad), next(iter(bad), None)
+
+    refuse_grades(metrics, highest, without_gain)
+    return highest
+
+
+def refuse_grades(
+    metrics: Sequence[Metric],
+    highest: float,
+    without_gain: Callable[[Sequence[float]], tuple[int, float | None]],
+) -> None:
+    """Refuse grades that a metric's parameters do not foresee.
+
+    `without_gain`: how many grades above 0 are none of these, and one of them.
+    """
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")
         exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)
@@ -181,20 +215,15 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
                 f"{metric.label!r}: max_grade is {top:g}, but qrels has a grade of {highest:g}."
             )
         if isinstance(gain, Mapping):
-            bad = (
-                judgments.select(grade)
-                .filter(grade > 0, ~grade.is_in([float(g) for g in gain]))
-                .collect(engine="streaming")
-            )
-            if bad.height:
+            count, example = without_gain([float(g) for g in gain])
+            if count:
                 raise BadValueError(
                     "qrels",
                     f"a grade that {metric.label!r} gives no gain",
-                    bad.height,
-                    f"{bad[RELEVANCE][0]:g}",
+                    count,
+                    f"{example:g}",
                     "Give every grade above 0 a gain",
                 )
-    return highest
 
 
 def _named(tallies: Tallies, job: Job) -> dict[tuple[str, str], Tally]:

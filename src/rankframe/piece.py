@@ -193,7 +193,7 @@ def _first(names: Iterable[str | None]) -> str | None:
 
 def _unjudged(run: pl.DataFrame, job: Job) -> Piece:
     """A piece without judgments: nothing to evaluate, only documents to count."""
-    ranked = rank_run(Keyed(run))
+    ranked = rank_run(one_of_each(Keyed(run), "run", job.policies.duplicates))
     none, plan = job.plan.no_values(), job.plan
     return Piece(
         none if job.with_parts else none.select(QUERY, *plan.metric_labels),

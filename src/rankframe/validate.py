@@ -5,6 +5,7 @@ A clean input costs a few scans and one hash per row. Only a failed rule pays fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NoReturn
@@ -35,6 +36,15 @@ class Rule:
     problem: str
     broken: pl.Expr
     advice: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule, its place among the rules, and how many rows break it."""
+
+    place: int
+    rule: Rule
+    rows: int
 
 
 def _rules(columns: list[str]) -> list[Rule]:
@@ -96,16 +106,25 @@ def check_rows(
     engine: Literal["in-memory", "streaming"] = "in-memory",
 ) -> None:
     """Refuse a frame without rows, or with a row that breaks a rule."""
+    rows, broken = first_broken(frame, engine=engine)
+    if not rows:
+        raise EmptyInputError(role, name)
+    if broken is not None:
+        rule, count = broken.rule, broken.rows
+        bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
+        where = _quote(bad.row(0, named=True), rule.column)
+        raise BadValueError(role, rule.problem, count, where, rule.advice)
+
+
+def first_broken(
+    frame: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
+) -> tuple[int, Broken | None]:
+    """How many rows a frame has, and the first rule that some of them break."""
     rules = _rules(frame.collect_schema().names())
     broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
     rows, *counts = frame.select(pl.len(), *broken).collect(engine=engine).row(0)
-    if not rows:
-        raise EmptyInputError(role, name)
-    for rule, count in zip(rules, counts, strict=True):
-        if count:
-            bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
-            where = _quote(bad.row(0, named=True), rule.column)
-            raise BadValueError(role, rule.problem, count, where, rule.advice)
+    at = next((at for at, count in enumerate(counts) if count), None)
+    return rows, None if at is None else Broken(at, rules[at], counts[at])
 
 
 def refuse_no_overlap(qrels: Scanned, run: Scanned, *, shared_queries: bool) -> NoReturn:
@@ -180,6 +199,11 @@ def _refuse_non_numeric(scanned: Scanned) -> None:
 
 
 def _quote(row: dict[str, object], column: str) -> str:
-    others = [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]
+    others = quoted_keys(row, column)
     where = f" ({', '.join(others)})" if others else ""
     return f"row {int(str(row['_row'])) + 1:,}{where}"
+
+
+def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:
+    """The ids of a row, but for the column that something is wrong with."""
+    return [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]

@@ -1,0 +1,53 @@
+"""`rankframe evaluate --engine spark`: the same command on a Spark cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankframe.result import Result
+
+
+def evaluate_on_spark(
+    qrels: str,
+    runs: Mapping[str, str],
+    metrics: list[str],
+    how: Mapping[str, Any],
+    where: Mapping[str, Path | None],
+    *,
+    overwrite: bool,
+    master: str | None,
+    partitions: int | None,
+    values: bool,
+) -> dict[str, Result]:
+    """Evaluate each run, and write it where it belongs.
+
+    `values`: bring those of each query here, too.
+    """
+    import rankframe as rf
+    from rankframe.result import Result
+    from rankframe.spark_inputs import load_pyspark, start_session
+
+    load_pyspark()
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+    # Under spark-submit there is a master already. Here, a task that fails is tried again.
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+    spark = start_session(master or (None if submitted else "local[*,4]"))
+    results: dict[str, Result] = {}
+    for name, run in runs.items():
+        found = rf.spark.evaluate(qrels, run, metrics, spark=spark, partitions=partitions, **how)
+        if (place := where[name]) is not None:
+            # A path of this machine has no double slash; a URL does.
+            found.write(re.sub(r"^(\w\w+):/", r"\1://", str(place)), overwrite=overwrite)
+        results[name] = (
+            found.to_result()
+            if values
+            else Result(found.summary, found.no_values, found.ledger, found.slices)
+        )
+        found.unpersist()
+    return results

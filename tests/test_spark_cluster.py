@@ -1,0 +1,242 @@
+"""A real cluster on this machine: one master, two workers, each with a disk of its own. Executors
+and workers are killed in the middle of the work; the numbers stay the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from tests.spark_job import FEW, METRICS
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("java") or os.environ.get("JAVA_HOME")),
+    reason="Spark needs Java, which is not installed (Debian: default-jre-headless)",
+)
+
+PATIENCE = 90  # seconds that anything may take
+LOOPBACK = "127.0.0.1"
+JOB = Path(__file__).with_name("spark_job.py")
+
+
+@dataclass
+class Cluster:
+    """Processes that were started, by name, and where they keep their files."""
+
+    folder: Path
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    port: int = 0
+
+    @property
+    def master(self) -> str:
+        return f"spark://{LOOPBACK}:{self.port}"
+
+    def start_master(self) -> None:
+        self.port = free_port()
+        place = "org.apache.spark.deploy.master.Master"
+        ports = ["--port", str(self.port), "--webui-port", "0"]
+        self._start("master", place, "--host", LOOPBACK, *ports)
+        wait_for(lambda: reachable(self.port))
+
+    def start_workers(self, *names: str) -> None:
+        for name in names:
+            self._start_worker(name)
+        for name in names:
+            log = self.folder / f"{name}.log"
+            wait_for(lambda log=log: "Successfully registered with master" in log.read_text())
+
+    def _start_worker(self, name: str) -> None:
+        place = "org.apache.spark.deploy.worker.Worker"
+        self.disk(name).mkdir(exist_ok=True)
+        ports = ["--port", "0", "--webui-port", "0"]
+        size = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"{name}-work")]
+        self._start(name, place, "--host", LOOPBACK, *ports, *size, self.master)
+
+    def disk(self, name: str) -> Path:
+        """Where a worker's executors keep shuffled rows and values."""
+        return self.folder / f"{name}-disk"
+
+    def executor(self, name: str) -> int | None:
+        """The process of a worker's executor."""
+        return next(iter(children(self.processes[name].pid)), None)
+
+    def stop(self) -> None:
+        for process in reversed(self.processes.values()):
+            process.kill()
+            process.wait()
+
+    def _start(self, name: str, *command: str) -> None:
+        import pyspark
+
+        home = Path(pyspark.__file__).parent
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_LOCAL_DIRS": str(self.disk(name)),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [str(home / "bin" / "spark-class"), *command],
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """20,000 judgments and 60,000 retrieved documents of 3,000 queries, in no order."""
+    folder = tmp_path_factory.mktemp("data")
+    random = np.random.default_rng(5)
+
+    def pairs(count: int, lowest: int) -> pl.DataFrame:
+        both = random.integers((lowest, 0), (3_000, 60), (count, 2))
+        return pl.DataFrame(both, schema=["query_id", "doc_id"]).unique(maintain_order=True)
+
+    qrels = pairs(20_000, 0)
+    run = pairs(60_000, 20)
+    qrels.with_columns(relevance=random.integers(-1, 4, qrels.height)).write_parquet(
+        folder / "qrels.parquet"
+    )
+    run.with_columns(score=random.integers(0, 999, run.height) / 8).write_parquet(
+        folder / "run.parquet"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(data: Path) -> rf.Result:
+    return rf.evaluate(data / "qrels.parquet", data / "run.parquet", FEW)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        cluster.start_master()
+        cluster.start_workers("one", "two")
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def start_job(cluster: Cluster, folder: Path, *options: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONWARNINGS": "ignore",
+        "PYTHONPATH": str(JOB.parent.parent),
+    }
+    command = [sys.executable, str(JOB), cluster.master, str(folder), *options]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finish(job: subprocess.Popen[str]) -> str:
+    try:
+        output, _ = job.communicate(timeout=PATIENCE)
+    finally:
+        job.kill()
+    assert job.returncode == 0, output[-3000:]
+    return output
+
+
+def copy_of(data: Path, folder: Path) -> Path:
+    for name in ("qrels", "run"):
+        shutil.copy(data / f"{name}.parquet", folder)
+    (folder / "begun").mkdir()
+    return folder
+
+
+def assert_same(folder: Path, expected: rf.Result) -> None:
+    for name in ("summary", "ledger"):
+        stored = pl.read_parquet(folder / "out" / name / "*.parquet")
+        assert_frame_equal(stored, getattr(expected, name), check_exact=True)
+    values = pl.read_parquet(folder / "out" / "per_query" / "*.parquet").sort("query_id")
+    assert_frame_equal(values, expected.per_query, check_exact=True)
+
+
+def test_a_cluster_gives_the_same_bits(cluster, data, tmp_path: Path) -> None:
+    folder = copy_of(data, tmp_path)
+    job = start_job(cluster, folder)
+    expected = rf.evaluate(data / "qrels.parquet", data / "run.parquet", METRICS)
+    finish(job)
+    assert_same(folder, expected)
+
+
+def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Path) -> None:
+    folder = copy_of(data, tmp_path)
+    job = start_job(cluster, folder, "8", "1")
+    begun = folder / "begun"
+    wait_for(lambda: len(list(begun.iterdir())) >= 3, job)
+    killed = cluster.executor("one")
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    output = finish(job)
+    assert "Lost executor" in output
+    # What it had done was lost with it, and done again.
+    assert len(list(begun.iterdir())) > 8
+    assert_same(folder, expected)
+
+
+def test_a_worker_killed_with_its_disk(cluster, data, expected, tmp_path: Path) -> None:
+    folder = copy_of(data, tmp_path)
+    job = start_job(cluster, folder, "8", "1")
+    begun = folder / "begun"
+    wait_for(lambda: len(list(begun.iterdir())) >= 3, job)
+    executor = cluster.executor("two")
+    assert executor is not None
+    for process in (cluster.processes["two"].pid, executor):
+        os.kill(process, signal.SIGKILL)
+    shutil.rmtree(cluster.disk("two"), ignore_errors=True)
+    output = finish(job)
+    assert "Lost executor" in output
+    assert len(list(begun.iterdir())) > 8
+    assert_same(folder, expected)
+
+
+def wait_for(happened: Callable[[], bool], job: subprocess.Popen[str] | None = None) -> None:
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < until, "it took too long"
+        if job is not None and job.poll() is not None:
+            pytest.fail(job.communicate()[0][-3000:])
+        time.sleep(0.1)
+
+
+def children(process: int) -> list[int]:
+    found = Path(f"/proc/{process}/task/{process}/children")
+    tasks = found.parent.parent.glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def free_port() -> int:
+    with socket.socket() as some:
+        some.bind((LOOPBACK, 0))
+        return some.getsockname()[1]
+
+
+def reachable(port: int) -> bool:
+    with socket.socket() as some:
+        some.settimeout(1)
+        return some.connect_ex((LOOPBACK, port)) == 0
