@@ -171,7 +171,7 @@ def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
     QRELS.write_parquet(paths[0])
     for run in (RUN, RUN.with_columns(-pl.col("score"))):
         run.write_parquet(paths[1])
-        found = rf.spark.evaluate(*paths, ["map"], spark=spark, partitions=2)
+        found = rf.spark.evaluate(paths[0], paths[1], ["map"], spark=spark, partitions=2)
         assert found.means == rf.evaluate(QRELS, run, ["map"]).means
 
 

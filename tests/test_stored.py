@@ -204,13 +204,14 @@ def test_how_intervals_were_made_does_not_matter() -> None:
         ({"x": A, "y": A}, [pl.col("x")], "metrics of stored values are their columns, not ["),
         ({"x": A, "y": A}, [], "metrics of stored values are their columns, not []."),
         ({"x": A}, None, "a comparison takes at least two systems, not 1."),
-        ({"x": A, "y": A.select("query_id")}, None, "no stored values: it has no column of numbers beside query_id."),
+        ({"x": A, "y": A.select("query_id")}, None,
+         "no stored values: it has no column of numbers beside query_id."),
         ({"x": A, "y": A.rename({"query_id": "zz"})}, None, "no query_id column"),
         ({"x": A, "y": pl.concat([A, A.head(1)])}, None, ("1 duplicate query_id, e.g. ('a') at "
          "rows 1 and 4. Keep one of each.")),
         ({"x": A, "y": A.with_columns(map=pl.Series([0.1, float("nan"), 0.2]))}, None,
-         ("system 'y' has 1 row with a map that is not finite, e.g. query_id 'b'. Leave the value empty where a "
-          "metric is undefined.")),
+         ("system 'y' has 1 row with a map that is not finite, e.g. query_id 'b'. Leave the value "
+          "empty where a metric is undefined.")),
         ({"x": A, "y": A.with_columns(query_id=pl.Series(["a", None, "c"]))}, None,
          "a null query_id"),
         ({"x": A, "y": A.head(0)}, None, "is empty"),

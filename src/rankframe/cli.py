@@ -101,4 +101,5 @@ def _as_flags(message: str) -> str:
     message = re.sub(r'columns=\{"(\w+)": "([^"]*)"\}', r"--column \1=\2", message)
     message = message.replace("columns= names", "--column names")
     message = message.replace("overwrite=True", "--overwrite")
+    message = re.sub(r"\b([a-z_]+)=(?=[ ,.)])", lambda m: f"--{m[1].replace('_', '-')}", message)
     return re.sub(r'\b([a-z_]+)="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message)

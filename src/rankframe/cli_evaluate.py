@@ -100,6 +100,7 @@ def evaluate(
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
+    from rankframe.errors import naming_the_run
     from rankframe.names import resolve
     from rankframe.progress import progress_bar
 
@@ -140,7 +141,10 @@ def evaluate(
     refuse_without(engine, {"--master": master, "--partitions": partitions})
     sources = open_sources([qrels, *runs])
     for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
-        with progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report:
+        with (
+            progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report,
+            naming_the_run(repr(name) if len(names) > 1 else ""),
+        ):
             results[name] = rf.evaluate(
                 sources[0],
                 run,

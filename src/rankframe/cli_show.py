@@ -20,6 +20,7 @@ from rankframe.cli_options import (
     Rel,
     Seed,
     TieRule,
+    UnpairedRule,
     Weight,
 )
 from rankframe.cli_support import column_names, open_sources, run_names, ways_to_slice
@@ -107,6 +108,7 @@ def report(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     column: Columns = None,
+    unpaired: UnpairedRule = "error",
     rel: Rel = None,
     missing: MissingRule = "zero",
     no_relevant: NoRelevantRule = "zero",
@@ -134,6 +136,7 @@ def report(
             correction=correction,
             confidence=confidence,
             seed=seed,
+            unpaired=unpaired,
             columns=column_names(column),
             rel=rel,
             missing=missing,

@@ -14,7 +14,7 @@ from rankframe.attributes import By, Known, Subset, everything, read_attributes,
 from rankframe.columns import QUERY
 from rankframe.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.contrast import Options, contrasts, p_values
-from rankframe.errors import MetricParameterError, OptionError, did_you_mean
+from rankframe.errors import MetricParameterError, OptionError, did_you_mean, naming_the_run
 from rankframe.evaluate import DEFAULT_METRICS, evaluate_scanned
 from rankframe.holes import hole_bounds
 from rankframe.intervals import Intervals, Method
@@ -204,7 +204,8 @@ def evaluate_systems(
                 progress(replace(done, stage=f"{name}: {done.stage}"))
 
         pieces = count_pieces(qrels, run, max_memory)
-        result = evaluate_scanned(qrels, run, job, pieces=pieces, progress=report)
+        with naming_the_run(repr(name)):
+            result = evaluate_scanned(qrels, run, job, pieces=pieces, progress=report)
         found[name] = System(result.per_query, result.ledger)
     return found
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from rankframe.columns import DOC, QUERY, RELEVANCE
-from rankframe.errors import MetricParameterError, OptionError, RankframeError, did_you_mean
+from rankframe.errors import MetricParameterError, OptionError, did_you_mean, naming_the_run
 from rankframe.evaluate import evaluate_scanned
 from rankframe.files import READ_ERRORS, unreadable
 from rankframe.intervals import Intervals
@@ -36,8 +34,6 @@ _SUMMARY: Final = {
 _DEFAULT_K = 10
 _LONGEST = 40  # characters of an id on the screen
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
-# How a message that speaks of the run begins; which of the two it is goes after the word.
-_OF_THE_RUN = re.compile(r"\A((?:cannot read |no \w+ in )?the )?run\b")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -161,11 +157,11 @@ def diff(
     judgments = scan(qrels, "qrels", columns)
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
-        with _said_of(side):
+        with naming_the_run(side):
             runs.append(scan(source, "run", columns))
     results: list[Result] = []
     for side, run in zip(_SIDES, runs, strict=True):
-        with _said_of(side):
+        with naming_the_run(side):
             pieces = count_pieces(judgments, run, None)
             results.append(evaluate_scanned(judgments, run, job, pieces=pieces))
     per_query = _side_by_side(chosen, results)
@@ -187,16 +183,6 @@ def _one_metric(metric: str | pl.Expr) -> Metric:
             "Leave out average=weighted."
         )
     return found[0]
-
-
-@contextmanager
-def _said_of(side: str) -> Iterator[None]:
-    """Let an error that speaks of the run say which of the two it is."""
-    try:
-        yield
-    except RankframeError as error:
-        error.args = (_OF_THE_RUN.sub(rf"\g<0> {side}", str(error), count=1),)
-        raise
 
 
 def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:

@@ -5,7 +5,9 @@ what is wrong, how much of it, an example, what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 
 class RankframeError(ValueError):
@@ -192,6 +194,20 @@ class MissingExtraError(RankframeError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional part: pip install 'rankframe[{extra}]'.")
+
+
+# How a message that speaks of the run begins; which of several it is goes after the word.
+_OF_THE_RUN = re.compile(r"\A((?:cannot read |no \w+ in )?the )?run\b")
+
+
+@contextmanager
+def naming_the_run(name: str) -> Iterator[None]:
+    """Errors that speak of the run say which one: "run b has 14 duplicate …"."""
+    try:
+        yield
+    except RankframeError as error:
+        error.args = (_OF_THE_RUN.sub(lambda found: f"{found[0]} {name}".rstrip(), str(error), 1),)
+        raise
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:

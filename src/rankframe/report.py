@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from rankframe.align import Unpaired
 from rankframe.attributes import By
 from rankframe.canvas import load_altair
 from rankframe.columns import QUERY, Role
@@ -79,6 +80,7 @@ def report(
     correction: Correction = "holm",
     confidence: float = 0.95,
     seed: int = 0,
+    unpaired: Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
     missing: Missing = "zero",
@@ -109,7 +111,7 @@ def report(
     found = compare(
         truth, opened, metrics, baseline=base, test=test, correction=correction, bounds=True,
         queries=known if by is not None or weight is not None else None, by=by, weight=weight,
-        confidence=confidence, seed=seed, **policies,
+        confidence=confidence, seed=seed, unpaired=unpaired, **policies,
     )  # fmt: skip
     first = found.metrics[0]
     chosen: str | pl.Expr = first.label if first.expression is None else first.expression

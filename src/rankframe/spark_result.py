@@ -77,7 +77,7 @@ class SparkResult:
             for name in ("summary", "slices", "ledger"):
                 frame: pl.DataFrame = getattr(self, name)
                 schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
-                small = spark.createDataFrame(frame.rows(), schema)
+                small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
                 small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
 
     def unpersist(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 import polars as pl
 
@@ -13,11 +13,12 @@ from rankframe.columns import QUERY
 from rankframe.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.files import READ_ERRORS, unreadable
 from rankframe.trec_eval import TrecResult
-from rankframe.trec_measures import written_as
-from rankframe.trec_text import ALL, texts
+from rankframe.trec_lines import Line, lines_of
+from rankframe.trec_measures import parse_measures, written_as
+from rankframe.trec_text import ALL, RETRIEVED, texts, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
-_SCHEMA: Final = {_MEASURE: pl.String, QUERY: pl.String, _THEIRS: pl.String, _OURS: pl.String}
+_ROW, _PLACE = "_row", "_place"
 # The measure, a query id that may hold anything, and the value.
 _LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
 # Measures that round recall points, which trec_eval 10 does in another way than those before.
@@ -47,7 +48,7 @@ class Check:
         )
         if shown.height:
             file.write(f"{_MEASURE:<22}\tquery\t{_THEIRS}\t{_OURS}\n".encode())
-        shown.write_csv(file, include_header=False, separator="\t", quote_style="never")
+        write_tabbed(file, shown)
         file.write(f"{self.verdict}\n".encode())
 
     @property
@@ -84,7 +85,9 @@ def read_output(path: Path) -> pl.DataFrame:
     found = found.filter(pl.col("line") != "")
     if found.is_empty():
         raise EmptyInputError("the output to check", str(path))
-    parts = found.with_columns(pl.col("line").str.extract_groups(_LINE).struct.unnest())
+    parts = _tabbed(found)
+    if parts is None:
+        parts = found.with_columns(pl.col("line").str.extract_groups(_LINE).struct.unnest())
     bad = parts.filter(pl.col("1").is_null())
     if bad.height:
         raise MalformedLineError(
@@ -99,10 +102,21 @@ def read_output(path: Path) -> pl.DataFrame:
     )
 
 
+def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
+    """The fields of lines with two tabs each; None if there are others. (A regular expression for
+    each of millions of lines is dear.)
+    """
+    tabs = pl.col("line").str.count_matches("\t", literal=True)
+    if not lines.select((tabs == 2).all()).item():
+        return None
+    fields = lines["line"].str.split_exact("\t", 2).struct.rename_fields(["1", "2", "3"])
+    return lines.hstack(fields.struct.unnest().select(pl.all().str.strip_chars(" ")))
+
+
 def measures_in(output: pl.DataFrame) -> list[str]:
-    """What -m must ask for to get these lines."""
-    labels = output[_MEASURE].unique(maintain_order=True)
-    measures = [written for label in labels if (written := written_as(label)) is not None]
+    """What -m must ask for to get these lines; those of other measures are passed over."""
+    labels = output[_MEASURE].unique(maintain_order=True).to_list()
+    measures = [written for label in labels if (written := _asked_for(label)) is not None]
     if not measures:
         raise OptionError(
             f"none of the lines to check is of a measure that rankframe knows: {labels[0]!r}, …"
@@ -110,42 +124,52 @@ def measures_in(output: pl.DataFrame) -> list[str]:
     return measures
 
 
+def _asked_for(label: str) -> str | None:
+    written = written_as(label)
+    try:
+        lines = lines_of(parse_measures([written] if written else []))
+    except OptionError:
+        return None
+    return written if label in [line.label for line in lines] else None
+
+
 def compare_output(output: pl.DataFrame, found: TrecResult) -> Check:
     """Every line of an output beside ours; lines of measures that we were not asked for are not
     compared.
     """
     lines = {line.label: line for line in found.lines}
-    by_label = output.with_row_index("_row").partition_by(_MEASURE, as_dict=True)
+    values = found.result.per_query
+    places = values.select(QUERY).with_row_index(_PLACE)
+    placed = output.with_row_index(_ROW).join(places, on=QUERY, how="left", maintain_order="left")
+    by_label = placed.partition_by(_MEASURE, as_dict=True)
     summary = dict(found.summary.iter_rows())  # allowed: one row a line
-    parts = []
-    for (label,), theirs in by_label.items():
-        if label not in lines:
-            continue
-        line = lines[label]
-        ours = pl.DataFrame(schema={QUERY: pl.String, _OURS: pl.String})
-        if line.per_query and (theirs[QUERY] != ALL).any():
-            values = found.result.per_query
-            ours = pl.DataFrame({QUERY: values[QUERY], _OURS: texts(line, values)})
-        if label in summary:
-            ours = ours.filter(pl.col(QUERY) != ALL).vstack(
-                pl.DataFrame({QUERY: [ALL], _OURS: [summary[label]]})
-            )
-        parts.append(theirs.join(ours, on=QUERY, how="left", maintain_order="left"))
-    return _checked(parts, output, [label for (label,) in by_label if label not in lines])
-
-
-def _checked(
-    parts: Iterable[pl.DataFrame], output: pl.DataFrame, unknown: Sequence[object]
-) -> Check:
-    compared = pl.concat(parts) if parts else None
-    if compared is None:
+    parts = [
+        _beside(theirs, lines[label], values, summary.get(label))
+        for (label,), theirs in by_label.items()
+        if label in lines
+    ]
+    if not parts:
         raise OptionError("no line of the file is of a measure that was asked for with -m.")
+    compared = pl.concat(parts)
     theirs, ours = (pl.col(side).cast(pl.Float64, strict=False) for side in (_THEIRS, _OURS))
     same = pl.col(_THEIRS).eq_missing(pl.col(_OURS)) | (theirs == ours).fill_null(value=False)
-    different = compared.filter(~same).sort("_row").select(_SCHEMA)
     return Check(
-        different,
+        compared.filter(~same).sort(_ROW).select(_MEASURE, QUERY, _THEIRS, _OURS),
         compared.height,
-        [str(label) for label in unknown],
+        [str(label) for (label,) in by_label if label not in lines],
         output.height - compared.height,
     )
+
+
+def _beside(
+    theirs: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
+) -> pl.DataFrame:
+    """Lines of one measure with what we have to say: null where we have no such line."""
+    ours = pl.lit(None, pl.String)
+    place = theirs[_PLACE]
+    if line.per_query and place.null_count() < len(place):
+        needed = values.select(RETRIEVED, *(metric.label for metric in line.metrics))
+        text = texts(line, needed[place.fill_null(0)])
+        ours = pl.when(pl.col(_PLACE).is_not_null()).then(text)
+    whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(ours)
+    return theirs.with_columns(whole.alias(_OURS))

@@ -6,6 +6,7 @@ most values are shares, and a share has one of 10,001 texts, which are looked up
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from functools import cache
 from typing import IO, Final
@@ -32,16 +33,14 @@ def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) 
     if not shown:
         return
     ends = [f"\n{line.label:<22}" for line in shown[1:]]
-    for some in values.iter_slices(_QUERIES_AT_ONCE):
+    for some in values.iter_slices(_QUERIES_AT_ONCE):  # allowed: many queries at a time
         # The writer of tables puts a tab between columns; what begins the next line is part of the
         # value before it.
         columns = [pl.repeat(f"{shown[0].label:<22}", some.height, eager=True)]
         for line, end in zip(shown, [*ends, ""], strict=True):
             columns += [some[QUERY], texts(line, some, end)]
         named = {str(number): column for number, column in enumerate(columns)}
-        pl.DataFrame(named).write_csv(
-            file, include_header=False, separator="\t", quote_style="never"
-        )
+        write_tabbed(file, pl.DataFrame(named))
 
 
 def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.DataFrame:
@@ -63,6 +62,16 @@ def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
     """The lines that speak of all queries."""
     for measure, text in summary.iter_rows():  # allowed: one row a line
         file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
+
+
+def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
+    """A table's rows, with tabs between columns.
+
+    By way of memory: polars writes past Python's buffers to an open file, and out of order.
+    """
+    text = io.BytesIO()
+    table.write_csv(text, include_header=False, separator="\t", quote_style="never")
+    file.write(text.getbuffer())
 
 
 def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:

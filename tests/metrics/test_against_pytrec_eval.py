@@ -139,6 +139,15 @@ def test_interpolated_precision_where_both_roundings_ask_for_as_many(seed: int) 
     assert compared
 
 
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_precision_at_multiples_of_r(case: Case) -> None:
+    multiples = (0.2, 0.35, 0.6, 1.0, 1.4, 5.0)
+    pairs = {f"Rprec_mult_{m:.2f}": f"r_precision(multiple={m})" for m in multiples}
+    theirs = trec_eval(case, {f"Rprec_mult.{','.join(map(str, multiples))}"})
+    assert_same(case.values(set(pairs.values())), theirs, pairs)
+
+
 @pytest.mark.parametrize("relevant", range(1, 41))
 def test_recall_points_are_rounded_half_away_from_zero(relevant: int) -> None:
     # Relevant ones at ranks 1, 3, 5, …: every count of them has a precision of its own.

@@ -41,6 +41,10 @@ BY_HAND = {
     "f(beta=2)@4": 5 * (1 / 2) * (2 / 3) / (4 * (1 / 2) + 2 / 3),
     "f(beta=0.5)@4": 1.25 * (1 / 2) * (2 / 3) / (0.25 * (1 / 2) + 2 / 3),
     "r_precision": 1 / 3,
+    # R = 3: depths of ⌊1.5⌋, ⌊5.1⌋ and ⌊6.9⌋
+    "r_precision(multiple=0.2)": 1,
+    "r_precision(multiple=1.4)": 2 / 5,
+    "r_precision(multiple=2)": 2 / 6,
     "relative_precision@1": 1,
     "relative_precision@2": 1 / 2,
     "relative_precision@10": 2 / 3,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import log2
 
 import pytest
+from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import NOTHING_GAINED, about, value
+from tests.oracles import NOTHING_GAINED, Case, Ranking, about, cases, value
 
 # Gains 1 and 2 at ranks 1 and 3, one of grade 2 not retrieved.
 LIST, MISSING = [1, None, 2, 0], [2]
@@ -31,6 +32,13 @@ IDEAL = (2, 2 + 2 / log2(3), 2 + 2 / log2(3) + 1 / log2(4))
         # of ten documents, five were neither relevant nor retrieved
         ("utility(d=0.5,collection=10)", 2 - 2 + 0.5 * 5),
         ("utility(a=0,b=0,d=1,collection=5)", 0),
+        ("trec_rbp(p=0.5)", (1 - 0.5) * (1 / 2 + 2 / 2 * 0.5**2)),
+        ("trec_rbp", (1 - 0.9) * (1 / 2 + 2 / 2 * 0.9**2)),
+        ("trec_rbp_resid(p=0.5)", 0.5**4 + 0.5 * 0.5),
+        ("rbp_resid", 0.9**4 + 0.1 * 0.9),
+        ("trec_unj@2", 1 / 2),
+        ("unj@10", 1 / 10),
+        ("trec_unj", 1 / 4),
     ],
 )
 def test_values_by_hand(metric: str, expected: float) -> None:
@@ -82,3 +90,43 @@ def test_utility_of_nothing_retrieved_is_that_of_what_was_missed() -> None:
 def test_utility_of_what_was_rightly_left_out_needs_the_size_of_the_collection() -> None:
     with pytest.raises(rf.RankframeError, match="needs collection="):
         value("utility(d=1)", LIST)
+
+
+def test_a_negative_grade_is_no_judgment() -> None:
+    grades = [1, -1, 0, None]
+    assert value("trec_unj@2", grades) == 0.5
+    assert value("trec_rbp_resid(p=0.5)", grades) == about(0.5**4 + 0.5 * (0.5 + 0.5**3))
+
+
+def test_a_residual_is_0_where_all_that_was_retrieved_is_judged() -> None:
+    assert value("trec_rbp_resid", [1, 0, 2]) == 0
+    assert value("rbp_residual", [1, 0, 2]) > 0
+
+
+def test_rbp_scales_by_the_largest_grade_of_the_query_if_it_exceeds_1() -> None:
+    assert value("trec_rbp(p=0.5)", [1, 0]) == 0.5
+    # the largest may not have been retrieved
+    assert value("trec_rbp(p=0.5)", [1, 0], [4]) == 0.5 / 4
+
+
+def discounted_gain(ranking: Ranking) -> float:
+    highest = max([1, *ranking.ideal])
+    return 0.1 * sum(gain / highest * 0.9**i for i, gain in enumerate(ranking.gains))
+
+
+def residual(ranking: Ranking) -> float:
+    unjudged = [i for i, g in enumerate(ranking.grades) if g is None or g < 0]
+    n = len(ranking.grades)
+    return 0.9**n + 0.1 * sum(0.9**i for i in unjudged) if unjudged else 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_what_trec_eval_9_lacks_is_as_defined(case: Case) -> None:
+    case.assert_defined_as(
+        {
+            "trec_rbp": discounted_gain,
+            "trec_rbp_resid": residual,
+            "trec_unj@3": lambda r: sum(g is None or g < 0 for g in r.grades[:3]) / 3,
+        }
+    )

@@ -65,7 +65,16 @@ from rankframe.metrics.order import (
     yaap,
 )
 from rankframe.metrics.registry import REGISTRY, Definition, metric, names_over
-from rankframe.metrics.trec import bin_g, g_measure, ndcg_rel, rndcg, utility
+from rankframe.metrics.trec import (
+    bin_g,
+    g_measure,
+    ndcg_rel,
+    rndcg,
+    trec_rbp,
+    trec_rbp_resid,
+    trec_unj,
+    utility,
+)
 
 __all__ = [
     "REGISTRY",
@@ -128,6 +137,9 @@ __all__ = [
     "set_recall",
     "spearman",
     "tau_ap",
+    "trec_rbp",
+    "trec_rbp_resid",
+    "trec_unj",
     "unjudged",
     "utility",
     "yaap",

@@ -35,7 +35,7 @@ def judged(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(within(k))), depth(k))
 
 
-@metric(family=FAMILY, formula="1 − judged@k", synonyms=("unj",), higher_is_better=False)
+@metric(family=FAMILY, formula="1 − judged@k", higher_is_better=False)
 def unjudged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that nobody judged; 0 for an empty list.
 

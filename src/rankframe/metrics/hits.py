@@ -108,17 +108,28 @@ def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
     return Ratio((1 + square) * parts.hits(k, rel), square * relevant_count(rel) + cutoff)
 
 
-@metric(family=FAMILY, formula="found(R) / R", synonyms=("rprec", "r-precision"))
-def r_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
+@metric(
+    family=FAMILY,
+    formula="found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)",
+    synonyms=("rprec", "r-precision"),
+)
+def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision at the depth where a perfect list would end: the number of relevant documents.
 
-    Agrees with trec_eval's `Rprec`.
+    `multiple`: at a multiple m of that depth. Agrees with trec_eval's `Rprec` and `Rprec_mult`.
 
     >>> round(frame.select(r_precision()).item(), 6)
     0.666667
+    >>> frame.select(r_precision(multiple=0.2)).item()
+    1.0
     """
-    within_r = pl.col(RANK) <= pl.col(at_level("relevant_total", rel))
-    return Ratio(total(where(relevant(rel) & within_r)), relevant_count(rel))
+    parts.check_between("multiple", multiple, 0, float("inf"))
+
+    def depth_of(relevants: pl.Expr) -> pl.Expr:
+        return (multiple * relevants + 0.9).floor()
+
+    above = pl.col(RANK) <= depth_of(pl.col(at_level("relevant_total", rel)))
+    return Ratio(total(where(relevant(rel) & above)), depth_of(relevant_count(rel)))
 
 
 @metric(family=FAMILY, formula="found(k) / min(k, R)", synonyms=("relative_p",))

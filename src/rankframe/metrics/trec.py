@@ -12,7 +12,12 @@ from rankframe.metrics import parts
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.parts import (
     Ratio,
+    check_between,
+    constant,
+    depth,
     found,
+    largest,
+    power,
     relevant,
     relevant_count,
     retrieved,
@@ -153,3 +158,66 @@ def utility(
     hits, relevants = parts.hits(None, rel), relevant_count(rel)
     value = a * hits + b * (retrieved() - hits) + c * (relevants - hits)
     return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value
+
+
+@metric(
+    family=FAMILY,
+    formula="(1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1",
+)
+def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
+    """Rank-biased precision as trec_eval 10 has it: graded, scaled query by query.
+
+    Differs from `rbp` in its default p, and in that grades count whatever the relevance level.
+
+    >>> round(frame.select(trec_rbp(p=0.5)).item(), 6)
+    0.541667
+    """
+    check_between("p", p, 0, 1)
+    gained = total(where(within(None), _grade() * power(p, pl.col(RANK) - 1)))
+    return (1 - p) * gained / pl.max_horizontal(largest(_grade()), pl.lit(1.0))
+
+
+@metric(
+    family=FAMILY,
+    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged",
+    synonyms=("rbp_resid",),
+    higher_is_better=False,
+)
+def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
+    """How much higher `trec_rbp` might be, as trec_eval 10 has it.
+
+    Differs from `rbp_residual`: a negative grade is no judgment, and where all that was retrieved
+    is judged, what lies past the end of the list does not count either.
+
+    >>> round(frame.select(trec_rbp_resid(p=0.5)).item(), 6)
+    0.3125
+    """
+    check_between("p", p, 0, 1)
+    known = within(None) & _judged()
+    # All ranks there are weigh 1 together, so what is not judged weighs the rest.
+    rest = 1 - (1 - p) * total(where(known, power(p, pl.col(RANK) - 1)))
+    return pl.when(retrieved() > total(where(known))).then(rest).otherwise(0.0)
+
+
+@metric(
+    family=FAMILY,
+    formula="unjudged in the top k / k",
+    synonyms=("unj",),
+    higher_is_better=False,
+)
+def trec_unj(k: int | None = None) -> pl.Expr | Ratio:
+    """Share of the top k that is unjudged, as trec_eval 10 has it.
+
+    Differs from `unjudged`: a list shorter than k is filled up with judged documents, and a
+    negative grade is no judgment. Without k: / n.
+
+    >>> frame.select(trec_unj(k=5)).item()
+    0.2
+    """
+    unjudged = depth(k) - total(where(within(k) & _judged()))
+    return Ratio(unjudged, retrieved() if k is None else constant(k))
+
+
+def _judged() -> pl.Expr:
+    """A negative grade says "in the pool, but not judged"."""
+    return pl.col(RELEVANCE) >= 0
