@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,7 +143,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.stop()
 
 
-def start_job(cluster: Cluster, folder: Path, *options: str) -> subprocess.Popen[str]:
+@contextmanager
+def started(
+    cluster: Cluster, folder: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
+    """A job that was started, and a function that waits for its end and gives what it said."""
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": LOOPBACK,
@@ -151,18 +156,21 @@ def start_job(cluster: Cluster, folder: Path, *options: str) -> subprocess.Popen
         "PYTHONPATH": str(JOB.parent.parent),
     }
     command = [sys.executable, str(JOB), cluster.master, str(folder), *options]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    # A file, not a pipe, which would be full before anybody reads it.
+    with (folder / "log").open("wb") as log:
+        job = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
+    def finish() -> str:
+        code = job.wait(PATIENCE)
+        said = (folder / "log").read_text()
+        assert code == 0, said[-3000:]
+        return said
 
-def finish(job: subprocess.Popen[str]) -> str:
     try:
-        output, _ = job.communicate(timeout=PATIENCE)
+        yield job, finish
     finally:
         job.kill()
-    assert job.returncode == 0, output[-3000:]
-    return output
+        job.wait()
 
 
 def copy_of(data: Path, folder: Path) -> Path:
@@ -183,43 +191,46 @@ def assert_same(folder: Path, expected: rf.Result) -> None:
 def test_a_cluster_gives_the_same_bits(cluster, data, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
     expected = rf.evaluate(data / "qrels.parquet", data / "run.parquet", METRICS)
-    finish(start_job(cluster, folder))
+    with started(cluster, folder) as (_, finish):
+        finish()
     assert_same(folder, expected)
 
 
 def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
-    job = start_job(cluster, folder, "8", "1")
-    begun = folder / "begun"
-    wait_for(lambda: len(list(begun.iterdir())) >= 3, job)
-    os.kill(cluster.executor("one"), signal.SIGKILL)
-    output = finish(job)
-    assert "Lost executor" in output
-    # What it had done was lost with it, and done again.
-    assert len(list(begun.iterdir())) > 8
+    with started(cluster, folder, "8", "1") as (job, finish):
+        wait_for(lambda: begun(folder) >= 3, job)
+        os.kill(cluster.executor("one"), signal.SIGKILL)
+        said = finish()
+    assert "Lost executor" in said
+    # What it was doing was lost with it, and done again.
+    assert begun(folder) > 8
     assert_same(folder, expected)
 
 
 def test_a_worker_killed_with_its_disk(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
-    job = start_job(cluster, folder, "8", "1")
-    begun = folder / "begun"
-    wait_for(lambda: len(list(begun.iterdir())) >= 3, job)
-    for process in (cluster.executor("two"), cluster.processes["two"].pid):
-        os.kill(process, signal.SIGKILL)
-    shutil.rmtree(cluster.disk("two"), ignore_errors=True)
-    output = finish(job)
-    assert "Lost executor" in output
-    assert len(list(begun.iterdir())) > 8
+    with started(cluster, folder, "8", "1") as (job, finish):
+        wait_for(lambda: begun(folder) >= 3, job)
+        for process in (cluster.executor("two"), cluster.processes["two"].pid):
+            os.kill(process, signal.SIGKILL)
+        shutil.rmtree(cluster.disk("two"), ignore_errors=True)
+        said = finish()
+    assert "Lost executor" in said
+    assert begun(folder) > 8
     assert_same(folder, expected)
 
 
-def wait_for(happened: Callable[[], bool], job: subprocess.Popen[str] | None = None) -> None:
+def begun(folder: Path) -> int:
+    """How many partitions were begun."""
+    return len(list((folder / "begun").iterdir()))
+
+
+def wait_for(happened: Callable[[], bool], job: subprocess.Popen[bytes] | None = None) -> None:
     until = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < until, "it took too long"
-        if job is not None and job.poll() is not None:
-            pytest.fail(job.communicate()[0][-3000:])
+        assert job is None or job.poll() is None, "it ended too soon"
         time.sleep(0.1)
 
 
