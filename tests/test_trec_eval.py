@@ -331,6 +331,7 @@ LINES = "q Q0 a 1 2.0 mine\nq Q0 b 2 1.0 yours\n"
         ("run.csv", b"query_id,doc_id,score\nq,a,1\n", "run"),
         ("run.csv", b"query_id,doc_id,score,run_id\nq,a,1,theirs\n", "theirs"),
     ],
+    ids=["text", "gzip", "no ending", "csv", "csv with a name"],
 )
 def test_a_run_is_called_as_its_last_line_says(
     tmp_path: Path, name: str, content: bytes, expected: str
