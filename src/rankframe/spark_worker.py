@@ -165,7 +165,7 @@ def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | l
 def _values(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa  # noqa: PLC0415
 
-    for some in values.iter_slices(_ROWS_AT_ONCE):
+    for some in values.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
         # Spark takes plain strings only, not the views that polars has.
         table = some.to_arrow(compat_level=pl.CompatLevel.oldest())
         kind = pa.repeat(pa.scalar(VALUES, pa.int8()), some.height)
