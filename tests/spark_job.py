@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rankframe as rf
-from rankframe import spark as on_spark
+from rankframe import spark_driver
 from rankframe.metrics import names_over
 
 FEW = ["ndcg@10", "map", "err", "precision(average=micro)@10"]
@@ -64,7 +64,9 @@ def main(master: str, folder: str, partitions: str = "4", seconds: str = "0") ->
             builder = builder.config(name, value)
     spark = builder.getOrCreate()
     if float(seconds):
-        on_spark.on_executors = slowed(on_spark.on_executors, f"{folder}/begun", float(seconds))
+        spark_driver.on_executors = slowed(
+            spark_driver.on_executors, f"{folder}/begun", float(seconds)
+        )
     qrels, run = (spark.read.parquet(f"{folder}/{name}.parquet") for name in ("qrels", "run"))
     metrics = FEW if float(seconds) else METRICS
     result = rf.spark.evaluate(qrels, run, metrics, partitions=int(partitions))

@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe import spark as on_spark
+from rankframe import spark_driver
 from rankframe.metrics import names_over
 from tests.oracles import ODD_IDS, random_case
 
@@ -139,7 +139,7 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
 
 
 def test_many_partitions_are_added_up_on_executors(spark, monkeypatch) -> None:
-    monkeypatch.setattr(on_spark, "_FAN_IN", 3)
+    monkeypatch.setattr(spark_driver, "_FAN_IN", 3)
     found = rf.spark.evaluate(sent(spark, QRELS), sent(spark, RUN), ["ndcg@10"], partitions=10)
     assert_same(found, rf.evaluate(QRELS, RUN, ["ndcg@10"]))
 
@@ -330,8 +330,8 @@ def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> N
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    task = on_spark.Task
-    monkeypatch.setattr(on_spark, "Task", lambda work, sides: task(Raises(work), sides))  # pyright: ignore[reportArgumentType]
+    task = spark_driver.Task
+    monkeypatch.setattr(spark_driver, "Task", lambda work, sides: task(Raises(work), sides))  # pyright: ignore[reportArgumentType]
     said = refusal(rf.spark.evaluate, sent(spark, QRELS), sent(spark, RUN), "map", partitions=6)
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     assert said.startswith("a partition with ")
@@ -349,11 +349,11 @@ def test_an_expression_that_fails_is_named(spark, refusal) -> None:
 def test_other_versions_on_executors_are_refused(spark, monkeypatch, refusal) -> None:
     both = sent(spark, QRELS), sent(spark, RUN)
     monkeypatch.setattr(
-        on_spark, "_versions", lambda: {"rankframe": rf.__version__, "polars": "1.0"}
+        spark_driver, "_versions", lambda: {"rankframe": rf.__version__, "polars": "1.0"}
     )
     said = refusal(rf.spark.evaluate, *both, "map")
     assert said.startswith(f"an executor has rankframe {rf.__version__}, polars {pl.__version__}; ")
-    monkeypatch.setattr(on_spark, "_versions", lambda: {"no_such_package": "1.0"})
+    monkeypatch.setattr(spark_driver, "_versions", lambda: {"no_such_package": "1.0"})
     assert "an executor has no no_such_package; " in refusal(rf.spark.evaluate, *both, "map")
 
 

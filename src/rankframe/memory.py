@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -50,8 +51,13 @@ def estimated_need(scanned: Scanned) -> int:
         lengths = scanned.frame.select(pl.col(QUERY, DOC).str.len_bytes()).head(_SAMPLE).collect()
     except READ_ERRORS:
         return 0
-    means = lengths.select(pl.all().mean().fill_null(0)).row(0)
-    return rows * (_BYTES_PER_ROW[scanned.role] + int(sum(m for m in means if m > _INLINE)))
+    return rows * bytes_per_row(scanned.role, lengths.select(pl.all().mean()).row(0))
+
+
+def bytes_per_row(role: str, id_lengths: Iterable[float | None]) -> int:
+    """About how many bytes an evaluation takes for a row, with ids of these lengths in bytes."""
+    long = sum(length for length in id_lengths if length and length > _INLINE)
+    return _BYTES_PER_ROW[role] + int(long)
 
 
 def available() -> int:

@@ -44,6 +44,11 @@ class Work(Protocol):
         """What is computed."""
         ...
 
+    @property
+    def intervals(self) -> Intervals:
+        """Which intervals its averages get."""
+        ...
+
     def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
         """Do it for queries whose rows, of both sides, are all here.
 
@@ -86,6 +91,25 @@ class Piece:
     unweighted: tuple[int, str | None] = (0, None)
     # evaluated queries that the frame of queries lacks
     absent: int = 0
+
+    def __add__(self, other: Piece) -> Piece:
+        """Both as one, but for the values, which are those of the first."""
+        tallies = {
+            key: self.tallies[key] + other.tallies[key]
+            if key in self.tallies and key in other.tallies
+            else (self.tallies if key in self.tallies else other.tallies)[key]
+            for key in {**self.tallies, **other.tallies}
+        }
+        examples = self.unweighted[1], other.unweighted[1]
+        return Piece(
+            self.values,
+            tallies,
+            self.counts + other.counts,
+            self.overlap + other.overlap,
+            _first([self.lacking, other.lacking]),
+            (self.unweighted[0] + other.unweighted[0], _first(examples)),
+            self.absent + other.absent,
+        )
 
 
 def evaluate_piece(
@@ -160,31 +184,10 @@ def merged(pieces: Iterable[Piece], *, ordered: bool = False) -> Piece:
     whole: Piece | None = None
     for piece in pieces:
         values.append(piece.values)
-        whole = piece if whole is None else _both(whole, piece)
+        whole = piece if whole is None else whole + piece
     assert whole is not None  # no input is empty
     together = pl.concat(values)
     return replace(whole, values=together if ordered else together.sort(QUERY))
-
-
-def _both(one: Piece, other: Piece) -> Piece:
-    """Two pieces as one, but for their values."""
-    return Piece(
-        one.values,
-        {
-            key: one.tallies[key] + other.tallies[key]
-            if key in one.tallies and key in other.tallies
-            else (one.tallies if key in one.tallies else other.tallies)[key]
-            for key in {**one.tallies, **other.tallies}
-        },
-        one.counts + other.counts,
-        one.overlap + other.overlap,
-        _first([one.lacking, other.lacking]),
-        (
-            one.unweighted[0] + other.unweighted[0],
-            _first([one.unweighted[1], other.unweighted[1]]),
-        ),
-        one.absent + other.absent,
-    )
 
 
 def _first(names: Iterable[str | None]) -> str | None:

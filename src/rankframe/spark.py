@@ -2,38 +2,31 @@
 the extra `spark`, there and here.
 
 Rows of both inputs are sent to the same partition by a hash of query_id. Each partition is a piece
-of the evaluation as any other (`piece.py`); what adds up is added up here.
+of the evaluation as any other (`piece.py`). What the driver does is in `spark_driver.py`, what
+executors do in `spark_worker.py`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
-from rankframe import errors
 from rankframe.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.attributes import By, read_attributes
 from rankframe.columns import DOC, QUERY
-from rankframe.errors import (
-    BadValueError,
-    DuplicateError,
-    EmptyInputError,
-    NoOverlapError,
-    OptionError,
-    RankframeError,
-    SparkError,
-)
+from rankframe.errors import NoOverlapError, OptionError
 from rankframe.evaluate import DEFAULT_METRICS, refuse_grades, refuse_whole_input, summed_up
 from rankframe.intervals import Intervals, Method
+from rankframe.memory import bytes_per_row
 from rankframe.names import resolve
-from rankframe.piece import Job, Piece, Work
+from rankframe.piece import Job
 from rankframe.plan import compile_plan
 from rankframe.policies import (
     Lone,
@@ -47,7 +40,7 @@ from rankframe.policies import (
 )
 from rankframe.rank import Ties
 from rankframe.read import Columns, Scanned, Source, scan, scan_ranking
-from rankframe.result import Result
+from rankframe.spark_driver import do_work
 from rankframe.spark_inputs import (
     Input,
     find_session,
@@ -58,28 +51,19 @@ from rankframe.spark_inputs import (
     spark_errors,
 )
 from rankframe.spark_result import SparkResult
-from rankframe.spark_worker import Task, Trouble, answer_schema, gathered, on_executors
 from rankframe.validate import Duplicates
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["SparkResult", "agree", "evaluate"]
 
-# A partition of so many rows takes some 0.6 GB in its Python worker.
-ROWS_PER_PARTITION = 1_000_000
+# What `rf.evaluate` would take for the rows of a partition, beside which its Python worker has some
+# copies of them: a million retrieved documents with short ids.
+_BYTES_PER_PARTITION = 140_000_000
 # Where cores are free, partitions may be smaller, down to where starting one costs more.
 _FEWEST_ROWS = 100_000
-# What adds up of more partitions than these is added up on executors first.
-_FAN_IN = 32
 _SAMPLE = 1_000
-_SETTINGS = {
-    # Partitions are as large as they should be.
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-}
-_BUCKET = "bucket"
-_ORDER = ("versions", "bad", "duplicates", "error", "failed")
 
 
 def evaluate(
@@ -133,7 +117,7 @@ def evaluate(
         open_input(run, session, _named(run, lambda f: scan(f, "run", columns)), "run"),
     )
     refuse_row_order(sides[1], ties)
-    rows, highest = _grades(sides[0])
+    highest = sides[0].highest()
 
     def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
         listed = ", ".join(f"double('{grade!r}')" for grade in known)
@@ -148,12 +132,12 @@ def evaluate(
     def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
         _refuse_no_overlap(*sides, shared_queries=shared_queries)
 
-    return _work(
+    return do_work(
         sides,
         job,
         values,
         lambda piece: summed_up(piece, job, no_overlap_seen),
-        partitions=partitions or _partitions(session, rows + _count(sides[1])),
+        partitions=partitions or _partitions(session, sides),
     )
 
 
@@ -192,140 +176,12 @@ def agree(
         refuse_row_order(side, ties)
     values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
               **dict.fromkeys(plan.metric_labels, "double")}  # fmt: skip
-    return _work(
+    return do_work(
         sides,
         job,
         values,
         lambda piece: pairs_summed_up(piece, job, lambda: [_some(s, QUERY) for s in sides]),
-        partitions=partitions or _partitions(session, sum(map(_count, sides))),
-    )
-
-
-def _work(
-    sides: tuple[Input, Input],
-    work: Work,
-    values: Mapping[str, str],
-    finish: Callable[[Piece], Result],
-    *,
-    partitions: int,
-) -> SparkResult:
-    """Do the work on every partition once, keep the values there, and sum up here.
-
-    `values`: the columns of the values and their Arrow types.
-    """
-    for side in sides:
-        side.refuse_text()
-    with spark_errors(), _settings(sides[0].frame.sparkSession):
-        answers = _answers(sides, work, values, partitions)
-        answers.persist()
-        try:
-            rest = _added_up(answers.where("kind <> 0").select("kind", "rest"), partitions)
-            piece, troubles = gathered(rest.collect())
-            _raise(troubles)
-            _refuse_empty(sides, piece)
-            assert piece is not None  # neither side is empty
-            result = finish(piece)
-        except BaseException:
-            answers.unpersist()
-            raise
-    numbers = [f"v{at}" for at in range(len(values))]
-    per_query = answers.where("kind = 0").select(QUERY, *numbers).toDF(QUERY, *values)
-    return SparkResult(result, per_query, answers)
-
-
-def _answers(
-    sides: tuple[Input, Input], work: Work, values: Mapping[str, str], partitions: int
-) -> DataFrame:
-    """What every partition answers."""
-    from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
-
-    numbers = max(len(side.sent) for side in sides) - 2
-    both = sides[0].rows(0, numbers).unionAll(sides[1].rows(1, numbers))
-    bucket = f"cast(pmod(xxhash64({QUERY}), {partitions}L) as int) as {_BUCKET}"
-    rows = both.selectExpr("*", bucket).repartitionById(partitions, _BUCKET).drop(_BUCKET)
-    left, right = ((side.scanned.role, side.sent) for side in sides)
-    payload = cloudpickle.dumps(Task(work, (left, right)))
-    schema = answer_schema(values)
-    columns = ", ".join(f"v{at} {_DDL[kind]}" for at, kind in enumerate(values.values()))
-    function = on_executors("evaluated", payload, schema, _versions())
-    return rows.mapInArrow(function, f"kind tinyint, {QUERY} string, {columns}, rest binary")
-
-
-_DDL = {"double": "double", "int64": "bigint"}
-
-
-def _added_up(rest: DataFrame, partitions: int) -> DataFrame:
-    """What adds up, brought down to what one machine can hold."""
-    import pyarrow as pa  # noqa: PLC0415 (an optional part)
-
-    schema = pa.schema([("kind", pa.int8()), ("rest", pa.binary())])
-    function = on_executors("added_up", b"", schema, _versions())
-    while partitions > _FAN_IN:
-        partitions = math.ceil(partitions / _FAN_IN)
-        rest = rest.repartition(partitions).mapInArrow(function, "kind tinyint, rest binary")
-    return rest
-
-
-def _versions() -> dict[str, str]:
-    """What must be the same on all machines for the bits to be."""
-    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
-
-    return {"rankframe": __version__, "polars": pl.__version__}
-
-
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    """Settings for this work only."""
-    before = {name: session.conf.get(name, None) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
-
-
-def _raise(troubles: Sequence[Trouble]) -> None:
-    """Say of the whole input what partitions found wrong."""
-    if not troubles:
-        return
-    kind = next(kind for kind in _ORDER if any(one["is"] == kind for one in troubles))
-    some = [one for one in troubles if one["is"] == kind]
-    first = min(some, key=lambda one: (one.get("order", ()), str(one.get("example", one))))
-    count = sum(one["count"] for one in some if one["order"] == first["order"]) if (
-        "order" in first
-    ) else 0  # fmt: skip
-    match kind:
-        case "versions":
-            raise SparkError(_other_versions(first["found"]))
-        case "bad":
-            raise BadValueError(
-                first["role"], first["problem"], count, first["example"], first["advice"]
-            )
-        case "duplicates":
-            raise DuplicateError(first["role"], count, first["example"], [])
-        case "error":
-            raised: type[RankframeError] = getattr(errors, first["type"], RankframeError)
-            raise raised.__new__(raised, first["message"])
-        case _:
-            raise SparkError(
-                f"a partition with {first['queries']:,} queries, one of them {first['query']!r}, "
-                f"failed: {first['message']}"
-            )
-
-
-def _other_versions(found: Mapping[str, str | None]) -> str:
-    here = ", ".join(f"{name} {version}" for name, version in _versions().items())
-    there = ", ".join(
-        f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()
-    )
-    return (
-        f"an executor has {there}; here it is {here}. "
-        "Install the same versions there: pip install 'rankframe[spark]'."
+        partitions=partitions or _partitions(session, sides),
     )
 
 
@@ -345,37 +201,18 @@ def _check_partitions(partitions: int | None) -> None:
         raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
 
-def _partitions(session: SparkSession, rows: int) -> int:
+def _partitions(session: SparkSession, sides: tuple[Input, Input]) -> int:
     """How many: what a worker's memory asks for, or what keeps all cores at work."""
+    rows = [side.count() for side in sides]
+    need = sum(
+        count * bytes_per_row(side.scanned.role, side.id_lengths(_SAMPLE))
+        for side, count in zip(sides, rows, strict=True)
+    )
     cores = 1
     with suppress(Exception):  # Spark Connect does not tell
         cores = session.sparkContext.defaultParallelism
-    return max(math.ceil(rows / ROWS_PER_PARTITION), min(cores, math.ceil(rows / _FEWEST_ROWS)), 1)
-
-
-def _count(side: Input) -> int:
-    with spark_errors():
-        rows = side.frame.count()
-    if not rows:
-        raise EmptyInputError(side.scanned.role, side.scanned.name)
-    return rows
-
-
-def _grades(qrels: Input) -> tuple[int, float]:
-    """How many judgments there are, and the largest grade; what is no grade is found later."""
-    finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
-    rows, highest = first_row(qrels.rows().selectExpr("count(1)", f"max({finite})"))
-    if not rows:
-        raise EmptyInputError(qrels.scanned.role, qrels.scanned.name)
-    return rows, highest or 0.0
-
-
-def _refuse_empty(sides: tuple[Input, Input], piece: Piece | None) -> None:
-    """Refuse a side without rows, where nobody counted them before."""
-    counted = list(vars(piece.counts).values()) if piece else [0, 0, 0, 0]
-    for side, rows in zip(sides, (counted[0], counted[2]), strict=True):
-        if not rows:
-            raise EmptyInputError(side.scanned.role, side.scanned.name)
+    busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
+    return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
 
 
 def _refuse_no_overlap(qrels: Input, run: Input, *, shared_queries: bool) -> NoReturn:

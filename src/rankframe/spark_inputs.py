@@ -15,6 +15,7 @@ from rankframe.columns import DOC, QUERY, RANK, SCORE
 from rankframe.errors import (
     BadValueError,
     ColumnTypeError,
+    EmptyInputError,
     MissingExtraError,
     OptionError,
     SparkError,
@@ -69,6 +70,28 @@ class Input:
                 for name in wanted
             ),
         )
+
+    def count(self) -> int:
+        """How many rows there are; there must be some."""
+        with spark_errors():
+            rows = self.frame.count()
+        if not rows:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        return rows
+
+    def id_lengths(self, sample: int) -> Sequence[float | None]:
+        """How many bytes the ids of some rows have on average."""
+        mean = "avg(octet_length({}))"
+        some = self.rows().limit(sample)
+        return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))
+
+    def highest(self) -> float:
+        """The largest of the first numbers, grades; what is no grade is found later."""
+        finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
+        rows, highest = first_row(self.rows().selectExpr("count(1)", f"max({finite})"))
+        if not rows:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        return highest or 0.0
 
     def refuse_text(self) -> None:
         """If text stands where numbers should be, say so."""

@@ -16,14 +16,16 @@ import polars as pl
 
 from rankframe.columns import QUERY
 from rankframe.errors import DuplicateError, RankframeError
-from rankframe.piece import Piece, Work, merged
+from rankframe.piece import Piece, SliceKey, Tallies, Work
+from rankframe.summary import Tally
 from rankframe.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What a row of the answer is: a query's values, what adds up over partitions, or what is wrong.
-VALUES, REST, TROUBLE = 0, 1, 2
+# What a row of the answer is: a query's values, what adds up over partitions (of all queries, or of
+# those of a slice), or what is wrong.
+VALUES, SUMS, TROUBLE = 0, 1, 2
 # Columns of the rows that executors are sent: of which side they are, the ids, then numbers.
 SIDE: Final = "side"
 _ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
@@ -81,7 +83,7 @@ def on_executors(
             except ImportError:
                 found[name] = None
         if found != versions:
-            trouble = pickle.dumps({"is": "versions", "found": found})
+            trouble = pickle.dumps((None, {"is": "versions", "found": found}))
             row = {"kind": 2, "rest": trouble}
             yield pa.RecordBatch.from_pylist([row], schema=schema)
             return
@@ -113,27 +115,36 @@ def evaluated(
     found = _worked_on(task, *frames)
     if isinstance(found, Piece):
         yield from _values(found.values, schema)
-        rest = replace(found, values=found.values.clear())
-        yield _row(schema, REST, rest)
+        yield from (_row(schema, SUMS, *part) for part in _parts(found))
     else:
-        yield from (_row(schema, TROUBLE, trouble) for trouble in found)
+        yield from (_row(schema, TROUBLE, None, trouble) for trouble in found)
+
+
+def _parts(piece: Piece) -> Iterator[tuple[SliceKey | None, Piece | Tally]]:
+    """What adds up, with the sums of each slice by themselves: together they may be too large."""
+    yield None, replace(piece, values=piece.values.clear(), tallies={})
+    yield from piece.tallies.items()
 
 
 def added_up(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What adds up of several partitions, as one; their troubles as they are."""
-    del payload
-    pieces: list[Piece] = []
+    """What adds up of several partitions, by slice; their troubles as they are.
+
+    The payload of the last round: what intervals are drawn with.
+    """
+    sums: dict[SliceKey | None, Any] = {}
     for batch in batches:
         for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
-            found = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
-            if kind == REST:
-                pieces = [merged([*pieces, found])]
+            key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
+            if kind == TROUBLE:
+                yield _row(schema, TROUBLE, key, part)
             else:
-                yield _row(schema, TROUBLE, found)
-    if pieces:
-        yield _row(schema, REST, pieces[0])
+                sums[key] = sums[key] + part if key in sums else part
+    settle = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
+    for key, part in sums.items():
+        settled = part.settle(*settle) if settle and isinstance(part, Tally) else part
+        yield _row(schema, SUMS, key, settled)
 
 
 def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | list[Trouble]:
@@ -178,18 +189,28 @@ def _values(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]
         )
 
 
-def _row(schema: pa.Schema, kind: int, content: Piece | Trouble) -> pa.RecordBatch:
+def _row(
+    schema: pa.Schema, kind: int, key: SliceKey | None, content: Piece | Tally | Trouble
+) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415
 
+    rest = pickle.dumps((key, content), protocol=5)
     return pa.RecordBatch.from_pylist(
-        [{"kind": kind, "rest": pickle.dumps(content, protocol=5)}], schema=schema
+        [{"kind": kind, QUERY: str(key), "rest": rest}], schema=schema
     )
 
 
 def gathered(rows: Iterable[Sequence[Any]]) -> tuple[Piece | None, list[Trouble]]:
-    """On the driver: all pieces as one (None: there are none), and what is wrong."""
-    pieces, troubles = [], []
-    for kind, rest in rows:
-        content = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
-        (pieces if kind == REST else troubles).append(content)
-    return (merged(pieces) if pieces else None), troubles
+    """On the driver: all sums as one piece (None: there are none), and what is wrong."""
+    whole: Piece | None = None
+    tallies: Tallies = {}
+    troubles: list[Trouble] = []
+    for kind, _, rest in rows:
+        key, content = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
+        if kind == TROUBLE:
+            troubles.append(content)
+        elif key is None:
+            whole = content
+        else:
+            tallies[key] = content
+    return (replace(whole, tallies=tallies) if whole else None), troubles

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -208,6 +208,8 @@ class Tally:
     groups: Groups | None = None
     # metrics with values that are too large to be resampled, by their place
     beyond: frozenset[int] = frozenset()
+    # the interval of each metric, where nothing is to be added any more
+    settled: tuple[Bounds | None, ...] | None = None
 
     def __add__(self, other: Tally) -> Tally:
         groups = self.groups
@@ -216,7 +218,28 @@ class Tally:
         sums = tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True))
         return Tally(sums, groups or other.groups, self.beyond | other.beyond)
 
-    def replicates(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
+    def settle(self, metrics: Sequence[Metric], intervals: Intervals) -> Tally:
+        """All queries are in: the intervals, without the sums that they are drawn from."""
+        return replace(self, groups=None, settled=self.bounds(metrics, intervals))
+
+    def bounds(self, metrics: Sequence[Metric], intervals: Intervals) -> tuple[Bounds | None, ...]:
+        """The interval of each metric; None where there is none."""
+        if self.settled is not None:
+            return self.settled
+        if intervals.method == "t":
+            return tuple(
+                sums.interval(metric, intervals.confidence)
+                for metric, sums in zip(metrics, self.sums, strict=True)
+            )
+        drawn = self._replicates(metrics, intervals)
+        return tuple(
+            percentile_interval(drawn[at], sums.queries, intervals.confidence)
+            if at in drawn
+            else None
+            for at, sums in enumerate(self.sums)
+        )
+
+    def _replicates(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
         """Every replicate's summary of each metric, by its place."""
         groups = self.groups
         if groups is None:
@@ -282,14 +305,9 @@ def _resampled(
 
 def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> pl.DataFrame:
     """One row a metric: its value, interval and spread, and over how many queries."""
-    replicates = whole.replicates(metrics, intervals)
     rows = []
-    for at, (metric, sums) in enumerate(zip(metrics, whole.sums, strict=True)):
-        bounds = None
-        if intervals.method == "t":
-            bounds = sums.interval(metric, intervals.confidence)
-        elif at in replicates:
-            bounds = percentile_interval(replicates[at], sums.queries, intervals.confidence)
+    every = zip(metrics, whole.sums, whole.bounds(metrics, intervals), strict=True)
+    for metric, sums, bounds in every:
         value = sums.average(metric)
         low, high = around(value, bounds)
         rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
