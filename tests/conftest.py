@@ -8,6 +8,15 @@ import pytest
 import rankframe as rf
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--spark-rows",
+        type=int,
+        default=60_000,
+        help="about how many retrieved documents tests/test_spark_cluster.py evaluates",
+    )
+
+
 @pytest.fixture
 def qrels() -> pl.DataFrame:
     """Two judged queries: q1 with grades 2, 1 and 0, q2 with one relevant document."""

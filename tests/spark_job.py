@@ -1,4 +1,4 @@
-"""A driver for tests on a cluster: `python spark_job.py MASTER FOLDER [PARTITIONS SECONDS]`.
+"""A driver for tests on a cluster: `python spark_job.py MASTER FOLDER [PARTITIONS [SECONDS]]`.
 
 Evaluates FOLDER/qrels.parquet and FOLDER/run.parquet and writes the result to FOLDER/out. With
 seconds, for a few metrics only: each partition leaves a file in FOLDER/begun, then takes so many
@@ -42,7 +42,7 @@ def slowed(make: Callable[..., Any], folder: str, seconds: float) -> Callable[..
     return made
 
 
-def main(master: str, folder: str, partitions: str = "4", seconds: str = "0") -> None:
+def main(master: str, folder: str, partitions: str = "", seconds: str = "0") -> None:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -69,7 +69,7 @@ def main(master: str, folder: str, partitions: str = "4", seconds: str = "0") ->
         )
     qrels, run = (spark.read.parquet(f"{folder}/{name}.parquet") for name in ("qrels", "run"))
     metrics = FEW if float(seconds) else METRICS
-    result = rf.spark.evaluate(qrels, run, metrics, partitions=int(partitions))
+    result = rf.spark.evaluate(qrels, run, metrics, partitions=int(partitions or 0) or None)
     result.write(f"{folder}/out")
     spark.stop()
 

@@ -107,17 +107,20 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """20,000 judgments and 60,000 retrieved documents of 3,000 queries, in no order."""
+def data(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+    """Documents retrieved for queries, about 20 each, a third as many judgments, in no order."""
     folder = tmp_path_factory.mktemp("data")
     random = np.random.default_rng(5)
+    rows = pytestconfig.getoption("--spark-rows")
+    queries = rows // 20
 
     def pairs(count: int, lowest: int) -> pl.DataFrame:
-        both = random.integers((lowest, 0), (3_000, 60), (count, 2))
+        both = random.integers((lowest, 0), (queries, 60), (count, 2))
         return pl.DataFrame(both, schema=["query_id", "doc_id"]).unique(maintain_order=True)
 
-    qrels = pairs(20_000, 0)
-    run = pairs(60_000, 20)
+    qrels = pairs(rows // 3, 0)
+    # The first queries are judged, and the run lacks them.
+    run = pairs(int(rows * 1.2), 20)
     qrels.with_columns(relevance=random.integers(-1, 4, qrels.height)).write_parquet(
         folder / "qrels.parquet"
     )
@@ -145,7 +148,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @contextmanager
 def started(
-    cluster: Cluster, folder: Path, *options: str
+    master: str, folder: Path, *options: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
     """A job that was started, and a function that waits for its end and gives what it said."""
     environment = {
@@ -155,7 +158,7 @@ def started(
         "PYTHONWARNINGS": "ignore",
         "PYTHONPATH": str(JOB.parent.parent),
     }
-    command = [sys.executable, str(JOB), cluster.master, str(folder), *options]
+    command = [sys.executable, str(JOB), master, str(folder), *options]
     # A file, not a pipe, which would be full before anybody reads it.
     with (folder / "log").open("wb") as log:
         job = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -188,17 +191,18 @@ def assert_same(folder: Path, expected: rf.Result) -> None:
     assert_frame_equal(values, expected.per_query, check_exact=True)
 
 
-def test_a_cluster_gives_the_same_bits(cluster, data, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["local", "cluster"])
+def test_every_metric_to_the_last_bit(cluster, data, tmp_path: Path, kind: str) -> None:
     folder = copy_of(data, tmp_path)
     expected = rf.evaluate(data / "qrels.parquet", data / "run.parquet", METRICS)
-    with started(cluster, folder) as (_, finish):
+    with started("local[2]" if kind == "local" else cluster.master, folder) as (_, finish):
         finish()
     assert_same(folder, expected)
 
 
 def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
-    with started(cluster, folder, "8", "1") as (job, finish):
+    with started(cluster.master, folder, "8", "1") as (job, finish):
         wait_for(lambda: begun(folder) >= 3, job)
         os.kill(cluster.executor("one"), signal.SIGKILL)
         said = finish()
@@ -210,7 +214,7 @@ def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Pat
 
 def test_a_worker_killed_with_its_disk(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
-    with started(cluster, folder, "8", "1") as (job, finish):
+    with started(cluster.master, folder, "8", "1") as (job, finish):
         wait_for(lambda: begun(folder) >= 3, job)
         for process in (cluster.executor("two"), cluster.processes["two"].pid):
             os.kill(process, signal.SIGKILL)
