@@ -38,6 +38,8 @@ def write_page(folder: Path) -> Path:
     parts += ["\n## Seconds, CPU seconds and peak memory\n", _absolute(results)]
     parts += ["\n## How the time grows\n", _growth(measured)]
     parts += ["\n## Two rankings side by side\n", _agreement(measured)]
+    if (spark := folder / "spark.json").exists():
+        parts += ["\n## Spark beside one process\n", _spark(json.loads(spark.read_text("utf-8")))]
     parts += ["\n## The machine\n", _machine()]
     page = folder / "README.md"
     page.write_text("\n".join(parts) + "\n", encoding="utf-8")
@@ -99,6 +101,44 @@ def _agreement(measured: dict[str, Any]) -> str:
         memory = f"{peak / 1e9:.1f}" if peak else ""
         lines.append(f"| {shape} | {what} | {by} | {seconds:.1f} | {memory} |")
     return "\n".join(lines)
+
+
+_SPARK = """`python -m benchmarks.spark`: `rf.spark.evaluate` in local mode, on the cores and files
+of `rf.evaluate` and of naive polars (which draws no intervals). All rows are in random order.
+Start-up, of the interpreter and of Spark's session, is apart. Memory is the peak of all processes
+together, looked at five times a second.
+
+| retrieved + judged | engine | partitions | start s | job s | CPU s | µs a row | peak GB | load |
+|---|---|---|---|---|---|---|---|---|"""
+_SIZING = """
+What a cluster is sized by: core-µs that each row takes beyond those of the smallest input, the
+largest Python worker, and what was on disk (shuffled rows, and values per query).
+
+| rows in all | core-µs a further row | rows a partition | largest worker GB | disk bytes a row |
+|---|---|---|---|---|"""
+
+
+def _spark(measured: dict[str, Any]) -> str:
+    runs = [run | {"both": run["rows"] + run["judgments"]} for run in measured["runs"]]
+    table = [
+        f"| {run['rows']:,} + {run['judgments']:,} | {run['engine']} | {run['partitions']} "
+        f"| {run['start']:.1f} | {run['job']:.1f} | {run['cpu']:.0f} "
+        f"| {run['job'] / run['both'] * 1e6:.2f} | {run['peak'] / 1e9:.1f} | {run['load']:.1f} |"
+        for run in runs
+    ]
+    first = next(run for run in runs if run["engine"] == "Spark")
+
+    def further(run: dict[str, Any]) -> str:
+        more = run["both"] - first["both"]
+        return f"{(run['job'] - first['job']) * measured['cores'] / more * 1e6:.1f}" if more else ""
+
+    sizing = [
+        f"| {run['both']:,} | {further(run)} | {run['both'] / run['partitions']:,.0f} "
+        f"| {run['worker'] / 1e9:.2f} | {run['disk'] / run['both']:.0f} |"
+        for run in runs
+        if run["engine"] == "Spark"
+    ]
+    return "\n".join([_SPARK, *table, _SIZING, *sizing])
 
 
 def _machine() -> str:

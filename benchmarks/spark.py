@@ -1,87 +1,131 @@
-"""`rf.spark.evaluate` beside `rf.evaluate` on one machine: `python -m benchmarks.spark FOLDER SIZE`
+"""Spark beside one process on the same machine and files: `python -m benchmarks.spark`.
 
-SIZE, or several, is a number of queries, each with ten retrieved documents. Time, start-up apart,
-and the peak of memory of all processes together; the values must be the same.
+Ten documents and three judgments a query, all rows in random order. Every run has processes of its
+own; the best of n is kept in spark.json, from which the page is written. Start-up (imports, and the
+session of Spark) is apart; what Spark does at its first use is not. Values must agree: those of
+Spark with rankframe's to the last bit.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.data import Shape, make
+from benchmarks.contenders import CONTENDERS, METRICS, Values
+from benchmarks.data import SHAPES, make
+from benchmarks.page import write_page
 
-METRICS = ["ndcg@10", "map", "mrr@10", "precision@10", "recall@10"]
+HERE = Path(__file__).parent
+ENGINES = ("naive polars", "rankframe", "Spark")
 MASTER = "local[2,4]"
+_EVERY = 0.2  # seconds from one look at the processes to the next
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def main(folder: str, *sizes: str) -> None:
-    print("| run rows | engine | partitions | start s | job s | peak GB | load |")
-    print("|---|---|---|---|---|---|---|")
-    for size in map(int, sizes):
-        qrels, run = make(Shape("rec", size, 10, 3), "sorted", Path(folder))
-        found = [measured(engine, str(qrels), str(run)) for engine in ("rankframe", "spark")]
-        assert found[0]["means"] == found[1]["means"], found
-        for line in found:
-            print(
-                f"| {size * 10:,} | {line['engine']} | {line['partitions']} | {line['start']:.1f} "
-                f"| {line['job']:.1f} | {line['peak'] / 1e9:.1f} | {line['load']:.1f} |",
-                flush=True,
-            )
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
+    sizes = [1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000]
+    parser.add_argument("--rows", type=int, nargs="+", default=sizes, help="retrieved documents")
+    parser.add_argument("--repeat", type=int, default=3, help="best of so many (default 3)")
+    parser.add_argument("--data", type=Path, default=HERE / ".data", help="where inputs are kept")
+    options = parser.parse_args()
+    lines = []
+    for rows in options.rows:
+        paths = make(replace(SHAPES["rec"], queries=rows // 10), "scattered", options.data)
+        for path in paths:  # the first to read should not be the only one to wait for the disk
+            path.read_bytes()
+        runs = [measured(engine, *paths) for _ in range(options.repeat) for engine in ENGINES]
+        compare_values(runs)
+        for engine in ENGINES:
+            best = min((run for run in runs if run["engine"] == engine), key=lambda r: r["job"])
+            lines.append(best | {"rows": rows, "judgments": rows * 3 // 10, "values": None})
+            print(lines[-1], file=sys.stderr, flush=True)
+    text = json.dumps({"cores": os.cpu_count(), "runs": lines}, indent=1)
+    (HERE / "spark.json").write_text(text, encoding="utf-8")
+    print(write_page(HERE), file=sys.stderr)
 
 
-def measured(engine: str, qrels: str, run: str) -> dict[str, Any]:
-    """Run an engine in processes of its own."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.spark", "--child", engine]
-    child = subprocess.Popen(
-        [*command, qrels, run], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    peak = 0
-    while child.poll() is None:
-        peak = max(peak, sum(map(memory, family(child.pid))))
-        time.sleep(0.2)
+def compare_values(runs: list[dict[str, Any]]) -> None:
+    expected = next(run["values"] for run in runs if run["engine"] == "rankframe")
+    for run in runs:
+        allowed = 1e-9 if run["engine"] == "naive polars" else 0.0
+        for metric, value in expected.items():
+            if abs(run["values"][metric] - value) > allowed:
+                raise ValueError(f"{run['engine']} gives {run['values']}, rankframe {expected}")
+
+
+def measured(engine: str, qrels: Path, run: Path) -> dict[str, Any]:
+    """One run in processes of its own, looked at from outside."""
+    module = [sys.executable, "-W", "ignore", "-m", "benchmarks.spark", "--child"]
+    used: Counter[int] = Counter()
+    peak = {"peak": 0, "worker": 0, "disk": 0}
+    with TemporaryDirectory() as disk:
+        child = subprocess.Popen(
+            [*module, engine, str(qrels), str(run)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "SPARK_LOCAL_DIRS": disk, "SPARK_LOCAL_IP": "127.0.0.1"},
+        )
+        while child.poll() is None:
+            memory = {process: bytes_of(process) for process in family(child.pid)}
+            workers = [size for process, size in memory.items() if is_worker(process)]
+            now = {"peak": sum(memory.values()), "worker": max(workers, default=0),
+                   "disk": bytes_in(Path(disk))}  # fmt: skip
+            peak = {name: max(most, now[name]) for name, most in peak.items()}
+            used |= Counter({process: ticks(process) for process in memory})
+            time.sleep(_EVERY)
     assert child.stdout is not None
-    return {**json.loads(child.stdout.read().splitlines()[-1]), "peak": peak}
+    said = json.loads(child.stdout.read().splitlines()[-1])
+    # A short run may end before it is looked at, but knows of itself.
+    seen = {**peak, "cpu": used.total() / _TICKS}
+    return {"engine": engine, **said} | {
+        name: max(of, said.get(name, 0)) for name, of in seen.items()
+    }
 
 
 def child(engine: str, qrels: str, run: str) -> None:
     begun = time.perf_counter()
-    evaluate, partitions = {"rankframe": here, "spark": on_spark}[engine]()
+    evaluate = on_spark() if engine == "Spark" else here(engine)
     ready = time.perf_counter()
-    means = evaluate(qrels, run)
-    done = time.perf_counter()
-    line = {"engine": engine, "partitions": partitions(), "start": ready - begun}
-    print(json.dumps(line | {"job": done - ready, "means": means, "load": os.getloadavg()[0]}))
+    values, partitions = evaluate(Path(qrels), Path(run))
+    job = time.perf_counter() - ready
+    print(json.dumps({
+        "start": ready - begun, "job": job, "partitions": partitions,
+        "cpu": time.process_time(), "peak": getrusage(RUSAGE_SELF).ru_maxrss * 1024,
+        "load": os.getloadavg()[0], "values": values,
+    }))  # fmt: skip
 
 
-def here() -> tuple[Callable[..., dict[str, float | None]], Callable[[], int]]:
-    import rankframe as rf
+def here(engine: str) -> Callable[[Path, Path], tuple[Values, int]]:
+    import rankframe  # noqa: F401 (imports are not what is measured)
 
-    return lambda qrels, run: rf.evaluate(qrels, run, METRICS).means, lambda: 1
+    return lambda qrels, run: (CONTENDERS[engine](qrels, run), 1)
 
 
-def on_spark() -> tuple[Callable[..., dict[str, float | None]], Callable[[], int]]:
+def on_spark() -> Callable[[Path, Path], tuple[Values, int]]:
     import rankframe as rf
     from rankframe.spark_inputs import start_session
 
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1"}
     spark = start_session(MASTER)
-    results: list[rf.spark.SparkResult] = []
 
-    def evaluate(qrels: str, run: str) -> dict[str, float | None]:
-        results.append(rf.spark.evaluate(qrels, run, METRICS, spark=spark))
-        return results[0].means
+    def evaluate(qrels: Path, run: Path) -> tuple[Values, int]:
+        result = rf.spark.evaluate(qrels, run, METRICS, spark=spark)
+        values = {name: value or 0.0 for name, value in result.means.items()}
+        return values, result.per_query.rdd.getNumPartitions()
 
-    def partitions() -> int:
-        return results[0].per_query.rdd.getNumPartitions()
-
-    return evaluate, partitions
+    return evaluate
 
 
 def family(process: int) -> list[int]:
@@ -94,8 +138,16 @@ def family(process: int) -> list[int]:
     return [process, *(one for child in children for one in family(child))]
 
 
-def memory(process: int) -> int:
-    """Bytes of a process, those that it shares in parts."""
+def is_worker(process: int) -> bool:
+    """Whether it is a Python process that Spark started."""
+    try:
+        return "pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return False
+
+
+def bytes_of(process: int) -> int:
+    """Memory of a process, what it shares in parts."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -103,8 +155,27 @@ def memory(process: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
+def ticks(process: int) -> int:
+    """Time that a process used on all cores."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+def bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:  # gone since
+            continue
+    return total
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "--child":
+    if "--child" in sys.argv:
         child(*sys.argv[2:])
     else:
-        main(*sys.argv[1:])
+        main()

@@ -120,7 +120,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
 
     qrels = pairs(rows // 3, 0)
     # The first queries are judged, and the run lacks them.
-    run = pairs(int(rows * 1.2), 20)
+    run = pairs(int(rows * 1.25), 20)
     qrels.with_columns(relevance=random.integers(-1, 4, qrels.height)).write_parquet(
         folder / "qrels.parquet"
     )
