@@ -105,14 +105,16 @@ def _agreement(measured: dict[str, Any]) -> str:
 
 _SPARK = """`python -m benchmarks.spark`: `rf.spark.evaluate` in local mode, on the cores and files
 of `rf.evaluate` and of naive polars (which draws no intervals). All rows are in random order.
-Start-up, of the interpreter and of Spark's session, is apart. Memory is the peak of all processes
-together, looked at five times a second.
+Start-up, of the interpreter and of Spark's session, is apart; the best of three runs, one after
+the other on an idle machine. Memory is the peak of all processes together, looked at five times a
+second.
 
-| retrieved + judged | engine | partitions | start s | job s | CPU s | µs a row | peak GB | load |
-|---|---|---|---|---|---|---|---|---|"""
+| retrieved + judged | engine | partitions | start s | job s | CPU s | µs a row | peak GB |
+|---|---|---|---|---|---|---|---|"""
 _SIZING = """
-What a cluster is sized by: core-µs that each row takes beyond those of the smallest input, the
-largest Python worker, and what was on disk (shuffled rows, and values per query).
+Per row, Spark's time falls until its first use, some ten seconds, no longer shows. What a cluster
+is sized by: core-µs that each row takes beyond those of the smallest input, the largest Python
+worker, and what was on disk (shuffled rows, and values per query).
 
 | rows in all | core-µs a further row | rows a partition | largest worker GB | disk bytes a row |
 |---|---|---|---|---|"""
@@ -123,7 +125,7 @@ def _spark(measured: dict[str, Any]) -> str:
     table = [
         f"| {run['rows']:,} + {run['judgments']:,} | {run['engine']} | {run['partitions']} "
         f"| {run['start']:.1f} | {run['job']:.1f} | {run['cpu']:.0f} "
-        f"| {run['job'] / run['both'] * 1e6:.2f} | {run['peak'] / 1e9:.1f} | {run['load']:.1f} |"
+        f"| {run['job'] / run['both'] * 1e6:.2f} | {run['peak'] / 1e9:.1f} |"
         for run in runs
     ]
     first = next(run for run in runs if run["engine"] == "Spark")

@@ -239,6 +239,17 @@ def test_junit_survives_hostile_names(pair) -> None:
     assert case.get("name") == 'map: at least 0 per part [part: <&"��]]>]'
 
 
+@pytest.mark.parametrize("differing", [0, 9, 10])
+def test_a_pass_that_rests_on_few_queries_says_so(differing: int) -> None:
+    before = np.linspace(0, 1, 400)
+    after = before.copy()
+    after[:differing] += 0.01
+    row = check(before, after, "map: no worse than -1%")
+    assert (row["status"], row["differing"]) == ("pass", differing)
+    few = f"{differing} of 400 queries differ, too few to trust the bound"
+    assert row["reason"] == (few if differing < 10 else "")
+
+
 def test_repr_says_why(pair) -> None:
     verdict = rf.gate(None, values(pair[1]), values(pair[0]), "map: at least 0.99")
     assert repr(verdict).splitlines() == [

@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe import spark as on_spark
 from rankframe import spark_driver
 from rankframe.metrics import names_over
 from tests.oracles import ODD_IDS, random_case
@@ -38,6 +39,7 @@ SCHEMAS = {
     "relevance": "query_id string, doc_id string, relevance double",
     "score": "query_id string, doc_id string, score double",
 }
+SHOP = Path(__file__).parent.parent / "data" / "shop"
 # Two cores, four attempts: plain local[2] does not try again.
 MASTER = "local[2,4]"
 
@@ -138,10 +140,43 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
     assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
 
 
-def test_many_partitions_are_added_up_on_executors(spark, monkeypatch) -> None:
+def test_many_partitions_are_added_up_in_rounds(spark, monkeypatch) -> None:
     monkeypatch.setattr(spark_driver, "_FAN_IN", 3)
-    found = rf.spark.evaluate(sent(spark, QRELS), sent(spark, RUN), ["ndcg@10"], partitions=10)
-    assert_same(found, rf.evaluate(QRELS, RUN, ["ndcg@10"]))
+    options: Any = {"queries": QUERIES, "by": ["locale", "device"]}
+    metrics = ["ndcg@10", "precision(average=micro)@10"]
+    both = sent(spark, QRELS), sent(spark, RUN)
+    found = rf.spark.evaluate(*both, metrics, partitions=10, **options)
+    assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
+
+
+def test_the_driver_gets_no_sums_that_grow_with_the_input(spark, monkeypatch) -> None:
+    sizes: list[int] = []
+    gathered = spark_driver.gathered
+
+    def weighed(rows: Any) -> Any:
+        sizes.append(sum(len(row["rest"]) for row in rows))
+        return gathered(rows)
+
+    monkeypatch.setattr(spark_driver, "gathered", weighed)
+    run = pl.DataFrame({"query_id": [f"q{n}" for n in range(3000)], "doc_id": "d", "score": 1.0})
+    qrels = run.rename({"score": "relevance"})
+    for queries in (30, 3000):
+        both = sent(spark, qrels.head(queries)), sent(spark, run.head(queries))
+        rf.spark.evaluate(*both, ["map"], partitions=2).unpersist()
+    assert abs(sizes[1] - sizes[0]) < 100
+
+
+def test_partitions_follow_from_bytes(spark, monkeypatch) -> None:
+    monkeypatch.setattr(on_spark, "_BYTES_PER_PARTITION", 40_000)
+    monkeypatch.setattr(on_spark, "_FEWEST_ROWS", 10**9)
+    counts = []
+    for end in ("", "x" * 100):
+        qrels, run = (frame.with_columns(pl.col("doc_id") + end) for frame in (QRELS, RUN))
+        found = rf.spark.evaluate(sent(spark, qrels), sent(spark, run), ["map"])
+        counts.append(found.per_query.rdd.getNumPartitions())
+        found.unpersist()
+    assert counts[0] * 40_000 >= QRELS.height * 120 + RUN.height * 140
+    assert counts[1] > 1.5 * counts[0]
 
 
 def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
@@ -396,9 +431,47 @@ def test_without_pyspark_it_says_so() -> None:
     )
 
 
+CONNECT = """
+import rankframe as rf
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+assert not hasattr(spark, "_jvm")
+qrels, run = (spark.read.parquet(f"{shop}/{name}.parquet") for name in ("qrels", "bm25"))
+options = {"queries": f"{shop}/queries.parquet", "by": "locale"}
+result = rf.spark.evaluate(qrels, run, ["ndcg@10", "map"], partitions=3, **options)
+result.to_result().write(f"{folder}/collected")
+result.write(f"{folder}/written")
+result.unpersist()
+try:
+    rf.spark.evaluate(qrels, run.unionAll(run.limit(5)), "map")
+except rf.RankframeError as error:
+    print(type(error).__name__, error)
+spark.stop()
+"""
+
+
+def test_spark_connect_gives_the_same_bits_and_errors(tmp_path: Path) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
+    settings = f"shop, folder = {str(SHOP)!r}, {str(tmp_path)!r}\n"
+    said = in_another_process(settings + CONNECT, SPARK_LOCAL_IP="127.0.0.1")
+    assert said.splitlines()[-1].startswith("DuplicateError run has 5 duplicate (query_id, doc_id)")
+    expected = rf.evaluate(
+        SHOP / "qrels.parquet",
+        SHOP / "bm25.parquet",
+        ["ndcg@10", "map"],
+        queries=SHOP / "queries.parquet",
+        by="locale",
+    )
+    collected = rf.Result.read(tmp_path / "collected")
+    for name in ("per_query", "summary", "ledger", "slices"):
+        assert_frame_equal(getattr(collected, name), getattr(expected, name), check_exact=True)
+    stored = pl.read_parquet(tmp_path / "written" / "per_query" / "*.parquet").sort("query_id")
+    assert_frame_equal(stored, expected.per_query, check_exact=True)
+
+
 def on_the_command_line(*options: str) -> subprocess.CompletedProcess[str]:
-    shop = Path(__file__).parent.parent / "data" / "shop"
-    paths = [str(shop / f"{name}.parquet") for name in ("qrels", "bm25")]
+    paths = [str(SHOP / f"{name}.parquet") for name in ("qrels", "bm25")]
     code = "from rankframe.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "evaluate", *paths, "-m", "ndcg@10", *options],

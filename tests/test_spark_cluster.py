@@ -111,7 +111,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     """Documents retrieved for queries, about 20 each, a third as many judgments, in no order."""
     folder = tmp_path_factory.mktemp("data")
     random = np.random.default_rng(5)
-    rows = pytestconfig.getoption("--spark-rows")
+    rows = int(pytestconfig.getoption("--spark-rows") or 0)
     queries = rows // 20
 
     def pairs(count: int, lowest: int) -> pl.DataFrame:

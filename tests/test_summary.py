@@ -19,11 +19,12 @@ import rankframe as rf
 from rankframe.evaluate import evaluate_scanned
 from rankframe.intervals import Intervals, percentile_interval
 from rankframe.names import resolve
-from rankframe.piece import Job
+from rankframe.piece import WHOLE, Job
 from rankframe.plan import compile_plan
 from rankframe.policies import Policies
 from rankframe.read import scan
 from rankframe.resample import Groups
+from rankframe.summary import Tally, summarise
 from tests.draws import poisson_weights
 from tests.oracles import Case, about, random_case
 
@@ -136,6 +137,29 @@ def test_the_bootstrap_is_what_plain_draws_give(seed: int) -> None:
         expected = percentile_interval(drawn, len(above), 0.9)
         bounds = found[label]["ci_low"], found[label]["ci_high"]
         assert bounds == pytest.approx(expected, rel=1e-10), label
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "t", None])
+def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method: Any) -> None:
+    metrics = resolve([m for m in METRICS if m != WEIGHTED])
+    intervals = Intervals(method, replicates=100)
+    job = Job(compile_plan(metrics), Policies(), intervals=intervals)
+    sides = (
+        pl.DataFrame(rows, schema=["query_id", "doc_id", name], orient="row")
+        for rows, name in (
+            (
+                [(q, d, float(g)) for q, docs in CASE.qrels.items() for d, g in docs.items()],
+                "relevance",
+            ),
+            ([(q, d, s) for q, docs in CASE.run.items() for d, s in docs.items()], "score"),
+        )
+    )
+    whole = job.piece(*sides).tallies[WHOLE]
+    parts = [part.settle(metrics, intervals) for part in whole.split(2)]
+    assert len(parts) == 3
+    assert all(part.groups is None for part in parts)
+    joined = Tally.joined(reversed(parts))
+    assert summarise(metrics, joined, intervals).equals(summarise(metrics, whole, intervals))
 
 
 def test_other_seeds_draw_other_queries_and_change_nothing_else() -> None:

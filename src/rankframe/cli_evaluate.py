@@ -135,6 +135,7 @@ def evaluate(
         results = evaluate_on_spark(
             qrels, dict(zip(names, runs, strict=True)), metrics, how, where,
             overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,
+            quiet=quiet,
         )  # fmt: skip
         _deliver(results, resolved, style, per_query, summary, ledger=ledger)
         return

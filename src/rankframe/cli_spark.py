@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ def evaluate_on_spark(
     master: str | None,
     partitions: int | None,
     values: bool,
+    quiet: bool,
 ) -> dict[str, Result]:
     """Evaluate each run, and write it where it belongs.
 
@@ -37,7 +39,10 @@ def evaluate_on_spark(
     warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
     # Under spark-submit there is a master already. Here, a task that fails is tried again.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
-    spark = start_session(master or (None if submitted else "local[*,4]"))
+    spark = start_session(
+        master or (None if submitted else "local[*,4]"),
+        progress=sys.stderr.isatty() and not quiet,
+    )
     results: dict[str, Result] = {}
     for name, run in runs.items():
         found = rf.spark.evaluate(qrels, run, metrics, spark=spark, partitions=partitions, **how)

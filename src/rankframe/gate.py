@@ -31,6 +31,8 @@ from rankframe.validate import Duplicates
 from rankframe.verdict import CHECK_SCHEMA, Status, Verdict
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+# With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
+_FEW = 10
 
 
 def gate(
@@ -168,7 +170,7 @@ class _Judge:
         before, after = contrast.averages
         n = contrast.paired.queries
         status, reason = "pass", ""
-        change = bound = p_value = None
+        change = bound = p_value = differing = None
         if n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
             reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
@@ -183,9 +185,11 @@ class _Judge:
         elif rule.relative and not before:
             status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
         else:
-            change, error = _improvement(contrast, relative=rule.relative)
+            change, error, differing = _improvement(contrast, relative=rule.relative)
             bound, p_value = _bound(change, error, n, rule)
             status, reason = _decided(rule, change, bound)
+            if status == "pass" and differing < _FEW:
+                reason = f"{differing} of {n:,} queries differ, too few to trust the bound"
         return {
             "rule": rule.text,
             "metric": rule.metric,
@@ -200,6 +204,7 @@ class _Judge:
             "confidence": rule.confidence if rule.against_baseline else None,
             "p_value": p_value,
             "queries": n,
+            "differing": differing,
             "status": status,
             "reason": reason,
         }
@@ -220,8 +225,10 @@ class _Judge:
         return ""
 
 
-def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float]:
-    """By how much the candidate is better, and the standard error of that."""
+def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, int]:
+    """By how much the candidate is better, the standard error of that, and how many queries differ
+    from the baseline.
+    """
     before, after = contrast.averages
     assert before is not None and after is not None  # noqa: PT018 (checked before)
     sign = 1.0 if contrast.column.metric.higher_is_better else -1.0
@@ -233,7 +240,9 @@ def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float]:
     else:
         value = sign * (after - before)
         apart = pull[1] - pull[0]
-    return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1)))
+    before_each, after_each = contrast.column.values
+    differing = int(np.count_nonzero(before_each != after_each))
+    return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
 
 
 def _bound(change: float, error: float, queries: int, rule: Rule) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from rankframe.resample import Groups, poisson_sums
 
 Method = Literal["bootstrap", "t"]
 Bounds = tuple[float, float]
+Name = TypeVar("Name")
 
 _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000
@@ -66,9 +67,9 @@ def check_replicates(name: str, value: int) -> None:
 
 def replicated(
     groups: Groups,
-    ratios: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    ratios: Mapping[Name, tuple[NDArray[np.float64], NDArray[np.float64]]],
     intervals: Intervals,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[Name, NDArray[np.float64]]:
     """Σ above / Σ below of each ratio in every replicate; NaN where the denominator is 0.
 
     Replicates draw the same queries for all ratios, so their differences are paired.

@@ -9,8 +9,8 @@ of random queries are as good as queries. (1,000 replicates of 10 metrics: 0.3 s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import exp, factorial
 
@@ -111,6 +111,11 @@ class Groups:
         order = np.argsort(both, kind="stable")
         sums = {name: np.concatenate([self._sum(name), other._sum(name)])[order] for name in names}
         return Groups(shift, both[order], sums)._gathered(most)
+
+    def only(self, names: Collection[str]) -> Groups:
+        """The same groups without the sums of other values."""
+        kept = {QUERIES, *names, *(name + _COARSE for name in names)}
+        return replace(self, sums={name: self.sums[name] for name in self.sums if name in kept})
 
     def values(self, name: str) -> Floats:
         """The sum of a value over each group."""

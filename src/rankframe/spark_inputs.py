@@ -178,8 +178,11 @@ def find_session(spark: SparkSession | None, sources: Sequence[object]) -> Spark
     return SparkSession.getActiveSession() or start_session()
 
 
-def start_session(master: str | None = None) -> SparkSession:
-    """A session as the environment says, or with this master."""
+def start_session(master: str | None = None, *, progress: bool = False) -> SparkSession:
+    """A session as the environment says, or with this master.
+
+    `progress`: Spark shows on standard error how far its stages are.
+    """
     load_pyspark()
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -188,7 +191,7 @@ def start_session(master: str | None = None) -> SparkSession:
     builder = (
         SparkSession.builder.appName("rankframe")
         .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
-        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.ui.showConsoleProgress", str(progress).lower())
     )
     if master is not None:
         builder = builder.master(master)

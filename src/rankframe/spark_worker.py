@@ -16,7 +16,7 @@ import polars as pl
 
 from rankframe.columns import QUERY
 from rankframe.errors import DuplicateError, RankframeError
-from rankframe.piece import Piece, SliceKey, Tallies, Work
+from rankframe.piece import Piece, SliceKey, Work
 from rankframe.summary import Tally
 from rankframe.validate import first_broken, quoted_keys
 
@@ -30,7 +30,10 @@ VALUES, SUMS, TROUBLE = 0, 1, 2
 SIDE: Final = "side"
 _ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
 
+_METRICS_AT_ONCE = 4  # up to half a megabyte a metric and slice, twice for some
 Trouble = dict[str, Any]
+# What is added up: counts (None), or of a slice the metrics from a place on.
+SumsKey = tuple[SliceKey, int] | None
 Function = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
@@ -120,10 +123,12 @@ def evaluated(
         yield from (_row(schema, TROUBLE, None, trouble) for trouble in found)
 
 
-def _parts(piece: Piece) -> Iterator[tuple[SliceKey | None, Piece | Tally]]:
-    """What adds up, with the sums of each slice by themselves: together they may be too large."""
+def _parts(piece: Piece) -> Iterator[tuple[SumsKey, Piece | Tally]]:
+    """What adds up, in parts of a few megabytes: the JVM takes larger rows, but not many."""
     yield None, replace(piece, values=piece.values.clear(), tallies={})
-    yield from piece.tallies.items()
+    for key, tally in piece.tallies.items():
+        for part in tally.split(_METRICS_AT_ONCE):
+            yield (key, part.first), part
 
 
 def added_up(
@@ -133,7 +138,7 @@ def added_up(
 
     The payload of the last round: what intervals are drawn with.
     """
-    sums: dict[SliceKey | None, Any] = {}
+    sums: dict[SumsKey, Any] = {}
     for batch in batches:
         for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
             key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
@@ -190,7 +195,7 @@ def _values(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]
 
 
 def _row(
-    schema: pa.Schema, kind: int, key: SliceKey | None, content: Piece | Tally | Trouble
+    schema: pa.Schema, kind: int, key: SumsKey, content: Piece | Tally | Trouble
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415
 
@@ -203,7 +208,7 @@ def _row(
 def gathered(rows: Iterable[Sequence[Any]]) -> tuple[Piece | None, list[Trouble]]:
     """On the driver: all sums as one piece (None: there are none), and what is wrong."""
     whole: Piece | None = None
-    tallies: Tallies = {}
+    parts: dict[SliceKey, list[Tally]] = {}
     troubles: list[Trouble] = []
     for kind, _, rest in rows:
         key, content = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
@@ -212,5 +217,6 @@ def gathered(rows: Iterable[Sequence[Any]]) -> tuple[Piece | None, list[Trouble]
         elif key is None:
             whole = content
         else:
-            tallies[key] = content
+            parts.setdefault(key[0], []).append(content)
+    tallies = {key: Tally.joined(some) for key, some in parts.items()}
     return (replace(whole, tallies=tallies) if whole else None), troubles

@@ -6,7 +6,7 @@ Sums are exact and add up over pieces: no order or split of rows shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -210,55 +210,87 @@ class Tally:
     beyond: frozenset[int] = frozenset()
     # the interval of each metric, where nothing is to be added any more
     settled: tuple[Bounds | None, ...] | None = None
+    # the place of the first metric, where this is a part
+    first: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         groups = self.groups
         if groups is not None and other.groups is not None:
             groups += other.groups
-        sums = tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True))
-        return Tally(sums, groups or other.groups, self.beyond | other.beyond)
+        return replace(
+            self,
+            sums=tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True)),
+            groups=groups or other.groups,
+            beyond=self.beyond | other.beyond,
+        )
+
+    def split(self, size: int) -> Iterator[Tally]:
+        """The same in parts of so many metrics."""
+        for first in range(0, len(self.sums), size):
+            places = range(first, min(first + size, len(self.sums)))
+            names = [name for at in places for name in _columns(at)]
+            yield replace(
+                self,
+                sums=self.sums[places.start : places.stop],
+                groups=None if self.groups is None else self.groups.only(names),
+                first=first,
+            )
+
+    @staticmethod
+    def joined(parts: Iterable[Tally]) -> Tally:
+        """Parts as one again, after they were settled."""
+        ordered = sorted(parts, key=lambda part: part.first)
+        bounds = tuple(bound for part in ordered for bound in part.settled or ())
+        return Tally(tuple(some for part in ordered for some in part.sums), settled=bounds)
 
     def settle(self, metrics: Sequence[Metric], intervals: Intervals) -> Tally:
-        """All queries are in: the intervals, without the sums that they are drawn from."""
+        """All queries are in: the intervals, without the sums that they are drawn from.
+
+        `metrics`: all of them, also where this is a part.
+        """
         return replace(self, groups=None, settled=self.bounds(metrics, intervals))
 
     def bounds(self, metrics: Sequence[Metric], intervals: Intervals) -> tuple[Bounds | None, ...]:
         """The interval of each metric; None where there is none."""
         if self.settled is not None:
             return self.settled
+        places = range(self.first, self.first + len(self.sums))
+        sums = dict(zip(places, self.sums, strict=True))
         if intervals.method == "t":
-            return tuple(
-                sums.interval(metric, intervals.confidence)
-                for metric, sums in zip(metrics, self.sums, strict=True)
-            )
-        drawn = self._replicates(metrics, intervals)
+            return tuple(sums[at].interval(metrics[at], intervals.confidence) for at in places)
+        drawn = self._replicates(metrics, sums, intervals)
         return tuple(
-            percentile_interval(drawn[at], sums.queries, intervals.confidence)
+            percentile_interval(drawn[at], sums[at].queries, intervals.confidence)
             if at in drawn
             else None
-            for at, sums in enumerate(self.sums)
+            for at in places
         )
 
-    def _replicates(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
+    def _replicates(
+        self, metrics: Sequence[Metric], sums: Mapping[int, Sums], intervals: Intervals
+    ) -> dict[int, Floats]:
         """Every replicate's summary of each metric, by its place."""
         groups = self.groups
         if groups is None:
             return {}
-        ratios: dict[str, tuple[Floats, Floats]] = {}
-        for at, metric in enumerate(metrics):
-            if at not in self.beyond and self.sums[at].queries > 1:
-                by_sums = metric.average in ("micro", "weighted")
-                below = (
-                    groups.values(f"{at} below")
-                    if by_sums
-                    else groups.counts - groups.values(f"{at} undefined")
+        ratios: dict[int, tuple[Floats, Floats]] = {}
+        for at, some in sums.items():
+            if at not in self.beyond and some.queries > 1:
+                above, below, undefined = _columns(at)
+                by_sums = metrics[at].average in ("micro", "weighted")
+                ratios[at] = (
+                    groups.values(above),
+                    groups.values(below) if by_sums else groups.counts - groups.values(undefined),
                 )
-                ratios[str(at)] = (groups.values(f"{at} above"), below)
-        found = replicated(groups, ratios, intervals)
         return {
-            int(at): finished(metrics[int(at)].average, ratio, self.sums[int(at)].queries)
-            for at, ratio in found.items()
+            at: finished(metrics[at].average, ratio, sums[at].queries)
+            for at, ratio in replicated(groups, ratios, intervals).items()
         }
+
+
+def _columns(at: int) -> tuple[str, str, str]:
+    """What groups call the sums of a metric: above, below, and where it is undefined."""
+    return f"{at} above", f"{at} below", f"{at} undefined"
 
 
 def tally(
@@ -295,11 +327,12 @@ def _resampled(
         if not (can_resample(some.above) and can_resample(some.divisor)):
             beyond.add(at)
             continue
-        columns[f"{at} above"] = some.above
+        above, below, undefined = _columns(at)
+        columns[above] = some.above
         if metric.average in ("micro", "weighted"):
-            columns[f"{at} below"] = some.divisor
+            columns[below] = some.divisor
         elif not some.defined.all():
-            columns[f"{at} undefined"] = 1.0 - some.divisor
+            columns[undefined] = 1.0 - some.divisor
     return Tally(of.sums, Groups.of(hashes, columns), frozenset(beyond))
 
 

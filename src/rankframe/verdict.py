@@ -28,6 +28,7 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     "confidence": pl.Float64,
     "p_value": pl.Float64,
     "queries": pl.Int64,
+    "differing": pl.Int64,
     "status": pl.String,
     "reason": pl.String,
 }
