@@ -7,12 +7,14 @@ import pytest
 
 import rankframe as rf
 
+SMALL = 60_000
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--spark-rows",
         type=int,
-        default=60_000,
+        default=SMALL,
         help="about how many retrieved documents tests/test_spark_cluster.py evaluates",
     )
 

@@ -22,6 +22,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from tests.conftest import SMALL
 from tests.spark_job import FEW, METRICS
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
@@ -177,6 +178,7 @@ def started(
 
 
 def copy_of(data: Path, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
     for name in ("qrels", "run"):
         shutil.copy(data / f"{name}.parquet", folder)
     (folder / "begun").mkdir()
@@ -191,13 +193,16 @@ def assert_same(folder: Path, expected: rf.Result) -> None:
     assert_frame_equal(values, expected.per_query, check_exact=True)
 
 
-@pytest.mark.parametrize("kind", ["local", "cluster"])
-def test_every_metric_to_the_last_bit(cluster, data, tmp_path: Path, kind: str) -> None:
-    folder = copy_of(data, tmp_path)
+def test_every_metric_to_the_last_bit(cluster, data, tmp_path: Path, pytestconfig) -> None:
     expected = rf.evaluate(data / "qrels.parquet", data / "run.parquet", METRICS)
-    with started("local[2]" if kind == "local" else cluster.master, folder) as (_, finish):
-        finish()
-    assert_same(folder, expected)
+    masters = [cluster.master]
+    if pytestconfig.getoption("--spark-rows") > SMALL:  # test_spark.py has this for few rows
+        masters.append("local[2]")
+    for master in masters:
+        folder = copy_of(data, tmp_path / master[:5])
+        with started(master, folder) as (_, finish):
+            finish()
+        assert_same(folder, expected)
 
 
 def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Path) -> None:
