@@ -69,7 +69,9 @@ def test_a_slice_is_what_its_queries_alone_give(by: Any, method: Any) -> None:
         " × ".join(key): part["query_id"].to_list()  # pyright: ignore[reportArgumentType]
         for key, part in text.partition_by(way, as_dict=True).items()
     }
-    assert names(found) == sorted(parts)
+    assert names(found) == sorted(
+        parts, key=lambda name: [(part == "(none)", part) for part in name.split(" × ")]
+    )
     assert found["by"].unique().to_list() == [" × ".join(way)]
     for name, queries in parts.items():
         alone = rf.evaluate(
@@ -107,8 +109,8 @@ def test_queries_without_a_value_are_a_slice() -> None:
     known = attributes()
     nulls = known.filter(pl.col("locale").is_null())
     found = sliced("locale", known)
-    assert names(found) == ["(none)", "de", "en", "fr"]
-    assert found["queries"][0] == nulls.height
+    assert names(found) == ["de", "en", "fr", "(none)"]
+    assert found["queries"][-1] == nulls.height
 
 
 def test_queries_that_the_frame_lacks_are_counted_and_a_slice() -> None:
@@ -144,9 +146,9 @@ def test_slices_of_few_queries_are_marked() -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([10, 2, None], ["(none)", "10", "2"]),
-        ([date(2024, 1, 2), date(2023, 12, 31), None], ["(none)", "2023-12-31", "2024-01-02"]),
-        ([True, False, None], ["(none)", "false", "true"]),
+        ([10, 2, None], ["2", "10", "(none)"]),
+        ([date(2024, 1, 2), date(2023, 12, 31), None], ["2023-12-31", "2024-01-02", "(none)"]),
+        ([True, False, None], ["false", "true", "(none)"]),
         ([1.5, -2.0, 1.5], ["-2.0", "1.5"]),
         (["ü", "", " "], ["", " ", "ü"]),
     ],
@@ -157,11 +159,31 @@ def test_attributes_of_any_plain_type(values: list, expected: list[str]) -> None
     assert names(sliced("a", pl.DataFrame({"query_id": QUERIES, "a": column}))) == expected
 
 
-@pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["z", "a"])], ids=str)
-def test_categories_are_their_names(kind: Any) -> None:
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"x": ["a × b", "a"], "y": ["c", "b × c"]}, "by='x × y': different values make slices"),
+        (
+            {"x": [None, "(none)"]},
+            "by='x': different values make slices of the same name, '(none)'",
+        ),
+    ],
+)
+def test_slices_of_the_same_name_are_refused(values: Any, message: str, refusal) -> None:
+    known = pl.DataFrame({name: (of * len(QUERIES))[: len(QUERIES)] for name, of in values.items()})
+    known = known.with_columns(query_id=pl.Series(QUERIES))
+    assert refusal(sliced, tuple(values), known).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [(pl.Categorical(), ["a", "z", "(none)"]), (pl.Enum(["z", "a"]), ["z", "a", "(none)"])],
+    ids=str,
+)
+def test_categories_are_their_names(kind: Any, expected: list[str]) -> None:
     column = pl.Series("a", ["z", "a", None] * (len(QUERIES) // 3 + 1), kind)[: len(QUERIES)]
     found = sliced("a", pl.DataFrame({"query_id": QUERIES, "a": column}))
-    assert names(found) == ["(none)", "a", "z"]
+    assert names(found) == expected
 
 
 def test_attributes_come_from_files_too(tmp_path: Path) -> None:

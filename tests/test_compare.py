@@ -290,7 +290,7 @@ def test_a_slice_is_what_its_queries_alone_give(test: Any) -> None:
     whole = compared(**options, queries=ATTRIBUTES, by=["locale"])
     corrected_ones = ("by", "slice", "small", "p_corrected", "significant")
     assert whole.table["slice"].unique(maintain_order=True).to_list() == [
-        None, "(none)", "de", "en",
+        None, "de", "en", "(none)",
     ]  # fmt: skip
     for name in ("(none)", "de", "en"):
         some = ATTRIBUTES.filter(pl.col("locale").fill_null("(none)") == name)["query_id"]
@@ -315,7 +315,7 @@ def test_rows_come_by_metric_and_then_by_slice() -> None:
     assert found.table.select("metric", "slice", "system").rows() == [
         (metric, name, system)
         for metric in ("map", "mrr")
-        for name in (None, "(none)", "de", "en")
+        for name in (None, "de", "en", "(none)")
         for system in NAMES[1:]
     ]
     assert found.systems.height == 2 * 4 * 3

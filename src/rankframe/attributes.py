@@ -156,17 +156,40 @@ def read_attributes(
         frame = _with_slices(scanned, ways, frame)
     slices = []
     for at, way in enumerate(ways):
-        names = frame[f"_{at}"].unique().sort()
-        if len(names) > _MOST_SLICES:
-            raise OptionError(
-                f"by={_JOIN.join(way)!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
-                f"{_MOST_SLICES:,} is the most. Group its values first."
-            )
+        names = _names_in_order(scanned, way)
         frame = frame.with_columns(
             pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
         )
         slices.append((_JOIN.join(way), tuple(names)))
     return Attributes(frame, tuple(slices))
+
+
+def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
+    """The names of a way's slices, ordered as their values are; what has no value comes last."""
+    by = _JOIN.join(way)
+    try:
+        values = scanned.raw.select(way).unique().sort(way, nulls_last=True).collect()
+        names = values.select(_name_of(way)).to_series()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if len(names) > _MOST_SLICES:
+        raise OptionError(
+            f"by={by!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
+            f"{_MOST_SLICES:,} is the most. Group its values first."
+        )
+    if names.is_duplicated().any():
+        raise OptionError(
+            f"by={by!r}: different values make slices of the same name, "
+            f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null). "
+            "Rename one of them."
+        )
+    return names.to_list()
+
+
+def _name_of(way: Sequence[str]) -> pl.Expr:
+    """What a slice is called."""
+    texts = [pl.col(name).cast(pl.String).fill_null(NO_VALUE) for name in way]
+    return pl.concat_str(texts, separator=_JOIN)
 
 
 def _no_value(by: str) -> str:
@@ -224,12 +247,7 @@ def _with_slices(
     scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
 ) -> pl.DataFrame:
     """query_id and the name of each query's slice, beside its weight."""
-    named = [
-        pl.concat_str(
-            [pl.col(name).cast(pl.String).fill_null(NO_VALUE) for name in way], separator=_JOIN
-        ).alias(f"_{at}")
-        for at, way in enumerate(ways)
-    ]
+    named = [_name_of(way).alias(f"_{at}") for at, way in enumerate(ways)]
     key = scanned.mapping[QUERY]
     try:
         frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()
