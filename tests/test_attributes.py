@@ -259,8 +259,27 @@ def test_too_many_slices_are_refused(refusal) -> None:
     assert "by='b × a' makes 1,001 slices, e.g. '0 × 0'" in refusal(
         *call, queries=known, by=["b", ("b", "a")]
     )
+    known = known.with_columns(query_id=pl.Series([QUERIES[0], *map(str, range(1_000))]))
     most = evaluated("a", known.head(1_000))
-    assert most.slices.height == 1  # no query of it was judged
+    assert names(most.slices) == ["0", "(none)"]  # no other query was judged
+
+
+def test_a_frame_of_other_queries_is_refused(refusal) -> None:
+    known = attributes().with_columns(pl.col("query_id").str.to_uppercase() + "?")
+    said = (
+        f"the frame of queries has none of the {len(QUERIES):,} evaluated queries, "
+        f"e.g. query_id {min(QUERIES)!r}. Are its ids written alike?"
+    )
+    both = CASE.qrels, CASE.run
+    assert refusal(rf.evaluate, *both, "map", queries=known, by="locale") == said
+    assert refusal(rf.curve, *both, "roc", queries=known, by="locale").endswith("written alike?")
+    two = {"a": CASE.run, "b": CASE.run}
+    assert refusal(rf.compare, CASE.qrels, two, "map", queries=known, by="locale") == said
+    before = rf.evaluate(*both, "map")
+    rule = "map: no worse than -1% per locale"
+    assert refusal(rf.gate, *both, before, rule, queries=known) == said
+    verdict = rf.gate(*both, before, rule, queries=attributes().head(40))
+    assert f"{len(QUERIES) - 40} not in the frame of queries" in verdict.headline
 
 
 @pytest.mark.parametrize(
@@ -278,7 +297,13 @@ def test_nested_attributes_are_refused(values: list, kind: str, refusal) -> None
 def test_a_query_twice_is_refused(weight: str | None, refusal) -> None:
     known = pl.DataFrame({"query_id": ["q1", "q2", "q1"], "a": ["x", "y", "x"], "w": [1, 1, 1]})
     assert refusal(
-        rf.evaluate, CASE.qrels, CASE.run, "map", queries=known, by="a", weight=weight
+        rf.evaluate,
+        CASE.qrels,
+        CASE.run,
+        WEIGHTED if weight else "map",
+        queries=known,
+        by="a",
+        weight=weight,
     ) == ("queries has 1 duplicate query_id, e.g. ('q1') at rows 1 and 3. Keep one of each.")
 
 
@@ -299,7 +324,8 @@ def test_rows_without_a_query_are_refused(ids: list, said: str, refusal) -> None
         ({"weight": "w"}, "weight= needs queries=, a frame with query_id and attributes."),
         ({"queries": attributes()}, ("queries= is read for slices or weights: pass by= or "
          "weight=, the names of its columns.")),
-        ({"queries": attributes(), "weight": "W2"}, "no column 'W2' (asked for as weight)"),
+        ({"queries": attributes(), "weight": "W2", "metrics": WEIGHTED},
+         "no column 'W2' (asked for as weight)"),
         ({"queries": attributes(), "by": "locale", "metrics": WEIGHTED}, "is averaged by weight"),
         ({"queries": attributes(), "weight": "locale"}, "weight"),
     ],

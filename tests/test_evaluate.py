@@ -107,7 +107,21 @@ def test_weights_are_used_for_weighted_averages_only() -> None:
     assert _weighted() == 0.375
     assert _weighted(WEIGHTS.with_columns(clicks=1)) == pytest.approx(0.5 / 3)
     assert _weighted(WEIGHTS.with_columns(clicks=0)) is None
-    assert rf.evaluate(QRELS, RUN, "map", queries=WEIGHTS, weight="clicks")["map"] == 0.5 / 3
+    both = rf.evaluate(
+        QRELS, RUN, ["map", "map(average=weighted)"], queries=WEIGHTS, weight="clicks"
+    )
+    assert both["map"] == 0.5 / 3
+
+
+def test_a_weight_that_nothing_uses_is_refused(refusal) -> None:
+    said = refusal(rf.evaluate, QRELS, RUN, "map", queries=WEIGHTS, weight="clicks")
+    assert said.startswith("weight= has no effect: no metric is averaged by weight.")
+
+
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_judged_only_is_true_or_false(value: Any, refusal) -> None:
+    said = refusal(rf.evaluate, QRELS, RUN, "map", judged_only=value)
+    assert said == f"judged_only must be True or False, not {value!r}."
 
 
 def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -> None:

@@ -320,3 +320,7 @@ class TestOwnExpressions:
     ) -> None:
         with pytest.raises(MetricParameterError, match=message):
             self.evaluate(expression)
+
+
+def test_an_expression_needs_a_name(refusal) -> None:
+    assert "needs a name of its own" in refusal(resolve, pl.col("rank").max().alias(""))

@@ -84,3 +84,8 @@ def test_bad_files_are_refused(content: str, said: str, tmp_path: Path, refusal)
 def test_a_file_that_is_not_there_is_said(refusal) -> None:
     assert refusal(read_demands, "nowhere.toml") == "cannot read nowhere.toml: no such file."
     assert "A file of rules ends in .toml." in refusal(read_demands, "nowhere.yaml")
+
+
+def test_a_floor_takes_no_confidence(refusal) -> None:
+    said = refusal(parse_rule, "map: at least 0.4 at 95%")
+    assert said.endswith("looks at the value itself, without a confidence: leave out 'at 95%'.")

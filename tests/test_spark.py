@@ -201,6 +201,16 @@ def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
         assert_same(found, rf.evaluate(*paths, ["ndcg@10"], **options))
 
 
+def test_ids_in_folder_names_stay_as_they_are_written(spark, tmp_path: Path) -> None:
+    for query, doc in {"1": "b", "01": "a", "007": "a"}.items():
+        folder = tmp_path / "run" / f"query_id={query}"
+        folder.mkdir(parents=True)
+        pl.DataFrame({"doc_id": [doc], "score": [1.0]}).write_parquet(folder / "a.parquet")
+    qrels = pl.DataFrame({"query_id": ["1", "007"], "doc_id": "a", "relevance": 1.0})
+    found = rf.spark.evaluate(sent(spark, qrels), tmp_path / "run", ["map"])
+    assert_same(found, rf.evaluate(qrels, tmp_path / "run", ["map"]))
+
+
 def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
     paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
     QRELS.write_parquet(paths[0])
@@ -259,6 +269,27 @@ def test_a_result_is_written_by_the_executors(spark, tmp_path: Path, refusal) ->
     assert_frame_equal(stored, expected.per_query, check_exact=True)
     assert "holds a result already" in refusal(result.write, place)
     result.write(place, overwrite=True)
+    # It is read as any other.
+    read = rf.Result.read(place)
+    for name in ("per_query", "summary", "ledger", "slices"):
+        assert_frame_equal(getattr(read, name), getattr(expected, name), check_exact=True)
+    assert rf.gate(None, place, expected, "map: no worse than -1%").status == "pass"
+    # What Spark did not write is never touched.
+    expected.write(tmp_path / "plain")
+    mine = tmp_path / "mine" / "summary"
+    mine.mkdir(parents=True)
+    (mine / "dear.txt").write_text("x")
+    for folder, there in (("plain", "summary.parquet"), ("mine", "summary")):
+        said = refusal(result.write, tmp_path / folder, overwrite=True)
+        assert (
+            said
+            == f"{tmp_path / folder} holds {there}, which Spark did not write. Nothing written."
+        )
+    assert not (tmp_path / "mine" / "per_query").exists()
+    assert refusal(result.write, "/") == "'/' cannot be a folder for a result."
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert refusal(result.write, file).startswith(f"cannot write {file}")
     # What was written is a stored system as any other.
     compared = rf.compare(None, {"spark": str(place / "per_query"), "here": expected})
     assert compared.table["difference"].drop_nulls().abs().max() == 0
@@ -338,6 +369,9 @@ def test_duplicates_of_unjudged_queries_are_refused_in_any_partition(spark, refu
         (lambda run: run, {"columns": {"score": "points"}}, "run has no column 'points'"),
         (lambda _: {"q": {"a": 1.0}}, {}, "cannot read the run dict: Spark takes its DataFrames"),
         (lambda _: "no/such.parquet", {}, "cannot read no/such.parquet: "),
+        (lambda _: __file__, {}, f"cannot read {__file__}: on Spark it must be Parquet."),
+        (lambda run: run, {"metrics": ["map", "MAP"]},
+         "Spark takes 'map' and 'MAP' for the same column: leave one of them out."),
         (lambda run: run.selectExpr("query_id", "doc_id", "raise_error('no') score"), {},
          "Spark gave up: "),
     ],
@@ -494,6 +528,20 @@ def test_the_command_line_takes_an_engine(tmp_path: Path) -> None:
     frames = [pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("here", "spark")]
     assert_frame_equal(*frames, check_exact=True)
     assert (tmp_path / "out" / "ledger" / "_SUCCESS").exists()
+
+
+def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "per_query").mkdir()
+    (tmp_path / "per_query" / "a.parquet").write_text("x")
+    spark = ("--engine", "spark", "--master")
+    for options, said in (
+        ((*spark, "local[2]", "-o", str(tmp_path)), "holds a result already. Pass --overwrite"),
+        ((*spark, "nonsense"), "Spark cannot start with master 'nonsense': what it printed"),
+    ):
+        found = on_the_command_line(*options)
+        assert found.returncode == 2
+        assert said in " ".join(found.stderr.split())
+        assert ".scala:" not in found.stderr or "nonsense" in options
 
 
 def test_the_command_line_refuses_options_of_the_other_engine() -> None:

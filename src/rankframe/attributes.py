@@ -119,6 +119,16 @@ def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
     ]
 
 
+def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
+    """Refuse a frame of queries that has none of those that were evaluated, `some` of which."""
+    if queries and absent == queries:
+        example = f", e.g. query_id {some[0]!r}" if len(some) else ""
+        raise OptionError(
+            f"the frame of queries has none of the {queries:,} evaluated queries{example}. "
+            "Are its ids written alike?"
+        )
+
+
 def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
     """What to say of queries without a weight."""
     return OptionError(
@@ -213,6 +223,11 @@ def _check_options(
     if queries is None and (ways or weight is not None):
         option = "by" if ways else "weight"
         raise OptionError(f"{option}= needs queries=, a frame with query_id and attributes.")
+    if weight is not None and not weighted:
+        raise OptionError(
+            "weight= has no effect: no metric is averaged by weight. "
+            "Write one as 'ndcg(average=weighted)@10', or leave weight= out."
+        )
     if queries is not None and not ways and weight is None:
         raise OptionError(
             "queries= is read for slices or weights: pass by= or weight=, the names of its columns."

@@ -37,6 +37,7 @@ from rankframe.cli_options import (
 from rankframe.cli_support import (
     check_targets,
     column_names,
+    one_of,
     open_sources,
     run_names,
     ways_to_slice,
@@ -174,8 +175,9 @@ def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="A run: before.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one: after.")],
     metric: Annotated[
-        str, typer.Option("--metric", "-m", metavar="NAME", help="One metric.")
-    ] = "ndcg@10",
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="One metric; else ndcg@10."),
+    ] = None,
     k: Annotated[
         int | None, typer.Option("-k", help="How deep to look; else the metric's cutoff, or 10.")
     ] = None,
@@ -218,7 +220,7 @@ def diff(
             truth,
             before,
             after,
-            metric,
+            one_of(metric, "-m") or "ndcg@10",
             k=k,
             most=most,
             only=query,

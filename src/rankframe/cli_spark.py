@@ -34,6 +34,7 @@ def evaluate_on_spark(
     import rankframe as rf
     from rankframe.result import Result
     from rankframe.spark_inputs import load_pyspark, start_session
+    from rankframe.spark_result import refuse_target
 
     load_pyspark()
     warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
@@ -42,13 +43,16 @@ def evaluate_on_spark(
     spark = start_session(
         master or (None if submitted else "local[*,4]"),
         progress=sys.stderr.isatty() and not quiet,
+        log_level="OFF",  # what matters is raised
     )
+    targets = {name: _target(place) for name, place in where.items() if place is not None}
+    for target in targets.values():
+        refuse_target(spark, target, overwrite=overwrite)
     results: dict[str, Result] = {}
     for name, run in runs.items():
         found = rf.spark.evaluate(qrels, run, metrics, spark=spark, partitions=partitions, **how)
-        if (place := where[name]) is not None:
-            # A path of this machine has no double slash; a URL does.
-            found.write(re.sub(r"^(\w\w+):/", r"\1://", str(place)), overwrite=overwrite)
+        if name in targets:
+            found.write(targets[name], overwrite=overwrite)
         results[name] = (
             found.to_result()
             if values
@@ -56,3 +60,8 @@ def evaluate_on_spark(
         )
         found.unpersist()
     return results
+
+
+def _target(place: Path) -> str:
+    """A path of this machine has no double slash; a URL does."""
+    return re.sub(r"^(\w\w+):/", r"\1://", str(place))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,15 @@ def run_names(runs: list[str]) -> list[str]:
     if len(set(runs)) == len(runs):
         return runs
     return [f"{run} ({number})" for number, run in enumerate(runs, start=1)]
+
+
+def one_of(given: Sequence[str] | None, flag: str) -> str | None:
+    """What an option that is meant to be given once was given."""
+    from rankframe.errors import OptionError
+
+    if given and len(given) > 1:
+        raise OptionError(f"{flag} is taken once here, not {len(given)} times: {', '.join(given)}.")
+    return given[0] if given else None
 
 
 def column_names(given: list[str] | None) -> Mapping[str, str]:
@@ -74,7 +83,10 @@ def rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
     from rankframe.rules import read_table
 
     table = {} if file is None else read_table(file)
-    return {**table, "rules": [*table.get("rules", []), *(texts or ())]}
+    rules = table.get("rules", [])
+    if not isinstance(rules, list):  # whoever reads them next says so
+        return table
+    return {**table, "rules": [*rules, *(texts or ())]}
 
 
 def shares(given: list[str] | None) -> dict[int, float]:

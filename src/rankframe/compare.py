@@ -10,7 +10,15 @@ from typing import get_args
 import polars as pl
 
 from rankframe.align import Aligned, Column, Unpaired, align
-from rankframe.attributes import By, Known, Subset, everything, read_attributes, slices_of
+from rankframe.attributes import (
+    By,
+    Known,
+    Subset,
+    everything,
+    read_attributes,
+    refuse_strangers,
+    slices_of,
+)
 from rankframe.columns import QUERY
 from rankframe.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.contrast import Options, contrasts, p_values
@@ -129,6 +137,7 @@ def compare(
             holes = _hole_bounds(judgments, runs, chosen, policies, weighting)
     aligned = align(found, chosen, unpaired)
     known = Known() if attributes is None else attributes.of(aligned.queries)
+    refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
     if any(metric.average == "weighted" for metric in chosen):
         known.refuse_unweighted(len(aligned.queries))
     subsets = [everything(aligned.queries), *slices_of(attributes, known)]

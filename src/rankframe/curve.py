@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import polars as pl
 
-from rankframe.attributes import NO_VALUE, Attributes, By, read_attributes
+from rankframe.attributes import NO_VALUE, Attributes, By, read_attributes, refuse_strangers
 from rankframe.columns import QUERY
 from rankframe.curve_metrics import Kind, metric_points, metrics_of
 from rankframe.curve_points import (
@@ -188,7 +188,9 @@ def _sliced(
 ) -> pl.DataFrame:
     """A curve for each slice of the queries, one way of slicing after the other."""
     frames = []
-    for way, numbers in enumerate(attributes.of(queries).slices):
+    known = attributes.of(queries)
+    refuse_strangers(known.absent, len(queries), queries)
+    for way, numbers in enumerate(known.slices):
         each = drawn(numbers)
         by, names = attributes.slices[way]
         named = pl.Series("slice", [*names, NO_VALUE], dtype=pl.String).gather(each[CURVE])

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import polars as pl
 
-from rankframe.attributes import By, read_attributes, unweighted_error
-from rankframe.columns import RELEVANCE
+from rankframe.attributes import By, read_attributes, refuse_strangers, unweighted_error
+from rankframe.columns import QUERY, RELEVANCE
 from rankframe.errors import BadValueError, MetricParameterError, MissingQueriesError
 from rankframe.intervals import Intervals, Method
 from rankframe.ledger import Counts, make_ledger
@@ -156,6 +156,7 @@ def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Re
         no_overlap(shared_queries=counts.missing < counts.qrels_queries)
     if piece.lacking is not None and policies.missing == "error":
         raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
+    refuse_strangers(piece.absent, counts.evaluated, piece.values[QUERY])
     if piece.unweighted[0]:
         raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
     described = {**policies.described(), **job.intervals.described()}

@@ -30,6 +30,8 @@ READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, Unicode
 def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
     """A file, a glob pattern, or a folder of Parquet files."""
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
+    if not path:
+        raise UnreadableInputError("''", "a path is needed, and this one is empty")
     if "://" in path:
         return _scan(path, path, role, name)
     if Path(path).is_dir():
@@ -37,6 +39,9 @@ def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
     files = [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
     if not files:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
+    if Path(files[0]).is_fifo():
+        with Path(files[0]).open("rb") as pipe:
+            return open_stream(pipe, role, name)
     if all(Path(file).stat().st_size == 0 for file in files):
         raise EmptyInputError(role or "input", name)
     # Names are given to polars literally: a real file may have brackets in its name.

@@ -12,7 +12,14 @@ import numpy as np
 import polars as pl
 
 from rankframe.align import Aligned, Column, Unpaired, align
-from rankframe.attributes import Known, Subset, everything, read_attributes, slices_of
+from rankframe.attributes import (
+    Known,
+    Subset,
+    everything,
+    read_attributes,
+    refuse_strangers,
+    slices_of,
+)
 from rankframe.compare import evaluate_systems, judged_beside, judged_label
 from rankframe.contrast import Contrast, Options
 from rankframe.errors import MetricParameterError, OptionError
@@ -116,6 +123,7 @@ def gate(
     refuse_other_policies(systems)
     aligned = align(systems, metrics, unpaired)
     known = Known() if attributes is None else attributes.of(aligned.queries)
+    refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
     if any(metric.average == "weighted" for metric in metrics):
         known.refuse_unweighted(len(aligned.queries))
     subsets = [everything(aligned.queries), *slices_of(attributes, known)]
@@ -127,6 +135,7 @@ def gate(
             "queries": len(aligned.queries),
             "unpaired": aligned.unpaired,
             "unpaired_policy": unpaired,
+            "without_attributes": known.absent,
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },

@@ -197,6 +197,8 @@ def _own(expression: pl.Expr) -> Metric:
         raise MetricParameterError(
             'an expression needs a name of its own: .alias("...").'
         ) from error
+    if not label:
+        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
     if expression.meta.has_multiple_outputs():
         raise MetricParameterError(
             f"expression {label!r} stands for several columns. Give one expression for each."

@@ -60,6 +60,8 @@ class Policies:
         _check(self, _CHOICES)
         if self.rel is not None and not is_number(self.rel):
             raise OptionError(f"rel must be a number, not {self.rel!r}.")
+        if not isinstance(self.judged_only, bool):
+            raise OptionError(f"judged_only must be True or False, not {self.judged_only!r}.")
 
     def described(self) -> dict[str, object]:
         """As the ledger shows them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rankframe.columns import QUERY
 from rankframe.errors import UnreadableInputError, did_you_mean
 from rankframe.output import fresh_folder, place
 from rankframe.summary import SCHEMA, SLICE_SCHEMA
@@ -75,7 +76,7 @@ class Result:
     def scan_per_query(self) -> pl.LazyFrame:
         """The same, lazily: of a stored result, only what your query needs is read."""
         if isinstance(self._values, Path):
-            return pl.scan_parquet(self._values, glob=False)
+            return _scanned(self._values)
         return self._values.lazy()
 
     @property
@@ -121,17 +122,17 @@ class Result:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
-        """Read back what `write` wrote."""
-        paths = {name: place(folder) / f"{name}.parquet" for name in _COLUMNS}
+        """Read back what `write` wrote, here or on Spark."""
+        paths = {name: _stored(place(folder), name) for name in _COLUMNS}
         if not paths["slices"].exists():  # there are none unless they were asked for
             del paths["slices"]
         for path in paths.values():
-            if not path.is_file():
+            if not path.exists():
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: it lacks {path.name}"
                 )
         try:
-            scans = {name: pl.scan_parquet(path, glob=False) for name, path in paths.items()}
+            scans = {name: _scanned(path) for name, path in paths.items()}
             schemas = {name: scan.collect_schema() for name, scan in scans.items()}
             frames = {name: scans[name].collect() for name in scans if name != "per_query"}
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -191,3 +192,21 @@ class Result:
             elif value or not said:
                 said.append(text.format(value or 0))
         return ", ".join(said)
+
+
+def is_result(folder: Path) -> bool:
+    """Whether a folder holds values of queries as `write` leaves them."""
+    return _stored(folder, "per_query").exists()
+
+
+def _stored(folder: Path, name: str) -> Path:
+    """The file that holds a frame, or the folder of files that Spark's executors wrote."""
+    many = folder / name
+    return many if many.is_dir() else folder / f"{name}.parquet"
+
+
+def _scanned(path: Path) -> pl.LazyFrame:
+    if path.is_dir():  # in the order of its files, which is none
+        frame = pl.scan_parquet(sorted(path.glob("*.parquet")), glob=False)
+        return frame.sort(QUERY) if QUERY in frame.collect_schema() else frame
+    return pl.scan_parquet(path, glob=False)

@@ -112,6 +112,11 @@ def parse_rule(text: str) -> Rule:
         )
     if kind in ("at least", "at most") and relative:
         raise OptionError(f"rule {text!r}: {kind!r} takes a value of the metric, not a percentage.")
+    if kind in ("at least", "at most") and found["confidence"] is not None:
+        raise OptionError(
+            f"rule {text!r}: {kind!r} looks at the value itself, without a confidence: "
+            f"leave out 'at {found['confidence']}%'."
+        )
     confidence = _DEFAULT_CONFIDENCE
     if found["confidence"] is not None:
         confidence = float(found["confidence"]) / 100

@@ -9,8 +9,7 @@ back is a few numbers for each metric and slice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,12 +20,13 @@ from rankframe.errors import (
     BadValueError,
     DuplicateError,
     EmptyInputError,
+    MetricParameterError,
     RankframeError,
     SparkError,
 )
 from rankframe.piece import Piece, Work
 from rankframe.result import Result
-from rankframe.spark_inputs import Input, spark_errors
+from rankframe.spark_inputs import Input, settings, spark_errors
 from rankframe.spark_result import SparkResult
 from rankframe.spark_worker import (
     Task,
@@ -37,7 +37,7 @@ from rankframe.spark_worker import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 # So many partitions are added up at a time.
 _FAN_IN = 32
@@ -65,9 +65,10 @@ def do_work(
 
     `values`: the columns of the values and their Arrow types.
     """
+    _refuse_alike(values)
     for side in sides:
         side.refuse_text()
-    with spark_errors(), _settings(sides[0].frame.sparkSession):
+    with spark_errors(), settings(sides[0].frame.sparkSession, _SETTINGS):
         answers = _answers(sides, work, values, partitions)
         answers.persist()
         try:
@@ -134,22 +135,6 @@ def _versions() -> dict[str, str]:
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    """Settings for this work only."""
-    before = {name: session.conf.get(name, None) for name in _SETTINGS}
-    for name, value in _SETTINGS.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
-
-
 def _raise(troubles: Sequence[Trouble]) -> None:
     """Say of the whole input what partitions found wrong."""
     if not troubles:
@@ -188,6 +173,17 @@ def _other_versions(found: Mapping[str, str | None]) -> str:
         f"an executor has {there}; here it is {here}. "
         "Install the same versions there: pip install 'rankframe[spark]'."
     )
+
+
+def _refuse_alike(labels: Iterable[str]) -> None:
+    """Columns of Spark must differ in more than case."""
+    seen = {QUERY: QUERY}
+    for label in labels:
+        other = seen.setdefault(label.lower(), label)
+        if other != label:
+            raise MetricParameterError(
+                f"Spark takes {other!r} and {label!r} for the same column: leave one of them out."
+            )
 
 
 def _refuse_empty(sides: tuple[Input, Input], piece: Piece | None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,7 @@ _AS_POLARS: dict[str, Any] = {
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
              "void")  # fmt: skip
 _TEXT = ("string", "varchar", "char")
+_PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,9 @@ def find_session(spark: SparkSession | None, sources: Sequence[object]) -> Spark
     return SparkSession.getActiveSession() or start_session()
 
 
-def start_session(master: str | None = None, *, progress: bool = False) -> SparkSession:
+def start_session(
+    master: str | None = None, *, progress: bool = False, log_level: str | None = None
+) -> SparkSession:
     """A session as the environment says, or with this master.
 
     `progress`: Spark shows on standard error how far its stages are.
@@ -193,6 +198,8 @@ def start_session(master: str | None = None, *, progress: bool = False) -> Spark
         .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
         .config("spark.ui.showConsoleProgress", str(progress).lower())
     )
+    if log_level is not None:
+        builder = builder.config("spark.log.level", log_level)
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):  # workers on this machine: the Python that has rankframe
@@ -201,13 +208,21 @@ def start_session(master: str | None = None, *, progress: bool = False) -> Spark
         return builder.getOrCreate()
     except PySparkException as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
-            raise SparkError(
-                "Spark cannot start: it needs a Java runtime, version 17 or newer. "
-                "Install one (Debian: default-jre-headless), or set JAVA_HOME."
-            ) from None
+            raise SparkError(_not_started(master)) from None
         raise _reworded(error) from None
     except Exception as error:  # noqa: BLE001 (whatever Java says)
         raise _reworded(error) from None
+
+
+def _not_started(master: str | None) -> str:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None):
+        tried = f" with master {master!r}" if master else ""
+        return f"Spark cannot start{tried}: what it printed on standard error says why."
+    return (
+        "Spark cannot start: it needs a Java runtime, version 17 or newer. "
+        "Install one (Debian: default-jre-headless), or set JAVA_HOME."
+    )
 
 
 def load_pyspark() -> None:
@@ -245,21 +260,44 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
             "For anything else there is rankframe.evaluate",
         )
     path = os.path.expanduser(os.fspath(source))  # noqa: PTH111 (as elsewhere)
+    if not path:
+        raise UnreadableInputError("''", "a path is needed, and this one is empty")
     try:
-        with spark_errors():
+        # Ids in folder names stay as they are written: 007 is not 7.
+        with spark_errors(), settings(spark, {_PARTITION_TYPES: "false"}):
             frame = spark.read.parquet(path)
             _ = frame.schema  # Spark Connect looks no sooner
             return frame
     except SparkError as error:
-        raise UnreadableInputError(path, f"Spark says: {error}") from None
+        raise UnreadableInputError(path, f"on Spark it must be Parquet. {error}") from None
+
+
+@contextmanager
+def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session for a while."""
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
 
 
 def _reworded(error: Exception) -> SparkError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # Of a failure in Python, what was raised stands last; of one in Spark, the first line says it.
+    said = lines[0] if lines else type(error).__name__
+    # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.
     raised = [line for line in lines if line.split(":")[0].endswith("Error") and " " in line]
-    python = any("Traceback" in line for line in lines)
-    said = (raised[-1] if python and raised else lines[0]) if lines else type(error).__name__
+    caused = [line for line in lines if line.startswith(("Caused by: ", ": "))]
+    if raised and any("Traceback" in line for line in lines):
+        said = raised[-1]
+    elif said.startswith("An error occurred while calling") and caused:
+        said = re.sub(r"^(Caused by)?: ?(\w+\.)+\w+: ", "", caused[-1])
     advice = ""
     if "No module named" in said:
         advice = (

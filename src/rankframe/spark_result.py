@@ -11,12 +11,13 @@ import polars as pl
 
 from rankframe.columns import QUERY
 from rankframe.errors import OutputError, SparkError
-from rankframe.result import Result
+from rankframe.result import RESULT_FILES, Result
 from rankframe.spark_inputs import spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+_SMALL = ("summary", "slices", "ledger")
 _TYPES = {
     pl.String: "string",
     pl.Float64: "double",
@@ -67,14 +68,15 @@ class SparkResult:
         """Write Parquet to any place that Spark can write to.
 
         `per_query` is written by the executors, a file a partition; `summary`, `slices` and
-        `ledger` follow, in this order: where `ledger` is there, everything is.
+        `ledger` follow, in this order: where `ledger` is there, everything is. An existing result
+        is replaced only with `overwrite`, part by part; anything else is never touched.
         """
-        place = os.fspath(path).rstrip("/")
-        mode = "overwrite" if overwrite else "error"
         spark = self.per_query.sparkSession
+        place = refuse_target(spark, path, overwrite=overwrite)
+        mode = "overwrite" if overwrite else "error"
         with _writing(place):
             self.per_query.write.mode(mode).parquet(f"{place}/per_query")
-            for name in ("summary", "slices", "ledger"):
+            for name in _SMALL:
                 frame: pl.DataFrame = getattr(self, name)
                 schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
                 small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
@@ -91,14 +93,39 @@ class SparkResult:
         return self._result._repr_html_()
 
 
+def refuse_target(
+    spark: SparkSession, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> str:
+    """Where a result goes, unless something is there that it must not replace."""
+    place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
+    if not place:
+        raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
+    parts = [name for name in ("per_query", *_SMALL) if _exists(spark, f"{place}/{name}")]
+    others = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
+    if others or (parts and "per_query" not in parts):
+        what = (others or parts)[0]
+        raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
+    if parts and not overwrite:
+        raise OutputError(f"{place} holds a result already. Pass overwrite=True to replace it.")
+    return place
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    """Whether Spark finds anything there: a look that works for any kind of place."""
+    try:
+        with spark_errors():
+            _ = spark.read.text(path).schema
+    except SparkError as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return False
+        raise OutputError(f"cannot write {path}: {error}") from None
+    return True
+
+
 @contextmanager
 def _writing(place: str) -> Iterator[None]:
     try:
         with spark_errors():
             yield
     except SparkError as error:
-        if "PATH_ALREADY_EXISTS" in str(error):
-            raise OutputError(
-                f"{place} holds a result already. Pass overwrite=True to replace it."
-            ) from None
         raise OutputError(f"cannot write {place}: {error}") from None

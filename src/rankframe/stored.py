@@ -23,7 +23,7 @@ from rankframe.keys import Keyed
 from rankframe.ledger import POLICY
 from rankframe.names import Metric, parse
 from rankframe.read import Source, scan
-from rankframe.result import PER_QUERY_FILE, Result
+from rankframe.result import Result, is_result
 from rankframe.validate import check_rows, one_of_each
 
 RUN = "run"
@@ -69,7 +69,7 @@ def _read(name: str, source: Source) -> dict[str, System]:
         )
     if isinstance(source, str | os.PathLike):
         folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
-        if (folder / PER_QUERY_FILE).is_file():
+        if is_result(folder):
             source = Result.read(folder)
     if isinstance(source, Result):
         return {name: System(_checked(source.per_query, name), source.ledger)}

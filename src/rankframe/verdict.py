@@ -85,6 +85,8 @@ class Verdict:
         if self.counted["unpaired"]:
             done = {"skip": "left out", "zero": "scored 0"}[self.counted["unpaired_policy"]]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
+        if self.counted["without_attributes"]:
+            line += f", {self.counted['without_attributes']:,} not in the frame of queries"
         return line + ")"
 
     def to_json(self) -> str:
