@@ -168,13 +168,13 @@ def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Re
     )
 
 
-def refuse_whole_input(plan: Plan) -> None:
+def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
     """Refuse what looks at all queries at once, where they come in pieces."""
     if plan.whole_input:
         label = next(m.label for m in plan.metrics if compile_plan([m]).whole_input)
         raise MetricParameterError(
             f"{label!r} compares the documents of all queries with each other, so it "
-            "needs the whole input in memory: leave it out, or raise max_memory."
+            f"needs the whole input in memory: {advice}."
         )
 
 

@@ -107,7 +107,7 @@ def evaluate(
     policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
     intervals = Intervals(ci, confidence, replicates, seed)
     plan = compile_plan(wanted)
-    refuse_whole_input(plan)
+    refuse_whole_input(plan, "leave it out, or use rf.evaluate")
     _check_partitions(partitions)
     session = find_session(spark, (qrels, run))
     known = _collected(queries) if is_spark_frame(queries) else queries

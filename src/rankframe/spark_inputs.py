@@ -40,6 +40,7 @@ _AS_POLARS: dict[str, Any] = {
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
              "void")  # fmt: skip
 _TEXT = ("string", "varchar", "char")
+_MASTERS = ("local", "spark://", "yarn", "k8s://")
 _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
@@ -201,6 +202,9 @@ def start_session(
     if log_level is not None:
         builder = builder.config("spark.log.level", log_level)
     if master is not None:
+        if not master.startswith(_MASTERS):
+            known = ", ".join(_MASTERS)
+            raise OptionError(f"a master of Spark begins with one of {known}: not {master!r}.")
         builder = builder.master(master)
         if master.startswith("local"):  # workers on this machine: the Python that has rankframe
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -211,6 +215,10 @@ def start_session(
             raise SparkError(_not_started(master)) from None
         raise _reworded(error) from None
     except Exception as error:  # noqa: BLE001 (whatever Java says)
+        if "stopped SparkContext" in str(error):
+            raise SparkError(
+                f"Spark does not reach its master, {master or 'the default'}."
+            ) from None
         raise _reworded(error) from None
 
 
@@ -269,7 +277,12 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
             _ = frame.schema  # Spark Connect looks no sooner
             return frame
     except SparkError as error:
-        raise UnreadableInputError(path, f"on Spark it must be Parquet. {error}") from None
+        said = str(error)
+        if "PATH_NOT_FOUND" in said:
+            said = "Spark finds no such file"
+        elif "not a Parquet file" in said or "UNABLE_TO_INFER_SCHEMA" in said:
+            said = f"on Spark it must be Parquet. {said}"
+        raise UnreadableInputError(path, said.rstrip(".")) from None
 
 
 @contextmanager
