@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,16 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert (code, out) == (2, "")
     assert "holds a result already. Pass --overwrite to replace it." in err
     assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
+    # Nothing is done where not all can be.
+    shutil.rmtree(both / "bm25")
+    assert rankframe("evaluate", QRELS, BM25, DENSE, "-m", "map", "-o", both)[0] == 2
+    assert not (both / "bm25").exists()
+
+
+def test_a_diff_is_of_one_metric() -> None:
+    code, _, err = rankframe("diff", QRELS, BM25, DENSE, "-m", "map", "-m", "mrr")
+    assert code == 2
+    assert "-m is taken once here, not 2 times: map, mrr." in " ".join(err.split())
 
 
 def test_agree_compares_two_rankings(tmp_path: Path) -> None:

@@ -256,3 +256,9 @@ def test_repr_says_why(pair) -> None:
         "rankframe gate: FAIL: 1 failed (400 queries)",
         f"  fail       map: at least 0.99: {pair[1].mean():.4f} is not at least 0.99",
     ]
+
+
+def test_a_rule_by_slice_needs_attributes(pair, refusal) -> None:
+    both = values(pair[1]), values(pair[0])
+    said = refusal(rf.gate, None, *both, "map: no worse than -1% per locale")
+    assert said.startswith("a rule asks for slices, per locale: pass queries=")

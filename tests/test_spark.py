@@ -481,15 +481,25 @@ try:
     rf.spark.evaluate(qrels, run.unionAll(run.limit(5)), "map")
 except rf.RankframeError as error:
     print(type(error).__name__, error)
+padded = rf.spark.evaluate(f"{folder}/qrels.parquet", f"{folder}/run", "map", spark=spark)
+print(padded.to_result().per_query.rows())
 spark.stop()
 """
 
 
 def test_spark_connect_gives_the_same_bits_and_errors(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs pip install 'pyspark[connect]'")
+    pl.DataFrame(
+        {"query_id": ["7", "007"], "doc_id": ["a", "a"], "relevance": [1, 1]}
+    ).write_parquet(tmp_path / "qrels.parquet")
+    run = tmp_path / "run" / "query_id=007"
+    run.mkdir(parents=True)
+    pl.DataFrame({"doc_id": ["a"], "score": [1.0]}).write_parquet(run / "a.parquet")
     settings = f"shop, folder = {str(SHOP)!r}, {str(tmp_path)!r}\n"
     said = in_another_process(settings + CONNECT, SPARK_LOCAL_IP="127.0.0.1")
-    assert said.splitlines()[-1].startswith("DuplicateError run has 5 duplicate (query_id, doc_id)")
+    *_, error, padded = said.splitlines()
+    assert error.startswith("DuplicateError run has 5 duplicate (query_id, doc_id)")
+    assert padded == "[('007', 1.0), ('7', 0.0)]"
     expected = rf.evaluate(
         SHOP / "qrels.parquet",
         SHOP / "bm25.parquet",

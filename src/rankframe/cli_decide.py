@@ -118,8 +118,12 @@ def compare(
     """Compare systems over the same queries: which is better, by how much, and how sure is that."""
     import rankframe as rf
     from rankframe import show_decisions as show
+    from rankframe.comparison import COMPARISON_FILES
+    from rankframe.output import refuse_taken
     from rankframe.progress import progress_bar
 
+    if output is not None:
+        refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
     opened = open_sources(sources)
     given = sources if stored else sources[1:]
     systems: dict[str, Any] = dict(

@@ -102,7 +102,9 @@ def evaluate(
     import rankframe as rf
     from rankframe.errors import naming_the_run
     from rankframe.names import resolve
+    from rankframe.output import refuse_taken
     from rankframe.progress import progress_bar
+    from rankframe.result import RESULT_FILES
 
     check_targets(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
@@ -140,6 +142,9 @@ def evaluate(
         _deliver(results, resolved, style, per_query, summary, ledger=ledger)
         return
     refuse_without(engine, {"--master": master, "--partitions": partitions})
+    for folder in where.values():
+        if folder is not None:
+            refuse_taken(folder, RESULT_FILES, overwrite=overwrite)
     sources = open_sources([qrels, *runs])
     for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
         with (

@@ -98,6 +98,11 @@ def gate(
         systems[CANDIDATE] = _one(run, CANDIDATE)
     metrics = stored_metrics(systems, labels)
     by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
+    if by and queries is None:
+        raise OptionError(
+            f"a rule asks for slices, per {', '.join(by[0])}: pass queries=, a frame with query_id "
+            "and attributes."
+        )
     attributes = read_attributes(queries, by=by, weight=weight, metrics=metrics, columns=columns)
     if qrels is not None:
         metrics = resolve(labels)

@@ -17,18 +17,9 @@ def fresh_folder(
 ) -> Iterator[Path]:
     """A temporary folder that takes the place of `folder` when it is complete; else nothing does.
 
-    Refuses what it must not replace before any work is done: a folder with other files than these.
+    What it must not replace is refused before any work is done.
     """
-    target = place(folder)
-    try:
-        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
-        strange = target.exists() and not target.is_dir()
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    if strange or present - set(files):
-        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
-    if present and not overwrite:
-        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
+    target = refuse_taken(folder, files, overwrite=overwrite)
     fresh = beside(target)
     made = [parent for parent in target.parents if not parent.exists()]
     try:
@@ -42,6 +33,23 @@ def fresh_folder(
         for parent in made:  # the deepest first; one that holds a result stays
             with suppress(OSError):
                 parent.rmdir()
+
+
+def refuse_taken(
+    folder: str | os.PathLike[str], files: Collection[str], *, overwrite: bool = False
+) -> Path:
+    """Where a folder is, unless it has other files than these, or must not be replaced."""
+    target = place(folder)
+    try:
+        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
+        strange = target.exists() and not target.is_dir()
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    if strange or present - set(files):
+        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
+    if present and not overwrite:
+        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
+    return target
 
 
 def place(folder: str | os.PathLike[str]) -> Path:

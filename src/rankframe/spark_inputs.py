@@ -271,11 +271,12 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
     try:
-        # Ids in folder names stay as they are written: 007 is not 7.
+        # Ids in folder names stay as they are written: 007 is not 7. The schema is given, since
+        # Spark Connect would look again later.
         with spark_errors(), settings(spark, {_PARTITION_TYPES: "false"}):
-            frame = spark.read.parquet(path)
-            _ = frame.schema  # Spark Connect looks no sooner
-            return frame
+            schema = spark.read.parquet(path).schema
+        with spark_errors():
+            return spark.read.schema(schema).parquet(path)
     except SparkError as error:
         said = str(error)
         if "PATH_NOT_FOUND" in said:
