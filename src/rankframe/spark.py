@@ -121,7 +121,7 @@ def evaluate(
 
     def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
         listed = ", ".join(f"double('{grade!r}')" for grade in known)
-        bad = sides[0].rows().where(f"n0 > 0 and n0 not in ({listed})")
+        bad = sides[0].tagged().where(f"n0 > 0 and n0 not in ({listed})")
         count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
         return count, example
 
@@ -225,9 +225,9 @@ def _refuse_no_overlap(qrels: Input, run: Input, *, shared_queries: bool) -> NoR
 
 def _some(side: Input, key: str, other: Input | None = None) -> list[str]:
     """Some ids of a side, of queries that the other has too."""
-    rows = side.rows().select(QUERY, DOC)
+    rows = side.tagged().select(QUERY, DOC)
     if other is not None:
-        rows = rows.join(other.rows().select(QUERY), on=QUERY, how="left_semi")
+        rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
     with spark_errors():
         return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 

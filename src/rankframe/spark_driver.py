@@ -92,7 +92,7 @@ def _answers(
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     numbers = max(len(side.sent) for side in sides) - 2
-    both = sides[0].rows(0, numbers).unionAll(sides[1].rows(1, numbers))
+    both = sides[0].tagged(0, numbers).unionAll(sides[1].tagged(1, numbers))
     left, right = ((side.scanned.role, side.sent) for side in sides)
     payload = cloudpickle.dumps(Task(work, (left, right)))
     function = on_executors("evaluated", payload, answer_schema(values), _versions())

@@ -58,7 +58,7 @@ class Input:
         numbers = [ours for ours in self.scanned.mapping if ours not in (QUERY, DOC)]
         return {QUERY: QUERY, DOC: DOC, **{ours: f"n{at}" for at, ours in enumerate(numbers)}}
 
-    def rows(self, side: int = 0, numbers: int = 1) -> DataFrame:
+    def tagged(self, side: int = 0, numbers: int = 1) -> DataFrame:
         """Ids as strings and numbers as doubles, with a tag that says which side this is.
 
         Sides are told apart by it, never by what is null: a null may be a mistake in the data.
@@ -86,13 +86,13 @@ class Input:
     def id_lengths(self, sample: int) -> Sequence[float | None]:
         """How many bytes the ids of some rows have on average."""
         mean = "avg(octet_length({}))"
-        some = self.rows().limit(sample)
+        some = self.tagged().limit(sample)
         return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def highest(self) -> float:
         """The largest of the first numbers, grades; what is no grade is found later."""
         finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
-        rows, highest = first_row(self.rows().selectExpr("count(1)", f"max({finite})"))
+        rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
         if not rows:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
         return highest or 0.0

@@ -29,8 +29,8 @@ VALUES, SUMS, TROUBLE = 0, 1, 2
 # Columns of the rows that executors are sent: of which side they are, the ids, then numbers.
 SIDE: Final = "side"
 _ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
+_METRICS_AT_ONCE = 4  # of sums: up to half a megabyte a metric and slice, twice for some
 
-_METRICS_AT_ONCE = 4  # up to half a megabyte a metric and slice, twice for some
 Trouble = dict[str, Any]
 # What is added up: counts (None), or of a slice the metrics from a place on.
 SumsKey = tuple[SliceKey, int] | None
