@@ -28,14 +28,14 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
-from rankframe.attributes import Known
-from rankframe.intervals import Intervals, Method
-from rankframe.names import Metric
-from rankframe.piece import WHOLE, tally_values
-from rankframe.plan import denominator, numerator
-from rankframe.resample import Grouping, Groups
-from rankframe.significance import Correction, Test, corrected
-from rankframe.summary import summarise
+from rankframe.engine.plan import denominator, numerator
+from rankframe.engine.work import WHOLE, tally_values
+from rankframe.evaluation.summary import summarise
+from rankframe.inputs.queries import Known
+from rankframe.metrics.names import Metric
+from rankframe.stats.intervals import Intervals, Method
+from rankframe.stats.resample import Grouping, Groups
+from rankframe.stats.tests import Correction, Test, corrected
 
 Floats = NDArray[np.float64]
 # Of one experiment: for each row and column of a table, whether it happened.

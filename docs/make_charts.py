@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import rankframe as rf
-from rankframe.draw import Picture, draw
+from rankframe.plot.draw import Picture, draw
 
 DOCS = Path(__file__).resolve().parent
 SHOP = DOCS.parent / "data" / "shop"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import get_args
 
 from rankframe.metrics import REGISTRY, Definition
+from rankframe.metrics.names import PRESETS, signature
 from rankframe.metrics.registry import Family
-from rankframe.names import PRESETS, signature
 
 HEADER = """# Metric reference
 

@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--spark-rows",
         type=int,
         default=SMALL,
-        help="about how many retrieved documents tests/test_spark_cluster.py evaluates",
+        help="about how many retrieved documents tests/spark/test_cluster.py evaluates",
     )
 
 

@@ -5,17 +5,20 @@ expression, grouped by query.
 """
 
 from rankframe import plot, spark
-from rankframe.agree import agree
-from rankframe.compare import compare
-from rankframe.comparison import Comparison
-from rankframe.curve import curve
-from rankframe.curve_area import area_under, thin
-from rankframe.diff import Diff, diff
-from rankframe.errors import RankframeError
-from rankframe.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.gate import gate
-from rankframe.judge import judge
-from rankframe.lists import from_lists
+from rankframe.base.errors import RankframeError
+from rankframe.curves.area import area_under, thin
+from rankframe.curves.curve import curve
+from rankframe.decisions.compare import compare
+from rankframe.decisions.comparison import Comparison
+from rankframe.decisions.diff import Diff, diff
+from rankframe.decisions.gate import gate
+from rankframe.decisions.verdict import Verdict
+from rankframe.evaluation.agree import agree
+from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
+from rankframe.evaluation.result import Result
+from rankframe.frames.judge import judge
+from rankframe.frames.pair import pair
+from rankframe.inputs.lists import from_lists
 from rankframe.metrics import (
     auc,
     average_overlap,
@@ -80,10 +83,7 @@ from rankframe.metrics import (
     utility,
     yaap,
 )
-from rankframe.pairs import pair
-from rankframe.report import report
-from rankframe.result import Result
-from rankframe.verdict import Verdict
+from rankframe.reporting.report import report
 
 __version__ = "0.1.0"
 

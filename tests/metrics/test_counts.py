@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import Case, about, cases, value
+from tests.support.oracles import Case, about, cases, value
 
 # Two relevant, one judged non-relevant, one pooled only, two not judged at all; n = 6, R = 3.
 LIST, MISSING = [1, None, 0, -1, None, 2], [1, 0]

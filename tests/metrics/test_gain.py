@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import NOTHING_GAINED, Case, about, cases, value
+from tests.support.oracles import NOTHING_GAINED, Case, about, cases, value
 
 GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
 BURGES = "gain=exp2"

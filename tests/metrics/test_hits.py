@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import NOTHING_HIT, Case, Ranking, about, cases, value
+from tests.support.oracles import NOTHING_HIT, Case, Ranking, about, cases, value
 
 # Relevant at ranks 1 and 4, rank 3 not judged; one more relevant was not retrieved: R = 3, n = 5.
 LIST, MISSING = [1, 0, None, 2, 0], [1, 0]

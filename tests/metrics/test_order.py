@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import NOTHING_HIT, Case, Ranking, about, cases, one_list, value
+from tests.support.oracles import NOTHING_HIT, Case, Ranking, about, cases, one_list, value
 
 # Relevant at ranks 2, 3 and 6, rank 4 not judged; one more relevant was not retrieved: R = 4.
 LIST, MISSING = [0, 1, 2, None, 0, 1], [1, 0]

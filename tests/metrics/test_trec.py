@@ -1,4 +1,4 @@
-"""trec_eval's experimental metrics; test_against_pytrec_eval has them on random data."""
+"""trec_eval's experimental metrics; against/test_pytrec_eval.py has them on random data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.oracles import NOTHING_GAINED, Case, Ranking, about, cases, value
+from tests.support.oracles import NOTHING_GAINED, Case, Ranking, about, cases, value
 
 # Gains 1 and 2 at ranks 1 and 3, one of grade 2 not retrieved.
 LIST, MISSING = [1, None, 2, 0], [2]

@@ -1,4 +1,7 @@
-"""Metrics: functions that return a polars expression over the judged or pair frame, by family."""
+"""What the metrics are: functions that return a polars expression, by family, and their registry.
+
+Their names are read here. No data is: a metric is an expression over one of the frames.
+"""
 
 from rankframe.metrics.agreement import (
     average_overlap,

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankframe.errors import MetricParameterError
+from rankframe.base.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_between, of_query, power, total, where
 from rankframe.metrics.registry import metric
 

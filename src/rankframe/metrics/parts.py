@@ -16,8 +16,8 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.columns import RANK, RELEVANCE, at_level
-from rankframe.errors import MetricParameterError
+from rankframe.base.columns import RANK, RELEVANCE, at_level
+from rankframe.base.errors import MetricParameterError
 
 Reduction = Literal["sum", "max", "first"]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, ParamSpec, Union, get_args, get_origin, get_typ
 
 import polars as pl
 
-from rankframe.errors import MetricParameterError
+from rankframe.base.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")

@@ -1,0 +1,92 @@
+"""Outputs are all or nothing: written beside their place under another name, then put there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rankframe.base.errors import OutputError
+from rankframe.base.scratch import beside, remove
+
+
+@contextmanager
+def fresh_folder(
+    folder: str | os.PathLike[str], files: Collection[str], *, overwrite: bool = False
+) -> Iterator[Path]:
+    """A temporary folder that takes the place of `folder` when it is complete; else nothing does.
+
+    What it must not replace is refused before any work is done.
+    """
+    target = refuse_taken(folder, files, overwrite=overwrite)
+    fresh = beside(target)
+    made = [parent for parent in target.parents if not parent.exists()]
+    try:
+        fresh.mkdir(parents=True)
+        yield fresh
+        _replace_folder(target, fresh)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        remove(fresh)
+        for parent in made:  # the deepest first; one that holds a result stays
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def refuse_taken(
+    folder: str | os.PathLike[str], files: Collection[str], *, overwrite: bool = False
+) -> Path:
+    """Where a folder is, unless it has other files than these, or must not be replaced."""
+    target = place(folder)
+    try:
+        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
+        strange = target.exists() and not target.is_dir()
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    if strange or present - set(files):
+        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
+    if present and not overwrite:
+        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
+    return target
+
+
+def place(folder: str | os.PathLike[str]) -> Path:
+    """Where a folder is, whatever the working directory will be."""
+    try:
+        text = os.fsdecode(folder)
+        if "://" in text:
+            raise OutputError(f"a result is kept in a folder of this machine, not at {text}.")
+        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
+        if "\0" in text:
+            raise ValueError("a name cannot hold a null byte")
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise OutputError(f"{folder!r} cannot be a folder: {error}.") from error
+
+
+def write_file(target: Path, write: Callable[[Path], object]) -> None:
+    """Write one file under a temporary name beside its place, then put it there."""
+    fresh = beside(target)
+    try:
+        write(fresh)
+        fresh.replace(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        remove(fresh)
+
+
+def _replace_folder(target: Path, fresh: Path) -> None:
+    if not target.exists():
+        fresh.rename(target)
+        return
+    old = beside(target)
+    target.rename(old)
+    try:
+        fresh.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    remove(old)

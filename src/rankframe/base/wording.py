@@ -1,0 +1,73 @@
+"""Numbers as people read them, the same in tables, pages and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankframe.metrics.names import Metric
+
+UNDEFINED = "undefined"
+
+
+def number_text(value: float | None, metric: Metric | None = None) -> str:
+    """A value: four digits, or a whole number for what is summed up.
+
+    >>> number_text(0.12345), number_text(None)
+    ('0.1235', 'undefined')
+    """
+    if value is None:
+        return UNDEFINED
+    return f"{value:,.0f}" if metric is not None and metric.average == "sum" else f"{value:.4f}"
+
+
+def signed_text(value: float | None, metric: Metric | None = None) -> str:
+    """A difference, with its sign; nothing has none.
+
+    >>> signed_text(-0.00001), signed_text(0.5)
+    ('+0.0000', '+0.5000')
+    """
+    if value is None:
+        return UNDEFINED
+    whole = metric is not None and metric.average == "sum"
+    rounded = round(value, 0 if whole else 4) + 0.0  # no minus in front of nothing
+    return f"{rounded:+,.0f}" if whole else f"{rounded:+.4f}"
+
+
+def percent_text(value: float | None, digits: int = 1) -> str:
+    """A relative difference, with its sign.
+
+    >>> percent_text(0.1234), percent_text(None)
+    ('+12.3%', '')
+    """
+    return "" if value is None else f"{round(value, digits + 2) + 0.0:+.{digits}%}"
+
+
+def share_text(value: float | None) -> str:
+    """A share of something."""
+    return "" if value is None else f"{value:.0%}"
+
+
+def count_text(value: float | None) -> str:
+    """An entry of a ledger: a count, or a share."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.1%}"
+
+
+def p_text(p_value: float | None) -> str:
+    """A p value.
+
+    >>> p_text(0.00001), p_text(0.0312)
+    ('<0.0001', '0.0312')
+    """
+    if p_value is None:
+        return "–"
+    return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def best_of(metric: Metric, values: Sequence[float | None]) -> float | None:
+    """The best of some values; None where none is known."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return max(known) if metric.higher_is_better else min(known)

@@ -1,0 +1,186 @@
+"""How comparisons, changes and verdicts look on a terminal, and as JSON or CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rankframe.base.wording import count_text, number_text, share_text
+from rankframe.decisions.comparison import HEADER, Comparison
+from rankframe.decisions.diff import Diff
+from rankframe.decisions.verdict import Verdict
+
+# Columns of a comparison that are left out first where a terminal is narrow.
+_DISPENSABLE = ("W/T/L", "%", "interval", "judged")
+_COLOURS = {"pass": "green", "fail": "bold red", "undecided": "yellow", "skipped": "dim"}
+_CHANGES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
+
+
+def comparison_table(found: Comparison, width: int) -> RenderableType:
+    """A table for each metric, a row for each system (and slice); what is significant in bold.
+
+    Columns that do not fit are left out, and it is said which.
+    """
+    lines = list(found.lines())
+    shown = [at for at in range(1, len(HEADER)) if any(cells[at] for cells, _ in lines)]
+    widths = [max(map(len, column)) for column in zip(HEADER, *(c for c, _ in lines), strict=True)]
+    left_out = []
+    for name in _DISPENSABLE:
+        if sum(widths[at] + 2 for at in shown) > width and HEADER.index(name) in shown:
+            shown.remove(HEADER.index(name))
+            left_out.append(name)
+    tables: list[Table] = []
+    metric = None
+    for cells, significant in lines:
+        if cells[0] and cells[0] != metric:
+            metric = cells[0]
+            tables.append(_system_table(metric, shown))
+        elif cells[0]:
+            tables[-1].add_section()
+        style = "bold" if significant else ""
+        tables[-1].add_row(*(Text(cells[at], style=style if at >= 2 else "") for at in shown))
+    note = f"* significant. {found.caveat}."
+    if left_out:
+        note += f" Not shown for want of room: {', '.join(left_out)} (see --format csv)."
+    return Group(*tables, Text(note, style="dim"))
+
+
+def _system_table(metric: str, shown: Sequence[int]) -> Table:
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        title=Text(metric, style="bold"),
+        title_justify="left",
+    )
+    for at in shown:
+        table.add_column(
+            HEADER[at], justify="left" if at < 3 else "right", overflow="fold", no_wrap=at > 2
+        )
+    return table
+
+
+def bounds_table(found: Comparison) -> RenderableType:
+    """What each metric would be if all unjudged documents were relevant, or none was."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Unjudged documents", title_justify="left")
+    for name in ("metric", "system"):
+        table.add_column(name, overflow="fold")
+    for name in ("value", "if non-relevant", "if relevant", "judged"):
+        table.add_column(name, justify="right")
+    rows = found.systems.filter(pl.col("by").is_null())
+    for row in rows.to_dicts():
+        numbers = [row[name] for name in ("value", "if_nonrelevant", "if_relevant")]
+        table.add_row(
+            Text(row["metric"]),
+            Text(row["system"]),
+            *map(number_text, numbers),
+            share_text(row["judged"]),
+        )
+    return Group(table, Text("Over each system's own queries, whatever the others have.", "dim"))
+
+
+def comparison_ledger(found: Comparison) -> RenderableType:
+    """Everything that was counted, and the policies in force."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("system", "counted"):
+        table.add_column(name, overflow="fold")
+    table.add_column("", justify="right")
+    table.add_column("meaning", style="dim")
+    for row in found.ledger.to_dicts():
+        shown = "" if row["value"] is None else count_text(row["value"])
+        table.add_row(Text(row["system"] or ""), row["item"], shown, Text(row["note"]))
+    return table
+
+
+def comparison_text(found: Comparison, style: Literal["json", "csv", "markdown", "latex"]) -> str:
+    """A comparison for other programs, or to paste."""
+    match style:
+        case "markdown":
+            return found.to_markdown()
+        case "latex":
+            return found.to_latex()
+        case "csv":
+            return found.table.write_csv().rstrip("\n")
+        case "json":
+            frames = {name: getattr(found, name) for name in ("table", "systems", "ledger")}
+            return _json({name: frame.to_dicts() for name, frame in frames.items()})
+
+
+def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
+    """The queries that moved most, and side by side what happened to their documents."""
+    summary = found.summary.to_dicts()[0]
+    head = Text(
+        f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
+        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
+        f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
+        f"{summary['undefined']:,} undefined\n"
+    )
+    parts: list[RenderableType] = [head]
+    for mover in found.movers.to_dicts():
+        title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
+        table = Table(
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            title=Text(f"{title} ({mover['delta']:+.4f})"),
+            title_justify="left",
+        )
+        table.add_column("document", overflow="fold")
+        for name in ("grade", a, b):
+            table.add_column(Text(name), justify="right")
+        table.add_column("")
+        documents = found.documents.filter(pl.col("query_id") == mover["query_id"])
+        for row in documents.to_dicts():
+            table.add_row(
+                Text(row["doc_id"]),
+                "-" if row["relevance"] is None else f"{row['relevance']:g}",
+                *("-" if row[rank] is None else str(row[rank]) for rank in ("rank_a", "rank_b")),
+                Text(row["change"], style=_CHANGES[row["change"]]),
+            )
+        parts.append(table)
+    if not found.movers.height:
+        parts.append(Text("No query moved."))
+    return Group(*parts)
+
+
+def diff_text(found: Diff, style: Literal["json", "csv"]) -> str:
+    """A change for other programs: CSV has the queries that moved, JSON their documents too."""
+    if style == "csv":
+        return found.movers.write_csv().rstrip("\n")
+    frames = {name: getattr(found, name) for name in ("summary", "movers", "documents")}
+    return _json({name: frame.to_dicts() for name, frame in frames.items()})
+
+
+def verdict_table(verdict: Verdict) -> RenderableType:
+    """Every check, why it failed, and the verdict."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    lines = verdict.lines()
+    table.add_column("", no_wrap=True)
+    table.add_column("rule", overflow="fold")
+    sliced = any(line[1] for line in lines)
+    if sliced:
+        table.add_column("slice", overflow="fold")
+    for name in ("baseline", "now", "change", "at least", "queries"):
+        table.add_column(name, justify="right", no_wrap=True)
+    before = None
+    for rule, of, *numbers, status, _ in lines:
+        cells = [Text(status, style=_COLOURS[status]), Text("" if rule == before else rule)]
+        table.add_row(*cells, *([Text(of)] if sliced else []), *numbers)
+        before = rule
+    reasons = [
+        Text(f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}", style=_COLOURS[status])
+        for rule, of, *_, status, reason in lines
+        if reason
+    ]
+    colour = _COLOURS[verdict.status]
+    return Group(table, *reasons, Text(verdict.headline, style=f"bold {colour}"))
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False)

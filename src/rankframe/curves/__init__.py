@@ -1,0 +1,4 @@
+"""Curves as frames of points: ROC, precision–recall, a metric over its cutoffs, cumulative gain.
+
+Points only: `plot` draws them.
+"""

@@ -1,0 +1,198 @@
+"""Curves as frames of points: ROC, precision–recall, a metric by its cutoff, cumulative gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import OptionError
+from rankframe.base.options import Missing, NoRelevant, Policies
+from rankframe.curves.by_metric import Kind, metric_points, metrics_of
+from rankframe.curves.by_score import (
+    CURVE,
+    Ints,
+    precision_recall,
+    read_population,
+    roc,
+    vertical_mean,
+)
+from rankframe.engine.work import Job
+from rankframe.frames.rank import Ties
+from rankframe.inputs.queries import NO_VALUE, Attributes, By, read_attributes, refuse_strangers
+from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.validate import Duplicates
+from rankframe.stats.intervals import Intervals, Method
+
+CurveAverage = Literal["pooled", "vertical"]
+Scores = Literal["similarity", "distance"]
+RecallOf = Literal["all", "retrieved"]
+
+_CHOICES: Final[dict[str, object]] = {
+    "kind": Kind,
+    "average": CurveAverage,
+    "scores": Scores,
+    "recall_of": RecallOf,
+}
+# The options that not every curve has: what they are unless given, and whose they are.
+_ELEVEN: Final = "precision_recall with interpolated=True"
+_OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
+    "metric": ("ndcg", ("metric_at_k",)),
+    "ks": (None, ("metric_at_k", "cumulative_gain")),
+    "average": ("pooled", ("roc",)),
+    "scores": ("similarity", ("roc", "precision_recall")),
+    "interpolated": (False, (_ELEVEN,)),
+    "recall_of": ("all", ("precision_recall",)),
+    "ci": (None, ("metric_at_k", _ELEVEN)),
+}
+
+
+def curve(
+    qrels: Source,
+    run: Source,
+    kind: Kind,
+    *,
+    metric: str = "ndcg",
+    ks: Iterable[int] | None = None,
+    by: By | Sequence[By] | None = None,
+    queries: Source | None = None,
+    per_query: bool = False,
+    average: CurveAverage = "pooled",
+    scores: Scores = "similarity",
+    interpolated: bool = False,
+    recall_of: RecallOf = "all",
+    columns: Columns | None = None,
+    rel: float | None = None,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+    ci: Method | None = None,
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """The points of a curve, one a row, in the order in which a pen would draw them.
+
+    Truth first; `qrels` and `run` are whatever `evaluate` reads.
+
+    kind:
+        "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged queries, as
+            one list by score: what is taken are those that score at least the threshold. One that
+            was not judged is not relevant, as in the metric `auc`. Equal scores, of whatever query,
+            are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's `roc_curve`.
+        "precision_recall": threshold, precision, recall, tp, fp, likewise, from recall 0 and
+            precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
+        "metric_at_k": k, value, ci_low, ci_high, queries: a metric at each of several cutoffs.
+        "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
+    metric: for metric_at_k, a name without a cutoff: "recall", "ndcg(gain=exp2)", "P".
+    ks: the cutoffs (default: 1 to 20).
+    by, queries: attributes to slice by, and the frame that has them, as in `evaluate`: a curve for
+        each slice, of its queries only, with by and slice in front.
+    per_query: a curve for each query, with query_id in front. A query has no ROC curve without both
+        a relevant and a non-relevant document among those retrieved, and no precision–recall curve
+        without a relevant one. Nor has a slice, or the whole: the frame then has no rows.
+    average: of roc: "pooled", or "vertical" for the mean of the queries' own curves, at fpr = 0,
+        0.01, …, 1: columns fpr, tpr, queries. Scores of different queries are then not compared.
+        Between its points a curve is a straight line; where it goes straight up, the end counts.
+    scores: "similarity" (larger is better), or "distance": thresholds then go up from −∞, and what
+        is taken scores at most the threshold. A run without scores is treated so by its ranks: the
+        threshold k takes the documents that are ranked 1 to k for any query.
+    interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean over
+        queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
+    recall_of: what recall is a share of: "all" relevant documents, or those "retrieved".
+    columns, rel, missing, no_relevant, ties, duplicates: as in `evaluate`. A query that is skipped
+        brings no documents to a curve, and no relevant ones to its recall. Curves by score have no
+        use for the rule about ties.
+    ci, confidence, replicates, seed: intervals as in `evaluate`, where they have columns.
+
+    >>> from rankframe.curves.curve import curve
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> run = {"q1": {"a": 0.9, "x": 0.4}, "q2": {"y": 0.6, "b": 0.4}}
+    >>> curve(qrels, run, "roc")
+    shape: (4, 5)
+    ┌───────────┬─────┬─────┬─────┬─────┐
+    │ threshold ┆ fpr ┆ tpr ┆ fp  ┆ tp  │
+    │ ---       ┆ --- ┆ --- ┆ --- ┆ --- │
+    │ f64       ┆ f64 ┆ f64 ┆ i64 ┆ i64 │
+    ╞═══════════╪═════╪═════╪═════╪═════╡
+    │ inf       ┆ 0.0 ┆ 0.0 ┆ 0   ┆ 0   │
+    │ 0.9       ┆ 0.0 ┆ 0.5 ┆ 0   ┆ 1   │
+    │ 0.6       ┆ 0.5 ┆ 0.5 ┆ 1   ┆ 1   │
+    │ 0.4       ┆ 1.0 ┆ 1.0 ┆ 2   ┆ 2   │
+    └───────────┴─────┴─────┴─────┴─────┘
+    >>> curve(qrels, run, "metric_at_k", metric="recall", ks=[1, 2]).select("k", "value").rows()
+    [(1, 0.5), (2, 1.0)]
+    """
+    given = {"kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
+             "interpolated": interpolated, "recall_of": recall_of, "ci": ci}  # fmt: skip
+    _check_options(given, per_query=per_query)
+    if per_query and by is not None:
+        raise OptionError(
+            "by= makes a curve for each slice, per_query=True one for each query: pass one of "
+            "them, and join attributes to the curves of queries by query_id."
+        )
+    if queries is not None and by is None:
+        raise OptionError("queries= is read for slices: pass by=, the names of its columns.")
+    metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
+    policies = Policies(rel, missing, no_relevant, ties=ties, duplicates=duplicates)
+    intervals = Intervals(ci, confidence, replicates, seed)
+    attributes = read_attributes(queries, by=by, columns=columns)
+    judgments, documents = scan(qrels, "qrels", columns), scan(run, "run", columns)
+    if metrics is not None:
+        job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
+        return metric_points(judgments, documents, job, metrics, per_query=per_query)
+    population = read_population(judgments, documents, policies, distance=scores == "distance")
+
+    def drawn(curve_of: Ints) -> pl.DataFrame:
+        if kind == "precision_recall":
+            return precision_recall(population, curve_of, retrieved_only=recall_of == "retrieved")
+        if average == "vertical":
+            return vertical_mean(population, curve_of)
+        return roc(population, curve_of)
+
+    if per_query:
+        each = drawn(np.arange(len(population.queries)))
+        query = population.queries.gather(each[CURVE]).alias(QUERY)
+        return each.select(query, pl.exclude(CURVE))
+    if attributes is None:
+        return drawn(np.zeros(len(population.queries), np.int64)).drop(CURVE)
+    return _sliced(attributes, population.queries, drawn)
+
+
+def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:
+    for option, choices in _CHOICES.items():
+        if given[option] not in get_args(choices):
+            raise OptionError.choice(option, given[option], get_args(choices))
+    kind = given["kind"]
+    variant = _ELEVEN if kind == "precision_recall" and given["interpolated"] else kind
+    for option, (default, owners) in _OWNERS.items():
+        value = given[option]
+        changed = value != default if isinstance(value, str | bool) else value is not default
+        if changed and variant not in owners:
+            raise OptionError(
+                f"{option}={value!r} does not belong to kind={variant}: it is for "
+                f"{' and '.join(owners)}. Leave it out."
+            )
+    if per_query and given["average"] == "vertical":
+        raise OptionError('average="vertical" is a mean over queries: leave out per_query=True.')
+    if per_query and given["ci"] is not None:
+        raise OptionError("ci= makes intervals of means over queries: leave out per_query=True.")
+
+
+def _sliced(
+    attributes: Attributes, queries: pl.Series, drawn: Callable[[Ints], pl.DataFrame]
+) -> pl.DataFrame:
+    """A curve for each slice of the queries, one way of slicing after the other."""
+    frames = []
+    known = attributes.of(queries)
+    refuse_strangers(known.absent, len(queries), queries)
+    for way, numbers in enumerate(known.slices):
+        each = drawn(numbers)
+        by, names = attributes.slices[way]
+        named = pl.Series("slice", [*names, NO_VALUE], dtype=pl.String).gather(each[CURVE])
+        frames.append(each.select(pl.lit(by).alias("by"), named, pl.exclude(CURVE)))
+    return pl.concat(frames)

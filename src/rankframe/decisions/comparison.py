@@ -1,0 +1,206 @@
+"""`Comparison`: what comparing systems gives, and how it is shown, stored and pasted."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.base.output import fresh_folder, place
+from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.metrics.names import Metric
+
+_OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
+PAIR_SCHEMA: dict[str, type[pl.DataType]] = {
+    **_OF,
+    "baseline": pl.String,
+    "system": pl.String,
+    "baseline_value": pl.Float64,
+    "value": pl.Float64,
+    "difference": pl.Float64,
+    "relative": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "p_value": pl.Float64,
+    "p_corrected": pl.Float64,
+    "significant": pl.Boolean,
+    "effect_size": pl.Float64,
+    "wins": pl.Int64,
+    "ties": pl.Int64,
+    "losses": pl.Int64,
+    "queries": pl.Int64,
+    "undefined": pl.Int64,
+    "judged_baseline": pl.Float64,
+    "judged": pl.Float64,
+    "small": pl.Boolean,
+}
+SYSTEM_SCHEMA: dict[str, type[pl.DataType]] = {
+    **_OF,
+    "system": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "queries": pl.Int64,
+    "judged": pl.Float64,
+    "small": pl.Boolean,
+}
+LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
+    "system": pl.String, "item": pl.String, "value": pl.Float64, "note": pl.String,
+}  # fmt: skip
+COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
+
+HEADER = ("metric", "slice", "system", "value", "difference", "%", "interval", "p", "W/T/L",
+          "judged")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a comparison.
+
+    table: a row for each metric, slice and pair of systems: both values, their difference (absolute
+        and relative) with its interval, p values, effect size (Cohen's d of the differences),
+        in how many queries the system wins, ties and loses, how many were compared, for how many
+        the metric is undefined, and how much of the top k was judged. `by` and `slice` are null in
+        rows about all queries.
+    systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
+        also if_nonrelevant and if_relevant.
+    ledger: system (null: of the comparison), item, value, note.
+    per_query: by name, the values that were compared.
+    """
+
+    table: pl.DataFrame
+    systems: pl.DataFrame
+    ledger: pl.DataFrame
+    metrics: tuple[Metric, ...]
+    names: tuple[str, ...]
+    # query_id and a column a metric, of each system; the same queries in the same order
+    per_query: Mapping[str, pl.DataFrame]
+    baseline: str | None = None
+
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing."""
+        with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
+            for name in COMPARISON_FILES:
+                getattr(self, name.removesuffix(".parquet")).write_parquet(fresh / name)
+        return place(folder)
+
+    def to_markdown(self) -> str:
+        """Systems down, metrics across: the best in bold, what differs significantly marked."""
+        from rankframe.decisions.tables import as_markdown  # noqa: PLC0415 (it reads this class)
+
+        return as_markdown(self)
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX table for booktabs."""
+        from rankframe.decisions.tables import as_latex  # noqa: PLC0415 (it reads this class)
+
+        return as_latex(self)
+
+    def metric(self, label: str) -> Metric:
+        """The metric of that label."""
+        return next(metric for metric in self.metrics if metric.label == label)
+
+    @property
+    def sliced(self) -> bool:
+        """Whether it speaks of slices."""
+        return self.systems["by"].null_count() < self.systems.height
+
+    def note(self, item: str) -> str:
+        """What the ledger notes of the comparison as a whole."""
+        found = self.ledger.filter(pl.col("system").is_null(), pl.col("item") == item)["note"]
+        return found[0] if len(found) else ""
+
+    @property
+    def caveat(self) -> str:
+        """The ledger in a few words: what a reader of the numbers should know."""
+        counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
+        values = dict(zip(counts["item"], counts["value"], strict=True))
+        said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
+        if unpaired := values.get("queries_unpaired"):
+            said.append(f"{unpaired:,.0f} {self._unpaired_note()}")
+        said.append(f"test: {self.note('policy_test')}")
+        said.append(f"p values corrected ({self.note('policy_correction')})")
+        said.append(f"interval: {self.note('policy_ci')}")
+        return ", ".join(said)
+
+    def _unpaired_note(self) -> str:
+        return self.note("queries_unpaired")
+
+    def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """What people read: cells under `HEADER`, and whether the difference is significant.
+
+        Each system by itself where all are compared with a baseline; else a row for each pair.
+        """
+        before = None
+        for row in self.table.to_dicts():
+            of = (row["metric"], row["by"], row["slice"])
+            if of != before and self.baseline is not None:
+                first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
+                yield (*self._of(first), row["baseline"], self._number(first),
+                       "", "", "", "", "", share_text(first["judged"])), False  # fmt: skip
+            repeat = of == before or self.baseline is not None
+            yield self._line(row, repeat=repeat), bool(row["significant"])
+            before = of
+
+    def _line(self, row: dict, *, repeat: bool) -> tuple[str, ...]:
+        name = row["system"] if self.baseline is not None else (
+            f"{row['system']} − {row['baseline']}"
+        )  # fmt: skip
+        metric = self.metric(row["metric"])
+        return (
+            *(("", "") if repeat else self._of(row)),
+            name,
+            self._number(row),
+            signed_text(row["difference"], metric),
+            percent_text(row["relative"]),
+            "" if row["ci_low"] is None else (
+                f"{signed_text(row['ci_low'], metric)} to {signed_text(row['ci_high'], metric)}"
+            ),
+            p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
+            f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
+            share_text(row["judged"]),
+        )  # fmt: skip
+
+    def _of(self, row: dict) -> tuple[str, str]:
+        if row["by"] is None:
+            return row["metric"], "all" if self.sliced else ""
+        small = " (few)" if row["small"] else ""
+        return row["metric"], f"{row['by']}: {row['slice']}{small}"
+
+    def _number(self, row: dict) -> str:
+        return number_text(row["value"], self.metric(row["metric"]))
+
+    def __repr__(self) -> str:
+        rows = [HEADER, *(cells for cells, _ in self.lines())]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
+        shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
+        lines = [
+            "  " + "  ".join(
+                f"{row[at]:<{widths[at]}}" if at < 3 else f"{row[at]:>{widths[at]}}" for at in shown
+            ).rstrip()
+            for row in rows
+        ]  # fmt: skip
+        return "\n".join(["rankframe comparison", *lines, f"  {self.caveat}"])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in HEADER)
+        body = "".join(
+            "<tr>"
+            + "".join(_html_cell(cell, at, bold=bold) for at, cell in enumerate(cells))
+            + "</tr>"
+            for cells, bold in self.lines()
+        )  # fmt: skip
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p><small>{html.escape(self.caveat)}</small></p>"
+        )
+
+
+def _html_cell(text: str, at: int, *, bold: bool) -> str:
+    side = "left" if at < 3 else "right"
+    shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
+    return f"<td style='text-align:{side}'>{shown}</td>"

@@ -1,0 +1,285 @@
+"""One metric of several systems over the same queries: averages, differences, and how sure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import get_args
+
+import numpy as np
+
+from rankframe.base.errors import OptionError
+from rankframe.decisions.align import Column, Floats
+from rankframe.evaluation.summary import SMALL
+from rankframe.metrics.names import Metric
+from rankframe.stats.exact import exact_sum
+from rankframe.stats.intervals import (
+    Bounds,
+    Intervals,
+    around,
+    check_replicates,
+    finished,
+    percentile_interval,
+    t_interval,
+)
+from rankframe.stats.resample import Grouping, Hashes, poisson_sums
+from rankframe.stats.tests import (
+    Correction,
+    Paired,
+    Test,
+    difference_error,
+    randomisation_p_values,
+    sign_p_value,
+    t_p_value,
+    tukey_p_values,
+    wilcoxon_p_value,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How systems are compared, checked."""
+
+    baseline: str | None = None
+    test: Test = "t"
+    correction: Correction = "holm"
+    permutations: int = 10_000
+    intervals: Intervals = Intervals()  # noqa: RUF009 (frozen)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("test", Test), ("correction", Correction)):
+            if getattr(self, name) not in get_args(kind):
+                raise OptionError.choice(name, getattr(self, name), get_args(kind))
+        check_replicates("permutations", self.permutations)
+
+    def check_metrics(self, metrics: Sequence[Metric]) -> None:
+        """Refuse metrics that the test does not know how to test."""
+        for metric in metrics:
+            if self.test in ("wilcoxon", "sign") and metric.average in ("weighted", "micro"):
+                raise OptionError(
+                    f"{metric.label!r} is no plain mean, and the {self.test} test knows no other. "
+                    'Use test="t" or test="randomisation".'
+                )
+
+    @property
+    def level(self) -> float:
+        """Below which a corrected p value is called significant."""
+        return round(1 - self.intervals.confidence, 12)
+
+    def described(self, unpaired: str) -> dict[str, str]:
+        """As the ledger shows them."""
+        how = self.test
+        if how in ("randomisation", "tukey"):
+            how += f", {self.permutations:,} permutations, seed {self.intervals.seed}"
+        return {
+            "baseline": self.baseline or "none: every pair is compared",
+            "test": how,
+            "correction": self.correction,
+            "significant": f"corrected p below {self.level:g}",
+            "unpaired": unpaired,
+            **self.intervals.described(),
+        }
+
+
+def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> list[Contrast]:
+    """The contrasts of several metrics, which draw the same queries in each replicate."""
+    replicates: list[Floats | None] = [None] * len(columns)
+    systems = len(columns[0].values)
+    if options.intervals.method == "bootstrap" and len(hashes):
+        grouping = Grouping(hashes)
+        # Where queries count the same in every system, one denominator serves all.
+        below = [c.below[:1] if (c.below == c.below[0]).all() else c.below for c in columns]
+        stacked = [row for c, b in zip(columns, below, strict=True) for row in (*c.above, *b)]
+        sums = poisson_sums(
+            grouping.origins,
+            grouping.sums(stacked),
+            replicates=options.intervals.replicates,
+            seed=options.intervals.seed,
+        )
+        at = 0
+        for number, under in enumerate(below):
+            over = sums[:, at : at + systems]
+            at += systems + len(under)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = over / sums[:, at - len(under) : at]
+            replicates[number] = np.where(np.isfinite(ratio), ratio, np.nan)
+    return [
+        Contrast(column, hashes, drawn, options)
+        for column, drawn in zip(columns, replicates, strict=True)
+    ]
+
+
+def p_values(
+    contrasts: Sequence[Contrast], pairs: Sequence[tuple[int, int]], options: Options
+) -> list[list[float | None]]:
+    """Of each metric and pair of systems, before any correction."""
+    if options.test in ("randomisation", "tukey"):
+        by_chance = tukey_p_values if options.test == "tukey" else randomisation_p_values
+        found = by_chance(
+            [contrast.whole for contrast in contrasts],
+            pairs,
+            Grouping(contrasts[0].hashes),
+            permutations=options.permutations,
+            seed=options.intervals.seed,
+        )
+    else:
+        found = [[contrast.p_value(*pair) for pair in pairs] for contrast in contrasts]
+    # One query says nothing.
+    enough = [contrast.paired.queries > 1 for contrast in contrasts]
+    return [row if e else [None] * len(pairs) for row, e in zip(found, enough, strict=True)]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A metric of several systems over some queries."""
+
+    column: Column
+    hashes: Hashes
+    # replicates × systems: Σ above / Σ below
+    replicates: Floats | None
+    options: Options
+
+    @cached_property
+    def whole(self) -> Paired:
+        """All queries; those for which some system has no value count for nothing."""
+        return Paired(self.column.values, self.column.above, self.column.below)
+
+    @cached_property
+    def paired(self) -> Paired:
+        """The queries for which every system has a value."""
+        column, kept = self.column, self.column.complete
+        if kept.all():
+            return self.whole
+        return Paired(column.values[:, kept], column.above[:, kept], column.below[:, kept])
+
+    @cached_property
+    def averages(self) -> list[float | None]:
+        """What each system's summary says."""
+        found = []
+        for (above, below), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
+            if not float(below) or math.isnan(ratio):
+                found.append(None)
+            elif self.column.metric.average == "sum":
+                found.append(float(above))
+            else:
+                found.append(self._finished(ratio))
+        return found
+
+    def single(self, at: int) -> dict[str, object]:
+        """One system by itself."""
+        value, paired = self.averages[at], self.paired
+        bounds = None
+        if value is not None and self.options.intervals.method == "t":
+            error = difference_error(paired, None, at)
+            bounds = self._by_t(paired.ratios[at], error)
+            bounds = bounds and (self._finished(bounds[0]), self._finished(bounds[1]))
+        elif value is not None and self.replicates is not None:
+            bounds = self._by_replicates(self._finished_all(self.replicates[:, at]))
+        low, high = around(value, bounds)
+        return {
+            "metric": self.column.metric.label,
+            "value": value,
+            "ci_low": low,
+            "ci_high": high,
+            "queries": paired.queries,
+            "judged": self._judged(at),
+            "small": paired.queries < SMALL,
+        }
+
+    def pair(self, base: int, other: int) -> dict[str, object]:
+        """One system against another, all but the p value."""
+        paired, options = self.paired, self.options
+        before, after = self.averages[base], self.averages[other]
+        difference = relative = effect = bounds = None
+        if before is not None and after is not None:
+            difference = self._difference(base, other, after - before)
+            relative = difference / abs(before) if before else None
+            error = difference_error(paired, base, other)
+            apart = paired.ratios[other] - paired.ratios[base]
+            effect = apart / (error * math.sqrt(paired.queries)) if error else None
+            if apart == 0:
+                effect = 0.0
+            if options.intervals.method == "t":
+                scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
+                bounds = self._by_t(difference, scaled)
+            elif self.replicates is not None:
+                drawn = self._finished_all(self.replicates)
+                bounds = self._by_replicates(drawn[:, other] - drawn[:, base])
+        low, high = around(difference, bounds)
+        ups, downs = self._moves(base, other)
+        return {
+            "metric": self.column.metric.label,
+            "baseline_value": before,
+            "value": after,
+            "difference": difference,
+            "relative": relative,
+            "ci_low": low,
+            "ci_high": high,
+            "effect_size": effect,
+            "wins": ups,
+            "ties": paired.queries - ups - downs,
+            "losses": downs,
+            "queries": paired.queries,
+            "undefined": len(self.column.complete) - paired.queries,
+            "judged_baseline": self._judged(base),
+            "judged": self._judged(other),
+            "small": paired.queries < SMALL,
+        }
+
+    def _difference(self, base: int, other: int, plain: float) -> float:
+        """The difference of two averages, rounded once where it is a difference of sums."""
+        (first, below), (second, _) = (self.paired.totals[at] for at in (base, other))
+        average = self.column.metric.average
+        if not self.paired.common or average in ("geometric", "micro"):
+            return plain
+        return float(second - first) / (1.0 if average == "sum" else float(below))
+
+    def p_value(self, base: int, other: int) -> float | None:
+        """Of two systems, by a test that does not draw."""
+        paired = self.paired
+        match self.options.test:
+            case "wilcoxon":
+                return wilcoxon_p_value(paired, base, other)
+            case "sign":
+                return sign_p_value(paired, base, other)
+            case _:
+                apart = paired.ratios[other] - paired.ratios[base]
+                return t_p_value(apart, difference_error(paired, base, other), paired.queries)
+
+    def _moves(self, base: int, other: int) -> tuple[int, int]:
+        """In how many queries the other one is better, and worse."""
+        values = self.paired.values
+        up = int((values[other] > values[base]).sum())
+        down = int((values[other] < values[base]).sum())
+        return (up, down) if self.column.metric.higher_is_better else (down, up)
+
+    def _judged(self, at: int) -> float | None:
+        shares = self.column.judged
+        if shares is None or not shares.shape[1]:
+            return None
+        return float(exact_sum(shares[at])) / shares.shape[1]
+
+    def _finished_all(self, ratio: Floats) -> Floats:
+        return finished(self.column.metric.average, ratio, self.paired.queries)
+
+    def _finished(self, ratio: float) -> float:
+        return float(self._finished_all(np.array(ratio)))
+
+    def slopes(self, *systems: int) -> tuple[float, ...]:
+        """How much a summary moves with its ratio."""
+        match self.column.metric.average:
+            case "geometric":
+                return tuple(self.averages[at] or 0.0 for at in systems)
+            case "sum":
+                return (float(self.paired.queries),) * len(systems)
+            case _:
+                return (1.0,) * len(systems)
+
+    def _by_t(self, value: float, error: float) -> Bounds | None:
+        return t_interval(value, error, self.paired.queries, self.options.intervals.confidence)
+
+    def _by_replicates(self, replicates: Floats) -> Bounds | None:
+        confidence = self.options.intervals.confidence
+        return percentile_interval(replicates, self.paired.queries, confidence)

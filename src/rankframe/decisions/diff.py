@@ -1,0 +1,285 @@
+"""Before and after: which queries a change helped or hurt, and which documents moved."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import DOC, QUERY, RELEVANCE
+from rankframe.base.errors import MetricParameterError, OptionError, did_you_mean, naming_the_run
+from rankframe.base.options import Missing, NoRelevant, Policies, is_count
+from rankframe.engine.memory import count_pieces
+from rankframe.engine.plan import compile_plan
+from rankframe.engine.work import Job
+from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.result import Result
+from rankframe.frames.rank import Ties, rank_run
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.validate import Duplicates, one_of_each
+from rankframe.metrics.names import Metric, resolve
+from rankframe.stats.intervals import Intervals
+
+_SIDES: Final = ("a", "b")
+_SUMMARY: Final = {
+    "metric": pl.String,
+    **dict.fromkeys(("mean_a", "mean_b", "difference"), pl.Float64),
+    **dict.fromkeys(("wins", "ties", "losses", "undefined", "queries"), pl.Int64),
+}
+_DEFAULT_K = 10
+_LONGEST = 40  # characters of an id on the screen
+_COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Diff:
+    """What changed between run a (before) and run b (after), for one metric.
+
+    summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
+        (mean_b − mean_a), and of how many queries b is better (wins), neither (ties) or a (losses),
+        how many have no value in one run or in both (undefined), and all of them (queries).
+    per_query: query_id, a, b, delta (b − a) and better ("b", "a", "same", or null where undefined),
+        in byte order of query_id.
+    movers: the queries of per_query that changed most, the largest change first.
+    documents: for the movers, every document in the top k of either run: query_id, doc_id,
+        relevance (null: unjudged), rank_a, rank_b (null: not retrieved) and change: "entered" or
+        "left" the top k, or "up", "down" or "same" within it. By rank_b, those that left last.
+    k: how deep documents were looked at.
+    """
+
+    summary: pl.DataFrame
+    per_query: pl.DataFrame
+    movers: pl.DataFrame
+    documents: pl.DataFrame
+    k: int
+
+    def __repr__(self) -> str:
+        width = max((len(row[0]) for row in self._shown), default=0)
+        moved = [
+            f"  {query:<{width}}  {a} → {b}  {delta}  {better} better"
+            for query, a, b, delta, better in self._shown
+        ]
+        return "\n".join([f"rankframe diff, {self._headline}", f"  {self._counted}", *moved])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in self.movers.columns)
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._shown)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return (
+            f"<p>{html.escape(self._headline)}<br><small>{html.escape(self._counted)}</small></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    @property
+    def _shown(self) -> list[tuple[str, ...]]:
+        return [
+            (_short(query), f"{a:.4f}", f"{b:.4f}", f"{delta:+.4f}", better)
+            for query, a, b, delta, better in self.movers.head(5).rows()  # allowed: five rows
+        ]
+
+    @property
+    def _headline(self) -> str:
+        metric, a, b, difference = self.summary.row(0)[:4]
+        before, after = ("undefined" if value is None else f"{value:.4f}" for value in (a, b))
+        change = "" if difference is None else f" ({difference:+.4f})"
+        return f"{metric}: {before} → {after}{change}"
+
+    @property
+    def _counted(self) -> str:
+        wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
+        said = f"{queries:,} queries: {wins:,} better in b, {ties:,} the same, {losses:,} worse"
+        if undefined:
+            said += f", {undefined:,} undefined (each mean is over the queries that its run has)"
+        return said
+
+
+def diff(
+    qrels: Source,
+    a: Source,
+    b: Source,
+    metric: str | pl.Expr = "ndcg@10",
+    *,
+    k: int | None = None,
+    most: int = 20,
+    only: Sequence[str] | None = None,
+    columns: Columns | None = None,
+    rel: float | None = None,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+) -> Diff:
+    """What changed from run `a` (before) to run `b` (after): queries, and their documents.
+
+    Truth first; `qrels` and the runs are whatever `evaluate` reads.
+
+    metric: one name, or one polars expression over the judged frame, of which more is better.
+    k: how deep to look for documents that moved (default: the metric's own cutoff, else 10).
+    most: how many of the queries that changed to show, those with the largest change first.
+    only: show these queries alone, as far as they changed. Means and counts are of all queries.
+    columns, rel, missing, no_relevant, ties, duplicates: as in `evaluate`. A query that these leave
+        out of one run only is undefined, not dropped.
+
+    >>> qrels = {"q1": {"x": 1}, "q2": {"y": 1}}
+    >>> before = {"q1": {"w": 2.0, "x": 1.0}, "q2": {"y": 1.0}}
+    >>> after = {"q1": {"x": 2.0, "z": 1.0}, "q2": {"y": 1.0}}
+    >>> change = rf.diff(qrels, before, after, "mrr@2")
+    >>> change
+    rankframe diff, mrr@2: 0.7500 → 1.0000 (+0.2500)
+      2 queries: 1 better in b, 1 the same, 0 worse
+      q1  0.5000 → 1.0000  +0.5000  b better
+    >>> change.documents
+    shape: (3, 6)
+    ┌──────────┬────────┬───────────┬────────┬────────┬─────────┐
+    │ query_id ┆ doc_id ┆ relevance ┆ rank_a ┆ rank_b ┆ change  │
+    │ ---      ┆ ---    ┆ ---       ┆ ---    ┆ ---    ┆ ---     │
+    │ str      ┆ str    ┆ f64       ┆ i64    ┆ i64    ┆ str     │
+    ╞══════════╪════════╪═══════════╪════════╪════════╪═════════╡
+    │ q1       ┆ x      ┆ 1.0       ┆ 2      ┆ 1      ┆ up      │
+    │ q1       ┆ z      ┆ null      ┆ null   ┆ 2      ┆ entered │
+    │ q1       ┆ w      ┆ null      ┆ 1      ┆ null   ┆ left    │
+    └──────────┴────────┴───────────┴────────┴────────┴─────────┘
+    """
+    chosen = _one_metric(metric)
+    depth = int(chosen.params.get("k") or _DEFAULT_K) if k is None else k
+    for option, value in (("k", depth), ("most", most)):
+        if not is_count(value):
+            raise OptionError(f"{option} must be a whole number of at least 1, not {value!r}.")
+    if isinstance(only, str) or not isinstance(only, Iterable | None):
+        raise OptionError(f"only takes a list of query ids, not {only!r}.")
+    policies = Policies(rel, missing, no_relevant, ties=ties, duplicates=duplicates)
+    job = Job(compile_plan([chosen]), policies, intervals=Intervals(None))
+    judgments = scan(qrels, "qrels", columns)
+    runs: list[Scanned] = []
+    for side, source in zip(_SIDES, (a, b), strict=True):
+        with naming_the_run(side):
+            runs.append(scan(source, "run", columns))
+    results: list[Result] = []
+    for side, run in zip(_SIDES, runs, strict=True):
+        with naming_the_run(side):
+            pieces = count_pieces(judgments, run, None)
+            results.append(evaluate_scanned(judgments, run, job, pieces=pieces))
+    per_query = _side_by_side(chosen, results)
+    movers = _movers(per_query, int(most), only)
+    documents = _documents(movers[QUERY], judgments, runs, policies, int(depth))
+    summary = _summary(chosen, results, per_query)
+    return Diff(summary, per_query, movers, documents, int(depth))
+
+
+def _one_metric(metric: str | pl.Expr) -> Metric:
+    found = resolve(metric)
+    if len(found) > 1:
+        raise MetricParameterError(
+            f"a diff is of one metric, not of {len(found)}: take {found[0].label!r}, for instance."
+        )
+    if found[0].average == "weighted":
+        raise MetricParameterError(
+            f"{found[0].label!r} is averaged by weight, and a diff has no weights. "
+            "Leave out average=weighted."
+        )
+    return found[0]
+
+
+def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:
+    a, b = (
+        pl.DataFrame({QUERY: of.per_query[QUERY], side: of.per_query[metric.label].fill_nan(None)})
+        for side, of in zip(_SIDES, results, strict=True)
+    )
+    higher = metric.higher_is_better
+    larger, smaller = ("b", "a") if higher else ("a", "b")
+    before, after, delta = pl.col("a"), pl.col("b"), pl.col("delta")
+    # Two infinite values can be equal, too.
+    change = pl.when(before == after).then(0.0).otherwise(after - before)
+    better = _named({"same": delta == 0, larger: delta > 0, smaller: delta < 0})
+    joined = a.join(b, on=QUERY, how="full", coalesce=True).sort(QUERY)
+    return joined.with_columns(delta=change).with_columns(better=better)
+
+
+def _summary(metric: Metric, results: Sequence[Result], per_query: pl.DataFrame) -> pl.DataFrame:
+    a, b = (of[metric.label] for of in results)
+    difference = None if a is None or b is None else b - a
+    better = per_query["better"]
+    counts = [(better == outcome).sum() for outcome in ("b", "same", "a")]
+    row = (metric.label, a, b, difference, *counts, better.null_count(), len(better))
+    return pl.DataFrame([row], schema=_SUMMARY, orient="row")
+
+
+def _movers(per_query: pl.DataFrame, most: int, only: Sequence[str] | None) -> pl.DataFrame:
+    moved = per_query.filter(pl.col("delta") != 0)
+    if only is not None:
+        moved = moved.filter(pl.col(QUERY).is_in(_known(only, per_query[QUERY])))
+    # Queries are in byte order, and stay so where changes are equal.
+    return moved.sort(-pl.col("delta").abs(), maintain_order=True).head(most)
+
+
+def _known(only: Sequence[str], known: pl.Series) -> list[str]:
+    """The queries asked for, all of which were evaluated."""
+    asked = list(map(str, only))
+    if unknown := sorted(set(asked).difference(known.to_list())):
+        queries = "query that was" if len(unknown) == 1 else "queries that were"
+        examples = ", ".join(map(repr, known.head(3))) or "nothing"
+        near = did_you_mean(unknown[0], _alike(unknown[0], known))
+        raise OptionError(
+            f"only names {len(unknown):,} {queries} not evaluated, e.g. {unknown[0]!r}. "
+            f"{near or f'Those evaluated look like {examples}.'}"
+        )
+    return asked
+
+
+def _alike(name: str, known: pl.Series) -> list[str]:
+    """Few enough ids to compare letter by letter: one slip leaves one half of a name intact."""
+    text = name.lower().encode(errors="replace").decode()
+    lowered, half = known.str.to_lowercase(), len(text) // 2
+    alike = lowered.str.starts_with(text[:half]) | lowered.str.ends_with(text[half:])
+    return known.filter(alike).head(_COMPARABLE).to_list()
+
+
+def _documents(
+    queries: pl.Series, qrels: Scanned, runs: Sequence[Scanned], policies: Policies, k: int
+) -> pl.DataFrame:
+    """What either run has in its top k for these queries, and what became of it."""
+    rank_a, rank_b = pl.col("rank_a"), pl.col("rank_b")
+    in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
+    changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,
+               "same": rank_b == rank_a}  # fmt: skip
+    ranked = []
+    for side, run in zip(_SIDES, runs, strict=True):
+        rows = _rows_of(queries, run, policies)
+        rank = pl.Series(f"rank_{side}", rank_run(rows, ties=policies.ties).rank, pl.Int64)
+        ranked.append(rows.frame.select(QUERY, DOC).with_columns(rank))
+    grades = _rows_of(queries, qrels, policies).frame
+    return (
+        ranked[0]
+        .join(ranked[1], on=[QUERY, DOC], how="full", coalesce=True)
+        .filter(in_a | in_b)
+        .join(grades, on=[QUERY, DOC], how="left")
+        .join(queries.to_frame().with_row_index("_place"), on=QUERY)
+        .sort("_place", pl.when(in_b).then(rank_b), rank_a, DOC, nulls_last=True)
+        .select(QUERY, DOC, RELEVANCE, rank_a, rank_b, change=_named(changes))
+    )
+
+
+def _rows_of(queries: pl.Series, scanned: Scanned, policies: Policies) -> Keyed:
+    """The rows of some queries, in the order of the input; read as they are needed, not all."""
+    try:
+        wanted = pl.col(QUERY).is_in(queries.to_list())
+        frame = scanned.frame.filter(wanted).collect(engine="in-memory")
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    return one_of_each(Keyed(frame), scanned.role, policies.duplicates)
+
+
+def _named(cases: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The name of the first case that holds, or null."""
+    return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in cases.items())
+
+
+def _short(text: str) -> str:
+    """An id for the screen: on one line, and not too long."""
+    shown = text if text.isprintable() else repr(text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

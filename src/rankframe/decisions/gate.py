@@ -1,0 +1,284 @@
+"""Ship it or not: a run against a stored baseline, under rules, with a verdict to act on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankframe.base.errors import MetricParameterError, OptionError
+from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.base.progress import Report
+from rankframe.decisions.align import Aligned, Column, Unpaired, align
+from rankframe.decisions.compare import evaluate_systems, judged_beside, judged_label
+from rankframe.decisions.contrast import Contrast, Options
+from rankframe.decisions.gate_rules import Demands, Rule, read_demands
+from rankframe.decisions.systems import System, read_systems, refuse_other_policies, stored_metrics
+from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
+from rankframe.engine.plan import compile_plan
+from rankframe.engine.work import Job
+from rankframe.frames.rank import Ties
+from rankframe.inputs.queries import (
+    Known,
+    Subset,
+    everything,
+    read_attributes,
+    refuse_strangers,
+    slices_of,
+)
+from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.validate import Duplicates
+from rankframe.metrics.names import Metric, parse, resolve
+from rankframe.stats.exact import exact_sum
+from rankframe.stats.intervals import Intervals
+
+BASELINE, CANDIDATE = "baseline", "candidate"
+# With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
+_FEW = 10
+
+
+def gate(
+    qrels: Source | None,
+    run: Source,
+    baseline: Source,
+    rules: str | Path | Mapping[str, Any] | Iterable[str],
+    *,
+    min_queries: int | None = None,
+    min_judged: Mapping[int, float] | None = None,
+    queries: Source | None = None,
+    weight: str | None = None,
+    unpaired: Unpaired = "error",
+    columns: Columns | None = None,
+    rel: float | None = None,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    no_overlap: NoOverlap = "error",
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+    max_memory: str | int | None = None,
+    progress: Report | None = None,
+) -> Verdict:
+    """Decide whether a run is good enough, beside a stored baseline.
+
+    The run is evaluated against `qrels`; without `qrels`, `run` is a stored result too. Stored are
+    a result, its folder, or a table with query_id and a column a metric.
+
+    rules: texts such as "ndcg@10: no worse than -0.5% at 95%", a TOML file with them, or what such
+        a file holds. "no worse than" is a test of non-inferiority: it passes if the one-sided lower
+        confidence bound of the change (Student's t over queries, paired) is at or above the margin.
+        A minus means worse, also where lower is better. "better than" asks for more than a change;
+        "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
+    min_queries: with fewer queries nothing is decided (default 30; a slice is then skipped).
+    min_judged: {10: 0.5}: with a smaller share of the top 10 judged, nothing is decided.
+    queries, weight, unpaired, and the policies: as in `compare`.
+
+    The verdict passes if every rule does, so no correction is needed for looking at many: each is
+    one more way to fail, none one more way to pass.
+
+    >>> qrels = {f"q{n}": {"a": 1} for n in range(50)}
+    >>> run = {query: {"a": 1.0} for query in qrels}
+    >>> before = rf.evaluate(qrels, run, "mrr")
+    >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
+    'pass'
+    """
+    demands = read_demands(rules, min_queries=min_queries, min_judged=min_judged)
+    if isinstance(unpaired, str) and unpaired not in ("error", "skip", "zero"):
+        raise OptionError.choice("unpaired", unpaired, ["error", "skip", "zero"])
+    before = _one(baseline, BASELINE)
+    labels = list(dict.fromkeys(rule.metric for rule in demands.rules))
+    systems = {BASELINE: before}
+    if qrels is None:
+        systems[CANDIDATE] = _one(run, CANDIDATE)
+    metrics = stored_metrics(systems, labels)
+    by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
+    if by and queries is None:
+        raise OptionError(
+            f"a rule asks for slices, per {', '.join(by[0])}: pass queries=, a frame with query_id "
+            "and attributes."
+        )
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=metrics, columns=columns)
+    if qrels is not None:
+        metrics = resolve(labels)
+        policies = Policies(
+            rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only
+        )
+        depths = [parse(f"judged@{depth}")[0] for depth in demands.min_judged]
+        job = Job(
+            compile_plan([*metrics, *judged_beside([*metrics, *depths])]),
+            policies,
+            attributes=None if attributes is None else attributes.weights_alone,
+            intervals=Intervals(None),
+            with_parts=True,
+        )
+        found = evaluate_systems(
+            scan(qrels, "qrels", columns),
+            {CANDIDATE: scan(run, "run", columns)},
+            job,
+            max_memory,
+            progress,
+        )
+        systems |= found
+    refuse_other_policies(systems)
+    aligned = align(systems, metrics, unpaired)
+    known = Known() if attributes is None else attributes.of(aligned.queries)
+    refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
+    if any(metric.average == "weighted" for metric in metrics):
+        known.refuse_unweighted(len(aligned.queries))
+    subsets = [everything(aligned.queries), *slices_of(attributes, known)]
+    judge = _Judge(demands, aligned, known, {metric.label: metric for metric in metrics})
+    checks = [check for rule in demands.rules for check in judge.checks(rule, subsets)]
+    return Verdict(
+        pl.DataFrame(checks, schema=CHECK_SCHEMA),
+        {
+            "queries": len(aligned.queries),
+            "unpaired": aligned.unpaired,
+            "unpaired_policy": unpaired,
+            "without_attributes": known.absent,
+            "min_queries": demands.min_queries,
+            **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
+        },
+    )
+
+
+def _one(source: Source, name: str) -> System:
+    systems = read_systems({name: source})
+    if len(systems) != 1:
+        raise OptionError(
+            f"the {name} holds {len(systems)} runs: {', '.join(systems)}. Give one of them."
+        )
+    return next(iter(systems.values()))
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Looks at one rule after the other."""
+
+    demands: Demands
+    aligned: Aligned
+    known: Known
+    metrics: Mapping[str, Metric]
+
+    def checks(self, rule: Rule, subsets: Sequence[Subset]) -> list[dict[str, object]]:
+        """A rule, for all queries or for each slice that it speaks of."""
+        by = None if rule.by is None else " × ".join(rule.by)
+        metric = self.metrics[rule.metric]
+        column = Column.of(
+            metric,
+            self.aligned,
+            weights=self.known.weights,
+            judged=judged_label(metric, self.aligned),
+        )
+        return [self._check(rule, column, some) for some in subsets if some.by == by]
+
+    def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
+        here = column.taken(subset.rows)
+        no_draws = np.empty(0, np.uint64)
+        contrast = Contrast(here, no_draws, None, Options(intervals=Intervals(None)))
+        before, after = contrast.averages
+        n = contrast.paired.queries
+        status, reason = "pass", ""
+        change = bound = p_value = differing = None
+        if n < self.demands.min_queries:
+            status = "undecided" if subset.by is None else "skipped"
+            reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
+        elif shortage := self._unjudged(subset):
+            status, reason = "undecided", shortage
+        elif after is None or (rule.against_baseline and before is None):
+            status, reason = "undecided", f"{rule.metric} is undefined"
+        elif not rule.against_baseline:
+            holds = after >= rule.number if rule.kind == "at least" else after <= rule.number
+            change, status = after, "pass" if holds else "fail"
+            reason = "" if holds else f"{after:.4f} is not {rule.kind} {rule.number:g}"
+        elif rule.relative and not before:
+            status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
+        else:
+            change, error, differing = _improvement(contrast, relative=rule.relative)
+            bound, p_value = _bound(change, error, n, rule)
+            status, reason = _decided(rule, change, bound)
+            if status == "pass" and differing < _FEW:
+                reason = f"{differing} of {n:,} queries differ, too few to trust the bound"
+        return {
+            "rule": rule.text,
+            "metric": rule.metric,
+            "by": subset.by,
+            "slice": subset.name,
+            "baseline_value": before,
+            "value": after,
+            "change": change if rule.against_baseline else None,
+            "bound": bound,
+            "margin": rule.number,
+            "relative": rule.relative,
+            "confidence": rule.confidence if rule.against_baseline else None,
+            "p_value": p_value,
+            "queries": n,
+            "differing": differing,
+            "status": status,
+            "reason": reason,
+        }
+
+    def _unjudged(self, subset: Subset) -> str:
+        """What to say where too little of the candidate was judged."""
+        frame = self.aligned.values[CANDIDATE]
+        for depth, least in self.demands.min_judged.items():
+            label = judged_label(parse(f"judged@{depth}")[0], self.aligned, CANDIDATE)
+            if label not in frame.columns:
+                raise MetricParameterError(
+                    f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
+                )
+            shares = frame[label].gather(subset.rows).fill_null(0.0).to_numpy()
+            share = float(exact_sum(shares)) / max(len(shares), 1)
+            if share < least:
+                return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"
+        return ""
+
+
+def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, int]:
+    """By how much the candidate is better, the standard error of that, and how many queries differ
+    from the baseline.
+    """
+    before, after = contrast.averages
+    assert before is not None and after is not None  # noqa: PT018 (checked before)
+    sign = 1.0 if contrast.column.metric.higher_is_better else -1.0
+    paired, n = contrast.paired, contrast.paired.queries
+    pull = [paired.contributions(at) * contrast.slopes(at)[0] for at in (0, 1)]
+    if relative:
+        value = sign * (after - before) / abs(before)
+        apart = (pull[1] - after / before * pull[0]) / abs(before)
+    else:
+        value = sign * (after - before)
+        apart = pull[1] - pull[0]
+    before_each, after_each = contrast.column.values
+    differing = int(np.count_nonzero(before_each != after_each))
+    return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
+
+
+def _bound(change: float, error: float, queries: int, rule: Rule) -> tuple[float, float]:
+    """The one-sided lower bound of a change, and the p value against the margin."""
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (only where something is decided)
+
+    bound = change - float(stdtrit(queries - 1, rule.confidence)) * error
+    above = change - rule.number
+    if error == 0:
+        return change, 0.0 if above >= 0 else 1.0
+    return bound, float(stdtr(queries - 1, -above / error))
+
+
+def _decided(rule: Rule, change: float, bound: float) -> tuple[Status, str]:
+    enough = bound > rule.number if rule.kind == "better than" else bound >= rule.number
+    if enough:
+        return "pass", ""
+
+    def said(number: float) -> str:
+        return f"{number:+.2%}" if rule.relative else f"{number:+.4f}"
+
+    return "fail", (
+        f"may be {said(bound)} at {100 * rule.confidence:g}% confidence (measured {said(change)}), "
+        f"asked for {rule.kind} {said(rule.number)}"
+    )

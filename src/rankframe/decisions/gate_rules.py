@@ -1,0 +1,155 @@
+"""What a gate asks for, as people write it: `ndcg@10: no worse than -0.5% at 95% per locale`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from rankframe.base.errors import OptionError, UnreadableInputError, did_you_mean
+from rankframe.stats.intervals import Intervals
+
+Kind = Literal["no worse than", "better than", "at least", "at most"]
+HOW: Final = (
+    'A rule reads "METRIC: no worse than -0.5% at 95%" (or "better than 1%", "at least 0.4", '
+    '"at most 12"), and may end in "per ATTRIBUTE".'
+)
+_RULE: Final = re.compile(
+    r"(?P<metric>.+):\s*(?P<kind>no worse than|better than|at least|at most)\s+"
+    r"(?P<number>[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?P<percent>%)?"
+    r"(?:\s+at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?"
+    r"(?:\s+per\s+(?P<by>.+?))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_JUDGED: Final = re.compile(r"min_judged@(\d+)")
+_DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that must hold, for all queries or in each of some slices."""
+
+    text: str
+    metric: str
+    kind: Kind
+    number: float
+    # of the baseline's value, not of the metric itself
+    relative: bool = False
+    confidence: float = _DEFAULT_CONFIDENCE
+    by: tuple[str, ...] | None = None
+
+    @property
+    def against_baseline(self) -> bool:
+        """Whether it speaks of a change, not of the value alone."""
+        return self.kind in ("no worse than", "better than")
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a gate asks for: rules, and what it takes to decide at all."""
+
+    rules: tuple[Rule, ...]
+    min_queries: int = 30
+    # by depth: the share of the top k that must have been judged
+    min_judged: Mapping[int, float] = field(default_factory=dict)
+
+
+def read_demands(
+    rules: str | Path | Mapping[str, Any] | Iterable[str],
+    *,
+    min_queries: int | None = None,
+    min_judged: Mapping[int, float] | None = None,
+) -> Demands:
+    """Rules as text, a TOML file, or what such a file holds; what is given beside it goes before.
+
+    >>> read_demands(["ndcg@10: no worse than -0.5% at 95%"]).rules[0].number
+    -0.005
+    """
+    table = _table(rules)
+    unknown = [k for k in table if k not in ("rules", "min_queries") and not _JUDGED.fullmatch(k)]
+    if unknown:
+        near = did_you_mean(unknown[0], ["rules", "min_queries", "min_judged@10"])
+        raise OptionError(
+            f"rules have no entry {unknown[0]!r}. {near}{' ' if near else ''}"
+            "There are rules, min_queries and min_judged@K."
+        )
+    texts = table.get("rules", [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise OptionError(f"rules must be a list of texts. {HOW}")
+    if not texts:
+        raise OptionError(f"there is no rule to decide by. {HOW}")
+    found = tuple(parse_rule(text) for text in texts)
+    twice = [rule.text for rule in found if found.count(rule) > 1]
+    if twice:
+        raise OptionError(f"rule {twice[0]!r} is there more than once.")
+    shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
+    shares |= min_judged or {}
+    for depth, share in shares.items():
+        if depth < 1 or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise OptionError(f"min_judged@{depth} must be a share from 0 to 1, not {share!r}.")
+    least = min_queries if min_queries is not None else table.get("min_queries", 30)
+    if not isinstance(least, int) or isinstance(least, bool) or least < 2:
+        raise OptionError(f"min_queries must be a whole number of at least 2, not {least!r}.")
+    return Demands(found, least, shares)
+
+
+def parse_rule(text: str) -> Rule:
+    """One rule from its text."""
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise OptionError(f"cannot read the rule {text!r}. {HOW}")
+    number = float(found["number"].replace("−", "-"))
+    relative = found["percent"] is not None
+    kind: Kind = " ".join(found["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
+    if kind == "no worse than" and number > 0:
+        raise OptionError(
+            f"rule {text!r}: how much worse it may be is written with a minus, such as "
+            f"-{found['number'].lstrip('+')}{'%' if relative else ''}. "
+            'To ask for more than before, write "better than".'
+        )
+    if kind in ("at least", "at most") and relative:
+        raise OptionError(f"rule {text!r}: {kind!r} takes a value of the metric, not a percentage.")
+    if kind in ("at least", "at most") and found["confidence"] is not None:
+        raise OptionError(
+            f"rule {text!r}: {kind!r} looks at the value itself, without a confidence: "
+            f"leave out 'at {found['confidence']}%'."
+        )
+    confidence = _DEFAULT_CONFIDENCE
+    if found["confidence"] is not None:
+        confidence = float(found["confidence"]) / 100
+    Intervals("t", confidence)  # refuses what is no confidence
+    by = tuple(re.split(r"\s*[,×]\s*", found["by"].strip())) if found["by"] else None
+    return Rule(
+        text.strip(),
+        found["metric"].strip(),
+        kind,
+        number / 100 if relative else number,
+        relative,
+        confidence,
+        by,
+    )
+
+
+def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
+    if isinstance(rules, Mapping):
+        return dict(rules)
+    if isinstance(rules, str) and _RULE.fullmatch(rules.strip()):
+        return {"rules": [rules]}
+    if not isinstance(rules, str | Path):
+        return {"rules": list(rules)}
+    if isinstance(rules, str) and not rules.lower().endswith(".toml"):
+        raise OptionError(f"cannot read the rule {rules!r}. {HOW} A file of rules ends in .toml.")
+    return read_table(rules)
+
+
+def read_table(rules: str | Path) -> dict[str, Any]:
+    """What a TOML file of rules holds."""
+    try:
+        return tomllib.loads(Path(rules).expanduser().read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UnreadableInputError(str(rules), "no such file") from error
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableInputError(str(rules), str(error)) from error

@@ -1,0 +1,167 @@
+"""Tables that people paste into a page or a paper: Markdown, and LaTeX with booktabs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+import polars as pl
+
+from rankframe.base.wording import best_of, number_text
+from rankframe.decisions.comparison import Comparison
+
+_MARK = "†"
+_SPECIAL = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A system's value of a metric."""
+
+    text: str
+    best: bool
+    # † where it differs from the baseline; else the letters of the systems that it differs from
+    marks: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """All queries, or a slice: a row of cells for each system."""
+
+    title: str
+    rows: list[tuple[str, list[Cell]]]
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Systems down, metrics across; one block after another where there are slices."""
+    metrics = [metric.label for metric in comparison.metrics]
+    sliced = comparison.sliced
+    head = [*(["slice"] if sliced else []), "system", *map(_plain, metrics)]
+    lines = [_row(head), _row(["---"] * (1 + sliced) + ["---:"] * len(metrics))]
+    for block in _blocks(comparison):
+        for name, cells in block.rows:
+            shown = [
+                (f"**{cell.text}**" if cell.best else cell.text)
+                + (f"<sup>{cell.marks}</sup>" if cell.marks else "")
+                for cell in cells
+            ]
+            lines.append(_row([*([_plain(block.title)] if sliced else []), _plain(name), *shown]))
+    return "\n".join([*lines, "", _plain(_caption(comparison))])
+
+
+def as_latex(comparison: Comparison) -> str:
+    """A table for the package booktabs."""
+    metrics = [_latex(metric.label) for metric in comparison.metrics]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex(_caption(comparison))}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}",
+        r"\toprule",
+        " & ".join(["system", *metrics]) + r" \\",
+    ]
+    for block in _blocks(comparison):
+        lines.append(r"\midrule")
+        if comparison.sliced:
+            lines.append(
+                rf"\multicolumn{{{1 + len(metrics)}}}{{l}}{{\emph{{{_latex(block.title)}}}}} \\"
+            )
+        for name, cells in block.rows:
+            shown = [_latex_cell(cell) for cell in cells]
+            lines.append(" & ".join([_latex(name), *shown]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = rf"\textbf{{{cell.text}}}" if cell.best else _latex(cell.text)
+    if not cell.marks:
+        return text
+    marks = r"\dagger" if cell.marks == _MARK else cell.marks
+    return rf"{text}$^{{{marks}}}$"
+
+
+def _blocks(comparison: Comparison) -> list[Block]:
+    names = comparison.names
+    if comparison.baseline is not None:
+        names = (comparison.baseline, *(name for name in names if name != comparison.baseline))
+    letters = dict(zip(names, ascii_lowercase, strict=False))
+    blocks = []
+    subsets = comparison.systems.select("by", "slice").unique(maintain_order=True)
+    for by, slice_ in subsets.rows():  # allowed: one row a slice
+        here = [
+            frame.filter(
+                pl.col("by").eq_missing(pl.lit(by, pl.String)),
+                pl.col("slice").eq_missing(pl.lit(slice_, pl.String)),
+            )
+            for frame in (comparison.systems, comparison.table)
+        ]
+        rows = []
+        for name in names:
+            label = name
+            if comparison.baseline is None and name in letters:
+                label = f"({letters[name]}) {name}"
+            cells = [
+                _cell(comparison, metric.label, name, here[0], here[1], letters)
+                for metric in comparison.metrics
+            ]
+            rows.append((label, cells))
+        few = " (few)" if here[0]["small"].any() else ""
+        blocks.append(Block("all queries" if by is None else f"{by}: {slice_}{few}", rows))
+    return blocks
+
+
+def _cell(
+    comparison: Comparison,
+    label: str,
+    name: str,
+    systems: pl.DataFrame,
+    table: pl.DataFrame,
+    letters: dict[str, str],
+) -> Cell:
+    metric = comparison.metric(label)
+    values = systems.filter(pl.col("metric") == label)
+    value = values.filter(pl.col("system") == name)["value"][0]
+    best = best_of(metric, values["value"].to_list())
+    pairs = table.filter(pl.col("metric") == label, pl.col("significant"))
+    if comparison.baseline is not None:
+        marks = _MARK * pairs.filter(pl.col("system") == name).height
+    else:
+        others = [
+            *pairs.filter(pl.col("system") == name)["baseline"],
+            *pairs.filter(pl.col("baseline") == name)["system"],
+        ]
+        marks = "".join(sorted(letters.get(other, "") for other in others))
+    text = "–" if value is None else number_text(value, metric)
+    return Cell(text, value is not None and value == best, marks)
+
+
+def _caption(comparison: Comparison) -> str:
+    marks = (
+        f"{_MARK} differs from {comparison.baseline}"
+        if comparison.baseline is not None
+        else "letters name the systems that it differs from"
+    )
+    return (
+        f"Best in bold; {marks} ({comparison.note('policy_significant')}; "
+        f"test: {comparison.note('policy_test')}; correction: "
+        f"{comparison.note('policy_correction')})."
+    )
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in text).replace(_MARK, r"$\dagger$").replace("–", "--")
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")

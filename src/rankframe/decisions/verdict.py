@@ -1,0 +1,161 @@
+"""`Verdict`: what a gate decided, for people and for pipelines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+import polars as pl
+
+from rankframe.base.wording import number_text, percent_text, signed_text
+
+Status = Literal["pass", "fail", "undecided", "skipped"]
+CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
+    "rule": pl.String,
+    "metric": pl.String,
+    "by": pl.String,
+    "slice": pl.String,
+    "baseline_value": pl.Float64,
+    "value": pl.Float64,
+    "change": pl.Float64,
+    "bound": pl.Float64,
+    "margin": pl.Float64,
+    "relative": pl.Boolean,
+    "confidence": pl.Float64,
+    "p_value": pl.Float64,
+    "queries": pl.Int64,
+    "differing": pl.Int64,
+    "status": pl.String,
+    "reason": pl.String,
+}
+_CODES: dict[Status, int] = {"pass": 0, "fail": 1, "undecided": 2}
+# Characters that XML 1.0 has no way to write.
+_NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a gate.
+
+    checks: a row for each rule and slice: values, the change (in the direction that is better) and
+        its lower confidence bound, status ("pass", "fail", "undecided", "skipped") and reason.
+    counted: what was compared, and what it takes to decide.
+    """
+
+    checks: pl.DataFrame
+    counted: Mapping[str, Any]
+
+    @property
+    def status(self) -> Status:
+        """One failed check fails all; one that cannot be decided leaves all undecided."""
+        found = set(self.checks["status"])
+        if "fail" in found:
+            return "fail"
+        # A slice that is too small is passed over, a rule without any other one is not.
+        decided = self.checks.filter(pl.col("status") != "skipped")["rule"].n_unique()
+        if "undecided" in found or decided < self.checks["rule"].n_unique():
+            return "undecided"
+        return "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 2 could not decide."""
+        return _CODES[self.status]
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        counts = Counter(self.checks["status"])
+        parts = [
+            f"{counts[status]} {word}"
+            for status, word in (
+                ("pass", "passed"),
+                ("fail", "failed"),
+                ("undecided", "could not be decided"),
+                ("skipped", "skipped for too few queries"),
+            )
+            if status in counts
+        ]
+        word = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}[self.status]
+        line = f"{word}: {', '.join(parts)} ({self.counted['queries']:,} queries"
+        if self.counted["unpaired"]:
+            done = {"skip": "left out", "zero": "scored 0"}[self.counted["unpaired_policy"]]
+            line += f", {self.counted['unpaired']:,} not on both sides: {done}"
+        if self.counted["without_attributes"]:
+            line += f", {self.counted['without_attributes']:,} not in the frame of queries"
+        return line + ")"
+
+    def to_json(self) -> str:
+        """Everything, for other programs."""
+        return json.dumps(
+            {
+                "status": self.status,
+                "exit_code": self.exit_code,
+                "counted": dict(self.counted),
+                "checks": self.checks.to_dicts(),
+            },
+            indent=2,
+            ensure_ascii=False,
+        )
+
+    def to_junit(self) -> str:
+        """JUnit XML: a test case for each check."""
+        counts = Counter(self.checks["status"])
+        suite = ElementTree.Element(
+            "testsuite",
+            name="rankframe gate",
+            tests=str(self.checks.height),
+            failures=str(counts["fail"]),
+            errors=str(counts["undecided"]),
+            skipped=str(counts["skipped"]),
+        )
+        for row in self.checks.to_dicts():
+            of = "" if row["by"] is None else f" [{row['by']}: {row['slice']}]"
+            case = ElementTree.SubElement(
+                suite,
+                "testcase",
+                classname=f"rankframe.gate.{row['metric']}".translate(_NO_XML),
+                name=f"{row['rule']}{of}".translate(_NO_XML),
+            )
+            kind = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
+            if row["status"] in kind:
+                ElementTree.SubElement(
+                    case, kind[row["status"]], message=row["reason"].translate(_NO_XML)
+                )
+            out = ElementTree.SubElement(case, "system-out")
+            out.text = f"baseline {row['baseline_value']}, now {row['value']}"
+        ElementTree.indent(suite)
+        text = ElementTree.tostring(suite, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """What people read: rule, slice, baseline, now, change, at least, queries, status."""
+        return [
+            (
+                row["rule"],
+                "" if row["by"] is None else f"{row['by']}: {row['slice']}",
+                number_text(row["baseline_value"]),
+                number_text(row["value"]),
+                _change(row["change"], relative=row["relative"]),
+                _change(row["bound"], relative=row["relative"]),
+                f"{row['queries']:,}",
+                row["status"],
+                row["reason"],
+            )
+            for row in self.checks.to_dicts()
+        ]
+
+    def __repr__(self) -> str:
+        shown = [f"  {row[7]:<9}  {row[0]}{' ' if row[1] else ''}{row[1]}"
+                 f"{': ' if row[8] else ''}{row[8]}" for row in self.lines()]  # fmt: skip
+        return "\n".join([f"rankframe gate: {self.headline}", *shown])
+
+
+def _change(value: float | None, *, relative: bool) -> str:
+    if value is None:
+        return ""
+    return percent_text(value, 2) if relative else signed_text(value)

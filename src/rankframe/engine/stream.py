@@ -1,0 +1,123 @@
+"""Two inputs that are sorted by query, read side by side, a stretch at a time.
+
+Each stretch is worked on while the next one is read, nothing is written on the way, and little is
+in memory at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import BadValueError, DuplicateError
+from rankframe.engine.work import Piece, Work
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.scan import Scanned
+from rankframe.inputs.validate import check_rows, count_rows
+
+_PROBES = 9
+
+
+class NotInOrder(Exception):  # noqa: N818 (a finding, not an error)
+    """The inputs are not sorted by query, or something is wrong with them that is better said of
+    the whole: work on them in another way.
+    """
+
+
+def in_order(
+    left: Scanned, right: Scanned, work: Work, *, rows: int
+) -> Iterator[tuple[Piece, int]]:
+    """Pieces in order of their queries, each of about so many rows, with how many it has."""
+    sides = [_Stretches(side, rows) for side in (left, right)]
+    if not all(side.looks_sorted() for side in sides):
+        raise NotInOrder
+    workers = os.cpu_count() or 1
+    waiting: deque[tuple[Future[Piece], int]] = deque()
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            for ours, theirs in _side_by_side(*sides):
+                piece = pool.submit(work.piece, ours, theirs, alone=False)
+                waiting.append((piece, ours.height + theirs.height))
+                if len(waiting) > workers:
+                    yield _first(waiting)
+            while waiting:
+                yield _first(waiting)
+    except (BadValueError, DuplicateError) as error:
+        raise NotInOrder from error
+
+
+def _first(waiting: deque[tuple[Future[Piece], int]]) -> tuple[Piece, int]:
+    piece, rows = waiting.popleft()
+    return piece.result(), rows
+
+
+def _side_by_side(
+    left: _Stretches, right: _Stretches
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The rows of the same queries on both sides."""
+    longer = left if left.total > right.total else right
+    bound: str | None = ""
+    while bound is not None:
+        bound = longer.next_bound()
+        ours, theirs = left.before(bound), right.before(bound)
+        if ours.height or theirs.height:
+            yield ours, theirs
+
+
+class _Stretches:
+    """An input that is read from its beginning to its end, so many rows at a time."""
+
+    def __init__(self, side: Scanned, rows: int) -> None:
+        self.total = count_rows(side)
+        self._side, self._rows, self._read = side, rows, 0
+        self._held = side.frame.head(0).collect()
+
+    def looks_sorted(self) -> bool:
+        """Whether some queries, picked at even distances, are in order."""
+        places = np.unique(np.linspace(0, self.total - 1, _PROBES).astype(int)).tolist()
+        queries = self._side.frame.select(QUERY)
+        picked = pl.concat([queries.slice(place, 1) for place in places])
+        try:
+            return picked.collect()[QUERY].is_sorted()
+        except READ_ERRORS as error:
+            raise unreadable(self._side.name, error) from error
+
+    def next_bound(self) -> str | None:
+        """Read on, and say which query is the first that may not be complete; None at the end."""
+        self._more()
+        while not self._ended and self._held[QUERY][0] == self._held[QUERY][-1]:
+            self._more()
+        return None if self._ended else self._held[QUERY][-1]
+
+    def before(self, bound: str | None) -> pl.DataFrame:
+        """All rows not given yet, up to where this query begins."""
+        while not self._ended and (
+            bound is None or not self._held.height or self._held[QUERY][-1] < bound
+        ):
+            self._more()
+        cut = self._held.height if bound is None else self._held[QUERY].search_sorted(bound)
+        given, self._held = self._held[:cut], self._held[cut:]
+        return given.rechunk()
+
+    @property
+    def _ended(self) -> bool:
+        return self._read >= self.total
+
+    def _more(self) -> None:
+        if self._ended:
+            return
+        try:
+            rows = self._side.frame.slice(self._read, self._rows).collect(engine="in-memory")
+        except READ_ERRORS as error:
+            raise unreadable(self._side.name, error) from error
+        self._read += self._rows
+        check_rows(rows.lazy(), self._side.role, self._side.name)
+        self._held = pl.concat([self._held, rows], rechunk=True)
+        if not self._held[QUERY].is_sorted():
+            raise NotInOrder

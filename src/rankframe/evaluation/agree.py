@@ -1,0 +1,234 @@
+"""Two rankings side by side: how alike they are, query by query, without judgments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import MetricParameterError, NoSharedQueryError
+from rankframe.base.options import Lone, PairPolicies, Unshared
+from rankframe.base.output import fresh_folder
+from rankframe.base.progress import Report
+from rankframe.engine.drive import in_memory, in_pieces
+from rankframe.engine.memory import count_pieces
+from rankframe.engine.plan import Plan, compile_plan, per_query_values
+from rankframe.engine.work import WHOLE, Piece, tally_values
+from rankframe.evaluation.ledger import Additive, described
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.evaluation.summary import summarise
+from rankframe.frames.pair import PAIR_FRAME, Pairs, prepare_ranking
+from rankframe.frames.rank import RankedRun, Ties
+from rankframe.inputs.queries import Known
+from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
+from rankframe.inputs.validate import Duplicates, one_of_each
+from rankframe.metrics.names import resolve
+from rankframe.stats.intervals import Intervals, Method
+
+DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
+PAIR_COUNTS = ("n_a", "n_b", "n_shared")
+
+
+def agree(
+    a: Source,
+    b: Source,
+    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    *,
+    columns: Columns | None = None,
+    ties: Ties = "doc_desc",
+    missing: Unshared = "shared",
+    lone: Lone = "keep",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+    max_memory: str | int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Report | None = None,
+) -> Result:
+    """Compare two rankings of the same queries.
+
+    `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores.
+    Where the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
+
+    metrics: names (`rankframe metrics`, "Two rankings") or expressions over the pair frame
+        (`rf.pair`).
+    columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+    ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
+        "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
+    missing: correlations compare the documents that both rankings have ("shared"), or all, where a
+        document that a ranking lacks stands below all that it has ("bottom").
+    lone: a query that only one side has is kept (it shares nothing) or left out ("skip").
+    duplicates, k_max, ci, confidence, replicates, seed, max_memory, output, overwrite, progress: as
+        in `evaluate`.
+
+    The result's per_query also has n_a, n_b and n_shared: how many documents each ranking has, and
+    both have.
+
+    >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
+    >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
+    >>> rf.agree(a, b, ["overlap@2", "jaccard"]).per_query
+    shape: (1, 6)
+    ┌──────────┬─────┬─────┬──────────┬───────────┬─────────┐
+    │ query_id ┆ n_a ┆ n_b ┆ n_shared ┆ overlap@2 ┆ jaccard │
+    │ ---      ┆ --- ┆ --- ┆ ---      ┆ ---       ┆ ---     │
+    │ str      ┆ i64 ┆ i64 ┆ i64      ┆ f64       ┆ f64     │
+    ╞══════════╪═════╪═════╪══════════╪═══════════╪═════════╡
+    │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
+    └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
+    """
+    policies = PairPolicies(ties, duplicates, missing, k_max, lone)
+    job = Agreement(pair_plan(metrics), policies, Intervals(ci, confidence, replicates, seed))
+    sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
+    pieces = count_pieces(*sides, max_memory)
+    if output is None:
+        return agree_scanned(*sides, job, pieces=pieces, progress=progress)
+    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
+        agree_scanned(*sides, job, pieces=pieces, into=folder, progress=progress)
+    return Result.read(output)
+
+
+def agree_scanned(
+    a: Scanned,
+    b: Scanned,
+    job: Agreement,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> Result:
+    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+    if pieces == 1:
+        piece = in_memory(a, b, lambda _: job)
+    else:
+        values = None if into is None else into / PER_QUERY_FILE
+        piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
+    result = pairs_summed_up(piece, job, lambda: [_some_queries(side) for side in (a, b)])
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result
+
+
+def pair_plan(metrics: str | pl.Expr | Iterable[str | pl.Expr]) -> Plan:
+    """What is computed to compare two rankings."""
+    plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
+    if taken := [label for label in plan.metric_labels if label in PAIR_COUNTS]:
+        raise MetricParameterError(
+            f"{taken[0]!r} is a column of every result: give the expression another name."
+        )
+    return plan
+
+
+def pairs_summed_up(
+    piece: Piece, job: Agreement, some_queries: Callable[[], list[list[str]]]
+) -> Result:
+    """All queries as one piece → the result; `some_queries` of each side, where they share none."""
+    counts = piece.counts
+    assert isinstance(counts, PairCounts)  # a comparison has no others
+    if not counts.shared_queries:
+        raise NoSharedQueryError(*some_queries())
+    return Result(
+        summary=summarise(job.plan.metrics, piece.tallies[WHOLE], job.intervals),
+        per_query=piece.values,
+        ledger=counts.ledger({**job.policies.described(), **job.intervals.described()}),
+    )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The comparison of two rankings, piece by piece."""
+
+    plan: Plan
+    policies: PairPolicies
+    intervals: Intervals
+
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
+        """Compare the queries of a piece."""
+        del alone  # polars and numpy use what is free
+        rankings = [
+            prepare_ranking(one_of_each(Keyed(side), role, self.policies.duplicates), self.policies)
+            for side, role in ((left, "ranking a"), (right, "ranking b"))
+        ]
+        pairs = Pairs(*rankings, missing=self.policies.missing)
+        numbers = pl.DataFrame({"n_a": pairs.a.length, "n_b": pairs.b.length,
+                                "n_shared": pairs.n_shared})  # fmt: skip
+        values = per_query_values(self.plan, pairs).hstack(numbers)
+        if self.policies.lone == "skip":
+            values = values.filter(pl.col("n_a") > 0, pl.col("n_b") > 0)
+        labels = self.plan.metric_labels
+        return Piece(
+            values.select(QUERY, *PAIR_COUNTS, *labels),
+            tally_values(self.plan.metrics, values, Known(), self.intervals),
+            PairCounts.of(pairs, *rankings, rows=(left.height, right.height), kept=values.height),
+            pairs.matched,
+        )
+
+
+@dataclass(frozen=True)
+class PairCounts(Additive):
+    """What was seen in some of the queries."""
+
+    a_rows: int
+    a_queries: int
+    b_rows: int
+    b_queries: int
+    compared: int
+    shared_queries: int
+    documents: int
+    shared: int
+    tied_a: int
+    tied_b: int
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, a: RankedRun, b: RankedRun, *, rows: tuple[int, int], kept: int
+    ) -> PairCounts:
+        """What was seen: `rows` are those of each ranking as read, `kept` queries are reported."""
+        in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
+        return cls(
+            a_rows=rows[0],
+            a_queries=int(in_a.sum()),
+            b_rows=rows[1],
+            b_queries=int(in_b.sum()),
+            compared=kept,
+            shared_queries=int(np.sum(in_a & in_b)),
+            documents=pairs.rows,
+            shared=pairs.matched,
+            tied_a=a.tied,
+            tied_b=b.tied,
+        )
+
+    def ledger(self, policies: Mapping[str, object]) -> pl.DataFrame:
+        """As the result shows it: `item`, `value` and `note`."""
+        share = self.shared / self.documents if self.documents else None
+        return described(
+            [
+                ("a_rows", self.a_rows, "documents read, first ranking"),
+                ("a_queries", self.a_queries, "queries in the first ranking"),
+                ("b_rows", self.b_rows, "documents read, second ranking"),
+                ("b_queries", self.b_queries, "queries in the second ranking"),
+                ("queries_compared", self.compared, "queries in the per-query results"),
+                ("queries_shared", self.shared_queries, "queries that both rankings have"),
+                ("queries_only_a", self.a_queries - self.shared_queries, "not in the second"),
+                ("queries_only_b", self.b_queries - self.shared_queries, "not in the first"),
+                ("documents_shared", self.shared, "documents that both have for a query"),
+                ("share_shared", share, "of the documents that either has, how many both have"),
+                ("tied_documents_a", self.tied_a, "same score as the one above, first ranking"),
+                ("tied_documents_b", self.tied_b, "same score as the one above, second ranking"),
+            ],
+            policies,
+        )
+
+
+def _some_queries(side: Scanned) -> list[str]:
+    some = side.frame.select(QUERY).head(1000).collect(engine="streaming")[QUERY]
+    return some.unique(maintain_order=True).head(3).to_list()

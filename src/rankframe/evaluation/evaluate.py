@@ -1,0 +1,236 @@
+"""The pipeline: read, validate, rank, judge once, every metric in one pass, summarise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+
+from rankframe.base.columns import QUERY, RELEVANCE
+from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
+from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.base.output import fresh_folder
+from rankframe.base.progress import Report
+from rankframe.engine.drive import in_memory, in_pieces
+from rankframe.engine.memory import count_pieces
+from rankframe.engine.plan import Plan, compile_plan
+from rankframe.engine.work import WHOLE, Job, Piece, Tallies
+from rankframe.evaluation.ledger import Counts, make_ledger
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.evaluation.summary import Tally, summarise, summarise_slices
+from rankframe.frames.rank import Ties
+from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
+from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.validate import Duplicates, count_rows, refuse_no_overlap
+from rankframe.metrics.names import Metric, resolve
+from rankframe.stats.intervals import Intervals, Method
+
+_LARGEST_EXPONENT = 1000.0
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
+
+
+def evaluate(
+    qrels: Source,
+    run: Source,
+    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    *,
+    columns: Columns | None = None,
+    rel: float | None = None,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    no_overlap: NoOverlap = "error",
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+    queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+    max_memory: str | int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Report | None = None,
+) -> Result:
+    """Evaluate a run against judgments.
+
+    Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
+    with `__arrow_c_stream__` (pandas, DuckDB), a dict of dicts, or a path (Parquet file, glob or
+    folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
+
+    metrics: names (`rankframe metrics` lists them) or polars expressions over the judged frame.
+    columns: names in your data, `{"query_id": "user_id"}`, or one such mapping for each side.
+    rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
+        use the grades themselves.
+    missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
+        "error".
+    no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
+    no_overlap: a run without one judged document is an "error", or scores "zero".
+    ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or
+        "as_given".
+    duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
+    k_max: look at the top so many documents only.
+    judged_only: drop unjudged documents from the run and close the gaps.
+    queries: what is known of queries: a frame with query_id and attributes, in any readable form.
+    by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
+        result's `slices` has every slice.
+    weight: an attribute to weigh queries by, for `average=weighted`.
+    ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
+        bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
+    confidence, replicates, seed: of the intervals.
+    max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
+        larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
+        are the same, bit for bit. The per-query values of all queries must fit, unless they go to
+        an output.
+    output, overwrite: a folder for the result, as `Result.write` writes it. With pieces, values are
+        written as they come and read back only if `per_query` is looked at.
+    progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
+
+    >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])
+    >>> result["mrr"]
+    0.5
+    """
+    wanted = resolve(metrics)
+    policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
+    intervals = Intervals(ci, confidence, replicates, seed)
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
+    judgments = scan(qrels, "qrels", columns)
+    documents = scan(run, "run", columns)
+    pieces = count_pieces(judgments, documents, max_memory)
+    job = Job(compile_plan(wanted), policies, attributes=attributes, intervals=intervals)
+    if output is None:
+        return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
+    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
+        evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
+    return Result.read(output)
+
+
+def evaluate_scanned(
+    qrels: Scanned,
+    run: Scanned,
+    job: Job,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> Result:
+    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+
+    def prepare(judgments: pl.LazyFrame) -> Job:
+        return replace(job, max_grade=check_grades(job.plan.metrics, judgments))
+
+    if pieces == 1:
+        piece = in_memory(qrels, run, prepare)
+    else:
+        refuse_whole_input(job.plan)
+        count_rows(qrels)
+        values = None if into is None else into / PER_QUERY_FILE
+        piece = in_pieces(
+            qrels, run, prepare(qrels.frame), pieces=pieces, into=values, report=progress
+        )
+
+    def no_overlap(*, shared_queries: bool) -> NoReturn:
+        refuse_no_overlap(qrels, run, shared_queries=shared_queries)
+
+    result = summed_up(piece, job, no_overlap)
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result
+
+
+def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Result:
+    """All queries as one piece → the result, or why there is none.
+
+    `no_overlap` says what the ids of both sides look like: of documents, or of queries.
+    """
+    metrics, policies, counts = job.plan.metrics, job.policies, piece.counts
+    assert isinstance(counts, Counts)  # an evaluation has no others
+    if not piece.overlap and policies.no_overlap == "error":
+        no_overlap(shared_queries=counts.missing < counts.qrels_queries)
+    if piece.lacking is not None and policies.missing == "error":
+        raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
+    refuse_strangers(piece.absent, counts.evaluated, piece.values[QUERY])
+    if piece.unweighted[0]:
+        raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
+    described = {**policies.described(), **job.intervals.described()}
+    return Result(
+        summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
+        per_query=piece.values,
+        ledger=make_ledger(counts, described, absent=piece.absent),
+        slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
+    )
+
+
+def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
+    """Refuse what looks at all queries at once, where they come in pieces."""
+    if plan.whole_input:
+        label = next(m.label for m in plan.metrics if compile_plan([m]).whole_input)
+        raise MetricParameterError(
+            f"{label!r} compares the documents of all queries with each other, so it "
+            f"needs the whole input in memory: {advice}."
+        )
+
+
+def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
+    """The largest grade; refuse grades that a metric's parameters do not foresee."""
+    grade = pl.col(RELEVANCE)
+    highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
+
+    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
+        bad = (
+            judgments.select(grade)
+            .filter(grade > 0, ~grade.is_in(known))
+            .collect(engine="streaming")[RELEVANCE]
+        )
+        return len(bad), next(iter(bad), None)
+
+    refuse_grades(metrics, highest, without_gain)
+    return highest
+
+
+def refuse_grades(
+    metrics: Sequence[Metric],
+    highest: float,
+    without_gain: Callable[[Sequence[float]], tuple[int, float | None]],
+) -> None:
+    """Refuse grades that a metric's parameters do not foresee.
+
+    `without_gain`: how many grades above 0 are none of these, and one of them.
+    """
+    for metric in metrics:
+        top, gain = metric.params.get("max_grade"), metric.params.get("gain")
+        exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)
+        if exponential and highest > _LARGEST_EXPONENT:
+            raise MetricParameterError(
+                f"{metric.label!r}: 2 to the power of a grade of {highest:g} is too large a number."
+            )
+        if top is not None and top < highest:
+            raise MetricParameterError(
+                f"{metric.label!r}: max_grade is {top:g}, but qrels has a grade of {highest:g}."
+            )
+        if isinstance(gain, Mapping):
+            count, example = without_gain([float(g) for g in gain])
+            if count:
+                raise BadValueError(
+                    "qrels",
+                    f"a grade that {metric.label!r} gives no gain",
+                    count,
+                    f"{example:g}",
+                    "Give every grade above 0 a gain",
+                )
+
+
+def _named(tallies: Tallies, job: Job) -> dict[tuple[str, str], Tally]:
+    """The slices by what they are called, in order."""
+    attributes = job.attributes
+    if attributes is None:
+        return {}
+    numbered = sorted(key for key in tallies if key != WHOLE)
+    return {attributes.name(*key): tallies[key] for key in numbered}

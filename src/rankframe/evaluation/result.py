@@ -1,0 +1,212 @@
+"""`Result`: what an evaluation gives: per-query values, their summary, and what was counted."""
+
+from __future__ import annotations
+
+import html
+import os
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import UnreadableInputError, did_you_mean
+from rankframe.base.output import fresh_folder, place
+from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
+
+# The frames of a result, and the columns that each begins with.
+_COLUMNS = {
+    "summary": list(SCHEMA),
+    "per_query": ["query_id"],
+    "ledger": ["item", "value", "note"],
+    "slices": list(SLICE_SCHEMA),
+}
+RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
+# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0.
+_SAID = (
+    ("queries_evaluated", "{:,.0f} queries evaluated"),
+    ("queries_missing", "{:,.0f} missing from the run"),
+    ("queries_without_relevant", "{:,.0f} without relevant documents"),
+    ("queries_unjudged", "{:,.0f} in the run but unjudged"),
+    ("rank_score_disagree", "{:,.0f} with ranks that contradict scores"),
+    ("judged_share_top_10", "{:.0%} of the top 10 judged"),
+    ("queries_compared", "{:,.0f} queries compared"),
+    ("queries_only_a", "{:,.0f} only in the first ranking"),
+    ("queries_only_b", "{:,.0f} only in the second"),
+    ("share_shared", "{:.0%} of documents shared"),
+)
+_SHARES = ("judged_share_top_10", "share_shared")
+PER_QUERY_FILE = "per_query.parquet"
+
+
+class Result:
+    """The outcome of an evaluation.
+
+    summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
+    per_query: query_id and one column a metric, in byte order of query_id.
+    ledger: item, value, note: what was counted and under which policies.
+    slices: by, slice, then as the summary, and small: too few queries to rely on.
+    """
+
+    def __init__(
+        self,
+        summary: pl.DataFrame,
+        per_query: pl.DataFrame | Path,
+        ledger: pl.DataFrame,
+        slices: pl.DataFrame | None = None,
+    ) -> None:
+        self.summary = summary
+        self.ledger = ledger
+        self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
+        self._values = per_query
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """Each query's values; of a stored result, read when they are first looked at."""
+        try:
+            values = self.scan_per_query().collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise UnreadableInputError(str(self._values), str(error).split("\n")[0]) from error
+        if not set(self.summary["metric"]) <= set(values.columns):
+            raise UnreadableInputError(
+                str(self._values), "it was replaced by another result since this one was read"
+            )
+        return values
+
+    def scan_per_query(self) -> pl.LazyFrame:
+        """The same, lazily: of a stored result, only what your query needs is read."""
+        if isinstance(self._values, Path):
+            return _scanned(self._values)
+        return self._values.lazy()
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Each metric's value by its label."""
+        return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
+
+    def __getitem__(self, label: str) -> float | None:
+        """A metric's value; None where no query has one."""
+        means = self.means
+        if label not in means:
+            raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")
+        return means[label]
+
+    def count(self, item: str) -> float | None:
+        """An entry of the ledger.
+
+        >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
+        1.0
+        """
+        found = self.ledger.filter(pl.col("item") == item)
+        if found.is_empty():
+            raise KeyError(
+                f"no item {item!r} in the ledger. {did_you_mean(item, self.ledger['item'])}"
+            )
+        return found["value"][0]
+
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing.
+
+        An existing result is replaced only with `overwrite`; anything else is never touched.
+        """
+        with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
+            self.write_files(fresh)
+        return place(folder)
+
+    def write_files(self, folder: Path, *, values: bool = True) -> None:
+        """Write the frames as Parquet files, the per-query values only where they are not there."""
+        for name in _COLUMNS:
+            frame = None if name == "per_query" and not values else getattr(self, name)
+            if frame is not None and not (name == "slices" and frame.is_empty()):
+                frame.write_parquet(folder / f"{name}.parquet")
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Result:
+        """Read back what `write` wrote, here or on Spark."""
+        paths = {name: _stored(place(folder), name) for name in _COLUMNS}
+        if not paths["slices"].exists():  # there are none unless they were asked for
+            del paths["slices"]
+        for path in paths.values():
+            if not path.exists():
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: it lacks {path.name}"
+                )
+        try:
+            scans = {name: _scanned(path) for name, path in paths.items()}
+            schemas = {name: scan.collect_schema() for name, scan in scans.items()}
+            frames = {name: scans[name].collect() for name in scans if name != "per_query"}
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
+        for name in paths:
+            columns = _COLUMNS[name]
+            if list(schemas[name])[: len(columns)] != columns:
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
+                )
+        return cls(per_query=paths["per_query"], **frames)
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[at]) for row in rows) for at in range(4)]
+        lines = [
+            f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bounds:<{widths[2]}}  "
+            f"{queries:>{widths[3]}} queries"
+            for label, value, bounds, queries in rows
+        ]
+        return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
+            f"<td>{value}</td><td>{bounds}</td><td>{queries}</td></tr>"
+            for label, value, bounds, queries in self._rows()
+        )
+        return (
+            "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
+            f"<th>interval</th><th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
+            f"<p><small>{html.escape(self.caveat)}</small></p>"
+        )
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        """The summary as people read it."""
+        return [
+            (
+                label,
+                "undefined" if value is None else f"{value:.4f}",
+                "" if low is None else f"{low:.4f} to {high:.4f}",
+                f"{queries:,}",
+            )
+            for label, value, low, high, _, queries in self.summary.iter_rows()  # allowed: metrics
+        ]
+
+    @property
+    def caveat(self) -> str:
+        """The ledger in one line: what a reader of the numbers should know."""
+        said = []
+        for item, text in _SAID:
+            if item not in self.ledger["item"]:
+                continue
+            value = self.count(item)
+            if item in _SHARES:
+                said += [text.format(value)] if value is not None else []
+            elif value or not said:
+                said.append(text.format(value or 0))
+        return ", ".join(said)
+
+
+def is_result(folder: Path) -> bool:
+    """Whether a folder holds values of queries as `write` leaves them."""
+    return _stored(folder, "per_query").exists()
+
+
+def _stored(folder: Path, name: str) -> Path:
+    """The file that holds a frame, or the folder of files that Spark's executors wrote."""
+    many = folder / name
+    return many if many.is_dir() else folder / f"{name}.parquet"
+
+
+def _scanned(path: Path) -> pl.LazyFrame:
+    if path.is_dir():  # in the order of its files, which is none
+        frame = pl.scan_parquet(sorted(path.glob("*.parquet")), glob=False)
+        return frame.sort(QUERY) if QUERY in frame.collect_schema() else frame
+    return pl.scan_parquet(path, glob=False)

@@ -1,0 +1,274 @@
+"""What is known of queries besides their rankings: weights to average by, and slices to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import QUERY, WEIGHT
+from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
+from rankframe.metrics.names import Metric
+
+# An attribute, or several whose combinations are slices.
+By: TypeAlias = str | tuple[str, ...]
+
+NO_VALUE = "(none)"
+_JOIN = " × "
+_MOST_SLICES = 1_000
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Weights and slices of queries, by their ids."""
+
+    # query_id, weight where queries are weighted, and a number for each way of slicing
+    frame: pl.DataFrame
+    # for each way of slicing: what it is called, and the names of its slices
+    slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def of(self, queries: pl.Series) -> Known:
+        """What is known of these queries."""
+        found = queries.to_frame().join(
+            self.frame.with_columns(_here=pl.lit(value=True)),
+            on=QUERY,
+            how="left",
+            maintain_order="left",
+        )
+        absent = found["_here"].null_count()
+        numbers = []
+        for at, (by, names) in enumerate(self.slices):
+            nothing = _no_value(by)
+            last = names.index(nothing) if nothing in names else len(names)
+            numbers.append(found[f"_{at}"].fill_null(last).to_numpy())
+        if WEIGHT not in found.columns:
+            return Known(None, tuple(numbers), absent)
+        weight = found[WEIGHT]
+        proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
+        improper = queries.filter(~proper)
+        first = improper[0] if len(improper) else None
+        weights = weight.set(~proper, 0.0).to_numpy()
+        return Known(weights, tuple(numbers), absent, len(improper), first)
+
+    @property
+    def weights_alone(self) -> Attributes:
+        """Without the slices."""
+        return Attributes(self.frame)
+
+    def name(self, way: int, number: int) -> tuple[str, str]:
+        """What a slice is called: the attribute, and its value."""
+        by, names = self.slices[way]
+        return by, names[number] if number < len(names) else _no_value(by)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of some queries, in their order."""
+
+    # 0 where a query has no proper weight
+    weights: NDArray[np.float64] | None = None
+    # for each way of slicing, the number of each query's slice
+    slices: tuple[NDArray[np.int64], ...] = ()
+    # queries that the frame of queries lacks
+    absent: int = 0
+    # queries without a proper weight, and the first of them
+    unweighted: int = 0
+    example: str | None = None
+
+    def refuse_unweighted(self, queries: int) -> None:
+        """Refuse queries without a weight, of so many."""
+        if self.unweighted:
+            raise unweighted_error(self.unweighted, queries, self.example)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some queries by their places: all (`by` is None), or a slice."""
+
+    by: str | None
+    name: str | None
+    rows: NDArray[np.int64]
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return "all queries" if self.by is None else f"{self.by}: {self.name}"
+
+
+def everything(queries: pl.Series) -> Subset:
+    """All of them."""
+    return Subset(None, None, np.arange(len(queries)))
+
+
+def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
+    """Every slice of the queries that something is known of."""
+    if attributes is None:
+        return []
+    return [
+        Subset(*attributes.name(way, number), np.flatnonzero(numbers == number))
+        for way, numbers in enumerate(known.slices)
+        for number in np.unique(numbers).tolist()
+    ]
+
+
+def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
+    """Refuse a frame of queries that has none of those that were evaluated, `some` of which."""
+    if queries and absent == queries:
+        example = f", e.g. query_id {some[0]!r}" if len(some) else ""
+        raise OptionError(
+            f"the frame of queries has none of the {queries:,} evaluated queries{example}. "
+            "Are its ids written alike?"
+        )
+
+
+def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
+    """What to say of queries without a weight."""
+    return OptionError(
+        f"{count:,} of {queries:,} evaluated queries have no weight, or one that is negative or "
+        f"not finite, e.g. query_id {example!r}. Give every judged query a weight of at least 0."
+    )
+
+
+def read_attributes(
+    queries: Source | None,
+    *,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    metrics: Sequence[Metric] = (),
+    columns: Columns | None = None,
+) -> Attributes | None:
+    """Read the frame of queries; None where nobody asked for anything of it."""
+    ways = slicings(by)
+    _check_options(queries, ways, weight, metrics)
+    if queries is None:
+        return None
+    scanned = scan(queries, "queries", columns)
+    schema = scanned.raw.collect_schema()
+    for name in {name: None for way in ways for name in way}:
+        if name not in schema:
+            raise MissingColumnError("queries", "by", list(schema), asked=name)
+        if schema[name].is_nested() or schema[name] == pl.Object:
+            raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
+    frame = pl.DataFrame()
+    if weight is not None:
+        if weight not in schema:
+            raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+        frame = load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
+    if ways:
+        frame = _with_slices(scanned, ways, frame)
+    slices = []
+    for at, way in enumerate(ways):
+        names = _names_in_order(scanned, way)
+        frame = frame.with_columns(
+            pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+        )
+        slices.append((_JOIN.join(way), tuple(names)))
+    return Attributes(frame, tuple(slices))
+
+
+def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
+    """The names of a way's slices, ordered as their values are; what has no value comes last."""
+    by = _JOIN.join(way)
+    try:
+        values = scanned.raw.select(way).unique().sort(way, nulls_last=True).collect()
+        names = values.select(_name_of(way)).to_series()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if len(names) > _MOST_SLICES:
+        raise OptionError(
+            f"by={by!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
+            f"{_MOST_SLICES:,} is the most. Group its values first."
+        )
+    if names.is_duplicated().any():
+        raise OptionError(
+            f"by={by!r}: different values make slices of the same name, "
+            f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null). "
+            "Rename one of them."
+        )
+    return names.to_list()
+
+
+def _name_of(way: Sequence[str]) -> pl.Expr:
+    """What a slice is called."""
+    texts = [pl.col(name).cast(pl.String).fill_null(NO_VALUE) for name in way]
+    return pl.concat_str(texts, separator=_JOIN)
+
+
+def _no_value(by: str) -> str:
+    """The slice of queries of which nothing is known."""
+    return _JOIN.join([NO_VALUE] * len(by.split(_JOIN)))
+
+
+def _check_options(
+    queries: Source | None,
+    ways: Sequence[tuple[str, ...]],
+    weight: str | None,
+    metrics: Sequence[Metric],
+) -> None:
+    """Refuse options that do not go together."""
+    weighted = [m.label for m in metrics if m.average == "weighted"]
+    if weighted and (queries is None or weight is None):
+        raise OptionError(
+            f"{weighted[0]!r} is averaged by weight: pass queries= (a frame with query_id) "
+            "and weight= (the name of its column of weights)."
+        )
+    if queries is None and (ways or weight is not None):
+        option = "by" if ways else "weight"
+        raise OptionError(f"{option}= needs queries=, a frame with query_id and attributes.")
+    if weight is not None and not weighted:
+        raise OptionError(
+            "weight= has no effect: no metric is averaged by weight. "
+            "Write one as 'ndcg(average=weighted)@10', or leave weight= out."
+        )
+    if queries is not None and not ways and weight is None:
+        raise OptionError(
+            "queries= is read for slices or weights: pass by= or weight=, the names of its columns."
+        )
+
+
+def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
+    """Ways of slicing, each as the attributes that it combines.
+
+    >>> slicings(["locale", ("locale", "device")])
+    [('locale',), ('locale', 'device')]
+    >>> slicings(("locale", "device"))
+    [('locale', 'device')]
+    """
+    if by is None:
+        return []
+    if not isinstance(by, str | Sequence):
+        raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+    given: list[Any] = [by] if isinstance(by, str) else list(by)
+    if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
+        given = [by]
+    ways = [(way,) if isinstance(way, str) else tuple(way) for way in given]
+    for way in ways:
+        if not way or not all(isinstance(name, str) and name for name in way):
+            raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+        if ways.count(way) > 1 or len(set(way)) < len(way):
+            raise OptionError(f"by= names {_JOIN.join(way)!r} more than once.")
+    return ways
+
+
+def _with_slices(
+    scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
+) -> pl.DataFrame:
+    """query_id and the name of each query's slice, beside its weight."""
+    named = [_name_of(way).alias(f"_{at}") for at, way in enumerate(ways)]
+    key = scanned.mapping[QUERY]
+    try:
+        frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if not weighted.is_empty():
+        return weighted.join(frame, on=QUERY, how="left", maintain_order="left")
+    check_rows(frame.lazy(), "queries", scanned.name)
+    return one_of_each(Keyed(frame), "queries", "error").frame

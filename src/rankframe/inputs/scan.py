@@ -1,0 +1,246 @@
+"""Anything → a LazyFrame with rankframe's column names: files, frames, Arrow streams, dicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, Side
+from rankframe.base.errors import (
+    AmbiguousColumnError,
+    ColumnMappingError,
+    ColumnTypeError,
+    MissingColumnError,
+    UnreadableInputError,
+)
+from rankframe.inputs.formats import READ_ERRORS, open_path, open_stream, unreadable
+
+# A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like.
+Source: TypeAlias = Any
+# {"query_id": "user_id"}, or one such mapping for each side: {"qrels": {…}, "run": {…}}.
+Columns: TypeAlias = Mapping[str, Any]
+
+_WANTED: dict[Role, tuple[str, ...]] = {
+    "queries": (QUERY,),
+    "qrels": (QUERY, DOC, RELEVANCE),
+    "run": (QUERY, DOC, SCORE, RANK),
+}
+_OPTIONAL = (SCORE, RANK)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """An input that was opened and whose columns were found, but whose rows were not read."""
+
+    role: Role | Side
+    name: str
+    # as found: for error messages that quote the input
+    raw: pl.LazyFrame
+    # rankframe's column → the column of the input
+    mapping: dict[str, str]
+
+    def with_number(self, ours: str, source: str) -> Scanned:
+        """The same with one more numeric column."""
+        return replace(self, mapping={**self.mapping, ours: source})
+
+    @property
+    def seekable(self) -> bool:
+        """Whether any stretch of its rows can be read without reading those before."""
+        return self.raw.explain(optimized=False).startswith(("Parquet SCAN", "DF ["))
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """Only our columns, under our names: ids as strings, numbers as Float64."""
+        schema = self.raw.collect_schema()
+        return self.raw.select(
+            _as_id(source).alias(ours) if ours in (QUERY, DOC) else _as_number(
+                source, schema[source]
+            ).alias(ours)
+            for ours, source in self.mapping.items()
+        )  # fmt: skip
+
+
+def scan(
+    source: Source,
+    role: Role | None,
+    columns: Columns | None = None,
+    *,
+    called: Side | None = None,
+) -> Scanned:
+    """Open a source and find its columns; rows are read later.
+
+    Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
+    `called` is what errors call it, where that is not its role.
+    """
+    name = describe(source, called or role or "input")
+    try:
+        raw = _open(source, role, name)
+        schema = raw.collect_schema()
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
+    if role is None:
+        role = _guess_role(list(schema), columns)
+    mapping = _find_columns(list(schema), role, columns, called or role)
+    for ours, found in mapping.items():
+        _check_type(called or role, ours, found, schema[found])
+    return Scanned(called or role, name, raw, mapping)
+
+
+def scan_ranking(
+    source: Source, side: Literal["a", "b"], columns: Columns | None = None
+) -> Scanned:
+    """Open one of two rankings: a run, or judgments, whose grades are then its scores.
+
+    `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
+    """
+    if isinstance(columns, Mapping):
+        if wrong := [key for key in columns if key in ("qrels", "run")]:
+            raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
+        others = {key: value for key, value in columns.items() if key not in ("a", "b")}
+        columns = {**others, **dict(columns.get(side) or {})}
+    scanned = scan(source, None, columns, called="ranking a" if side == "a" else "ranking b")
+    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
+    return replace(scanned, mapping=mapping)
+
+
+def describe(source: Source, role: str) -> str:
+    """How messages call a source: its path, or what kind of thing it is."""
+    if isinstance(source, str | os.PathLike):
+        return str(source)
+    if hasattr(source, "read"):
+        return f"the {role} on {getattr(source, 'name', 'the open file')}"
+    return f"the {role} {type(source).__name__}"
+
+
+def _open(source: Source, role: Role | None, name: str) -> pl.LazyFrame:
+    if isinstance(source, pl.LazyFrame):
+        return source
+    if isinstance(source, pl.DataFrame):
+        return source.lazy()
+    if isinstance(source, str | os.PathLike):
+        return open_path(os.fspath(source), role, name)
+    if hasattr(source, "read"):
+        return open_stream(source, role, name)
+    if isinstance(source, Mapping):
+        return _from_dicts(source, role, name).lazy()
+    if hasattr(source, "__arrow_c_stream__"):
+        try:
+            return pl.DataFrame(source).lazy()
+        except Exception as error:  # whatever the exporting library raises
+            raise UnreadableInputError(
+                name, f"it cannot be turned into Arrow data ({error})"
+            ) from error
+    raise UnreadableInputError(
+        name,
+        "this is neither a frame, an Arrow table, a path nor a dict of dicts",
+        "For plain Python lists see rankframe.from_lists",
+    )
+
+
+def _from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
+    """{query: {doc: value}}, flattened at the speed of C."""
+    if source and not all(isinstance(docs, Mapping) for docs in source.values()):
+        raise UnreadableInputError(
+            name,
+            "a dict must map each query to a dict of document → value",
+            "For ranked lists see rankframe.from_lists",
+        )
+    if None in source or any(None in docs for docs in source.values()):
+        raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
+    lengths = np.fromiter(map(len, source.values()), np.int64, len(source))
+    try:
+        queries = pl.Series(QUERY, list(map(str, source)), dtype=pl.String)
+        docs = pl.Series(DOC, list(map(str, chain.from_iterable(source.values()))), dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise UnreadableInputError(
+            name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
+        ) from error
+    values = list(chain.from_iterable(docs.values() for docs in source.values()))
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        bad = next((v for v in values if not isinstance(v, float | np.number)), None)
+        raise UnreadableInputError(
+            name, f"a value that is not a number: {bad!r}", "Each document maps to one number"
+        ) from error
+    return pl.DataFrame(
+        {
+            QUERY: queries.gather(np.repeat(np.arange(len(source)), lengths)),
+            DOC: docs,
+            RELEVANCE if role == "qrels" else SCORE: numbers,
+        }
+    )
+
+
+def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
+    def has(ours: str, asked: Mapping[str, str]) -> bool:
+        return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
+
+    graded = has(RELEVANCE, _asked_for("qrels", columns))
+    placed = any(has(ours, _asked_for("run", columns)) for ours in (SCORE, RANK))
+    return "qrels" if graded and not placed else "run"
+
+
+def _find_columns(
+    found: Sequence[str], role: Role, columns: Columns | None, called: str
+) -> dict[str, str]:
+    asked = _asked_for(role, columns)
+    mapping: dict[str, str] = {}
+    for ours in _WANTED[role]:
+        if ours in asked:
+            if asked[ours] not in found:
+                raise MissingColumnError(called, ours, found, asked=asked[ours])
+            mapping[ours] = asked[ours]
+            continue
+        taken = set(asked.values())
+        candidates = [c for c in found if c.lower() == ours and c not in taken] or [
+            c for c in found if c.lower() in SYNONYMS[ours] and c not in taken
+        ]
+        if len(candidates) > 1:
+            raise AmbiguousColumnError(called, ours, candidates)
+        if candidates:
+            mapping[ours] = candidates[0]
+        elif ours not in _OPTIONAL:
+            raise MissingColumnError(called, ours, found)
+    return mapping
+
+
+def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
+    """The part of a `columns=` mapping that speaks of this side."""
+    flat: dict[str, str] = {}
+    if not isinstance(columns, Mapping | None):
+        raise ColumnMappingError.kind(columns)
+    for key, value in (columns or {}).items():
+        if key in ("qrels", "run"):
+            if key == role:
+                flat.update(_asked_for(role, value))
+        elif key not in SYNONYMS:
+            raise ColumnMappingError(key, list(SYNONYMS))
+        elif key in _WANTED[role]:
+            flat[key] = str(value)
+    return flat
+
+
+def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
+    if ours in (QUERY, DOC):
+        if dtype.is_nested() or dtype == pl.Object:
+            raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
+    elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
+        raise ColumnTypeError(role, found, str(dtype), "numbers")
+
+
+def _as_id(source: str) -> pl.Expr:
+    return pl.col(source).cast(pl.String)
+
+
+def _as_number(source: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(source)
+    if dtype == pl.String:
+        column = column.str.strip_chars()
+    return column.cast(pl.Float64)

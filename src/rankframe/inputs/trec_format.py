@@ -1,0 +1,141 @@
+"""The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
+
+Fields are parted by any white space; blank lines and lines that start with # are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import IO, Literal
+
+import polars as pl
+
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.errors import (
+    EmptyInputError,
+    MalformedLineError,
+    OutputError,
+    UnreadableInputError,
+)
+
+Kind = Literal["qrels", "run"]
+
+FIELDS: dict[Kind, tuple[str, ...]] = {
+    "qrels": (QUERY, "iteration", DOC, RELEVANCE),
+    "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
+}
+_NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
+_LINE = "_line"
+_NUMBER = "_number"
+
+
+def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
+    """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
+
+    Without a role, the first line tells whether it is a run or qrels.
+    """
+    lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
+    lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+    lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0, ~pl.col(_LINE).str.starts_with("#"))
+    if lines.is_empty():
+        raise EmptyInputError(role or "input", name)
+    # White space is made uniform only where it is not: a regular expression per line is dear.
+    uneven = pl.col(_LINE).str.contains("  ", literal=True) | pl.col(_LINE).str.contains(
+        r"[\t\f\v]"
+    )
+    if lines.select(uneven.any()).item():
+        lines = lines.with_columns(
+            pl.when(uneven)
+            .then(pl.col(_LINE).str.replace_all(r"[ \t\f\v]+", " "))
+            .otherwise(pl.col(_LINE))
+            .alias(_LINE)
+        )
+    if role is None:
+        is_run = len(lines[_LINE][0].split()) > len(FIELDS["qrels"])
+        role = "run" if is_run else "qrels"
+    _check_field_count(lines, role, name)
+    names = FIELDS[role]
+    fields = lines.select(
+        pl.col(_LINE)
+        .str.split_exact(" ", len(names) - 1)
+        .struct.rename_fields(names)
+        .struct.unnest()
+    )
+    number = _NUMERIC[role]
+    values = fields[number].cast(pl.Float64, strict=False)
+    if values.null_count():
+        bad = lines.filter(values.is_null())
+        _refuse(bad, name, f"the {number} is not a number")
+    fields = fields.with_columns(values)
+    if role == "qrels":
+        return fields.select(QUERY, DOC, RELEVANCE)
+    ranks = fields[RANK].cast(pl.Float64, strict=False)
+    # trec_eval never reads the rank field, so some tools leave other things there.
+    kept = [] if ranks.null_count() else [ranks]
+    return fields.select(QUERY, DOC, SCORE).with_columns(kept)
+
+
+def write_trec(
+    frame: pl.DataFrame, target: str | IO[bytes], role: Kind, tag: str = "rankframe"
+) -> None:
+    """Write judgments or a ranked run as TREC text."""
+    for key in (QUERY, DOC):
+        bad = frame[key].filter(frame[key].str.contains(r"\s|^#" if key == QUERY else r"\s"))
+        if len(bad):
+            raise OutputError(
+                f"{len(bad):,} {key}s hold white space or begin with #, e.g. {bad[0]!r}: "
+                "TREC text cannot hold them. Write another format."
+            )
+    if role == "qrels":
+        columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
+    else:
+        columns = [
+            pl.col(QUERY),
+            pl.lit("Q0").alias("q0"),
+            pl.col(DOC),
+            pl.col(RANK),
+            pl.col(SCORE)
+            if SCORE in frame.columns
+            else -pl.col(RANK).cast(pl.Float64).alias(SCORE),
+            pl.lit(tag).alias("tag"),
+        ]
+    frame.select(columns).write_csv(
+        target, include_header=False, separator=" ", quote_style="never"
+    )
+
+
+def looks_like_trec(first_line: str) -> bool:
+    """Whether a line has the fields of a run or of qrels."""
+    fields = first_line.split()
+    if len(fields) == len(FIELDS["qrels"]):
+        return _is_number(fields[3])
+    return len(fields) == len(FIELDS["run"]) and _is_number(fields[4])
+
+
+def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
+    wanted = len(FIELDS[role])
+    wrong = lines.filter(pl.col(_LINE).str.count_matches(" ", literal=True) != wanted - 1)
+    if wrong.is_empty():
+        return
+    has = len(wrong[_LINE][0].split(" "))
+    if wrong.height == lines.height and has == len(FIELDS["run" if role == "qrels" else "qrels"]):
+        looks, needed = ("a run", "qrels") if role == "qrels" else ("qrels", "a run")
+        raise UnreadableInputError(
+            name,
+            f"it looks like {looks}, where {needed} should be",
+            "The judgments come first, then the run",
+        )
+    _refuse(
+        wrong, name, f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
+    )
+
+
+def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
+    raise MalformedLineError(name, bad[_NUMBER][0] + 1, bad[_LINE][0], problem, bad.height)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,29 @@
+"""Charts in one call: each function returns an altair chart. Needs the extra `report`.
+
+`.save("x.png")`, `.save("x.svg")` and `.save("x.html")` work without a network. Nothing is computed
+here but what a drawing needs.
+"""
+
+from rankframe.plot.charts import (
+    cumulative_gain,
+    differences,
+    discounts,
+    distribution,
+    heatmap,
+    metric_at_k,
+    precision_recall,
+    roc,
+    slices,
+)
+
+__all__ = [
+    "cumulative_gain",
+    "differences",
+    "discounts",
+    "distribution",
+    "heatmap",
+    "metric_at_k",
+    "precision_recall",
+    "roc",
+    "slices",
+]

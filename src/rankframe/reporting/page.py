@@ -1,0 +1,143 @@
+"""Pieces of a web page that stands alone: all text escaped, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+_LONGEST = 120  # characters of an id on the page
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a table shows in one place, and what it is sorted by."""
+
+    html: str
+    sort: float | None = None
+    # text is sorted as it reads, numbers by `sort`
+    is_text: bool = False
+
+
+def text(content: object, *, most: int = _LONGEST) -> str:
+    """Any text as HTML: cut where it is too long for a page, in full for who points at it."""
+    whole = str(content)
+    if len(whole) <= most:
+        return escape(whole)
+    hint = escape(whole[: 4 * most])
+    return f'<span title="{hint}">{escape(whole[: most - 1])}…</span>'
+
+
+def words(content: object) -> Cell:
+    """A cell with text."""
+    return Cell(text(content), is_text=True)
+
+
+def number(value: float | None, shown: str | None = None, *, style: str = "") -> Cell:
+    """A cell with a number."""
+    if value is None:
+        return Cell("–")
+    body = escape(f"{value:.4f}" if shown is None else shown)
+    return Cell(f'<span class="{style}">{body}</span>' if style else body, float(value))
+
+
+def table(
+    name: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, search: str | None = None
+) -> str:
+    """A table that sorts itself; `search` is what its box for searching is called."""
+    texts = [all(row[at].is_text for row in rows) and bool(rows) for at in range(len(header))]
+    head = "".join(
+        f'<th scope="col"{" class=text" if is_text else ""}>'
+        f'<button type="button">{escape(title)}</button></th>'
+        for title, is_text in zip(header, texts, strict=True)
+    )
+    body = "".join(
+        "<tr>" + "".join(_cell(c, t) for c, t in zip(row, texts, strict=True)) + "</tr>"
+        for row in rows
+    )
+    box = search_box(name, search, f"#{name} tbody tr") if search else ""
+    return (
+        f'{box}<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)} table">'
+        f'<table id="{name}" class="sortable"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def search_box(name: str, label: str, chosen: str) -> str:
+    """A box that hides what does not match."""
+    return (
+        f'<p class="search"><label for="{name}-search">{escape(label)}</label>'
+        f'<input id="{name}-search" type="search" data-filter="{escape(chosen)}" '
+        f'aria-describedby="{name}-count" autocomplete="off">'
+        f'<span id="{name}-count" role="status"></span></p>'
+    )
+
+
+def figure(svg: str, caption: str) -> str:
+    """A drawing with what it shows."""
+    return (
+        f'<figure><div role="img" aria-label="{escape(caption)}">{svg}</div>'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def section(name: str, title: str, *parts: str) -> str:
+    """A part of the page with a heading that can be linked to."""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">'
+        f'<h2 id="{name}-title">{escape(title)}</h2>{"".join(parts)}</section>'
+    )
+
+
+def fold(summary: str, *parts: str, kind: str = "") -> str:
+    """What is opened by who wants to see it; the summary is HTML."""
+    return (
+        f'<details class="{kind}"><summary>{summary}</summary><div>{"".join(parts)}</div></details>'
+    )
+
+
+def note(content: str) -> str:
+    """A small remark."""
+    return f'<p class="note">{escape(content)}</p>'
+
+
+def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
+    """The whole page from (name, title, html) sections."""
+    assets = files("rankframe.reporting") / "assets"
+    style = (assets / "report.css").read_text(encoding="utf-8")
+    script = (assets / "report.js").read_text(encoding="utf-8")
+    links = "".join(f'<a href="#{name}">{escape(short)}</a>' for name, short, _ in sections)
+    body = "".join(html for _, _, html in sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the content</a>
+<header class="top"><nav aria-label="Sections">{links}</nav>
+<button type="button" id="theme" aria-label="Change between light and dark">Dark</button></header>
+<main id="main">
+<h1>{escape(title)}</h1>
+<p class="lead">{escape(lead)}</p>
+{body}
+<footer>{escape(footer)}</footer>
+</main>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _cell(cell: Cell, in_text_column: bool) -> str:  # noqa: FBT001
+    if in_text_column:
+        return f'<td class="text">{cell.html}</td>'
+    sort = "" if cell.sort is None else repr(cell.sort)
+    return f'<td data-sort="{sort}">{cell.html}</td>'

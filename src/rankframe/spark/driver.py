@@ -1,0 +1,194 @@
+"""What Spark's driver does: it sends the work to executors, lets them add up, and raises what they
+found wrong.
+
+Whatever grows with the input stays on the executors. What adds up of their partitions is added up
+there, in rounds, for each slice by itself, until the last round draws the intervals: what comes
+back is a few numbers for each metric and slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rankframe.base import errors
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import (
+    BadValueError,
+    DuplicateError,
+    EmptyInputError,
+    MetricParameterError,
+    RankframeError,
+    SparkError,
+)
+from rankframe.engine.work import Piece, Work
+from rankframe.evaluation.result import Result
+from rankframe.spark.inputs import Input, settings, spark_errors
+from rankframe.spark.result import SparkResult
+from rankframe.spark.worker import (
+    Task,
+    Trouble,
+    answer_schema,
+    gathered,
+    on_executors,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# So many partitions are added up at a time.
+_FAN_IN = 32
+_SETTINGS = {
+    # Partitions are as large as they should be.
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # Sums of a slice are megabytes: an Arrow array of many would be beyond what one can hold.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
+}
+_BUCKET = "bucket"
+_DDL = {"double": "double", "int64": "bigint"}
+_TROUBLES = ("versions", "bad", "duplicates", "error", "failed")  # the worst first
+
+
+def do_work(
+    sides: tuple[Input, Input],
+    work: Work,
+    values: Mapping[str, str],
+    finish: Callable[[Piece], Result],
+    *,
+    partitions: int,
+) -> SparkResult:
+    """Do the work on every partition once, keep the values there, and sum up.
+
+    `values`: the columns of the values and their Arrow types.
+    """
+    _refuse_alike(values)
+    for side in sides:
+        side.refuse_text()
+    with spark_errors(), settings(sides[0].frame.sparkSession, _SETTINGS):
+        answers = _answers(sides, work, values, partitions)
+        answers.persist()
+        try:
+            piece, troubles = gathered(_added_up(answers, work, partitions).collect())
+            _raise(troubles)
+            _refuse_empty(sides, piece)
+            assert piece is not None  # neither side is empty
+            result = finish(piece)
+        except BaseException:
+            answers.unpersist()
+            raise
+    numbers = [f"v{at}" for at in range(len(values))]
+    per_query = answers.where("kind = 0").select(QUERY, *numbers).toDF(QUERY, *values)
+    return SparkResult(result, per_query, answers)
+
+
+def _answers(
+    sides: tuple[Input, Input], work: Work, values: Mapping[str, str], partitions: int
+) -> DataFrame:
+    """What every partition answers."""
+    from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
+
+    numbers = max(len(side.sent) for side in sides) - 2
+    both = sides[0].tagged(0, numbers).unionAll(sides[1].tagged(1, numbers))
+    left, right = ((side.scanned.role, side.sent) for side in sides)
+    payload = cloudpickle.dumps(Task(work, (left, right)))
+    function = on_executors("evaluated", payload, answer_schema(values), _versions())
+    columns = ", ".join(f"v{at} {_DDL[kind]}" for at, kind in enumerate(values.values()))
+    return _sent(both, f"xxhash64({QUERY})", partitions).mapInArrow(
+        function, f"kind tinyint, {QUERY} string, {columns}, rest binary"
+    )
+
+
+def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
+    """What adds up, of each slice once, with its intervals drawn."""
+    from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
+
+    settle = cloudpickle.dumps((work.plan.metrics, work.intervals))
+    sums = answers.where("kind <> 0").select("kind", QUERY, "rest")
+    while True:
+        # Of each slice, so many sums are left after this round.
+        left = math.ceil(partitions / _FAN_IN)
+        payload = settle if left == 1 else b""
+        function = on_executors("added_up", payload, answer_schema({}), _versions())
+        key = f"xxhash64({QUERY}, spark_partition_id() % {left})"
+        sums = _sent(sums, key, partitions).mapInArrow(
+            function, f"kind tinyint, {QUERY} string, rest binary"
+        )
+        if left == 1:
+            return sums
+        partitions = left
+
+
+def _sent(rows: DataFrame, key: str, partitions: int) -> DataFrame:
+    """Rows with the same key in the same one of so many partitions."""
+    bucket = f"cast(pmod({key}, {partitions}L) as int) as {_BUCKET}"
+    return rows.selectExpr("*", bucket).repartitionById(partitions, _BUCKET).drop(_BUCKET)
+
+
+def _versions() -> dict[str, str]:
+    """What must be the same on all machines for the bits to be."""
+    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
+
+    return {"rankframe": __version__, "polars": pl.__version__}
+
+
+def _raise(troubles: Sequence[Trouble]) -> None:
+    """Say of the whole input what partitions found wrong."""
+    if not troubles:
+        return
+    kind = min((one["is"] for one in troubles), key=_TROUBLES.index)
+    some = [one for one in troubles if one["is"] == kind]
+    first = min(some, key=lambda one: (one.get("order", ()), str(one.get("example", one))))
+    alike = [one for one in some if one.get("order") == first.get("order")]
+    match kind:
+        case "versions":
+            raise SparkError(_other_versions(first["found"]))
+        case "bad":
+            count = sum(one["count"] for one in alike)
+            raise BadValueError(
+                first["role"], first["problem"], count, first["example"], first["advice"]
+            )
+        case "duplicates":
+            count = sum(one["count"] for one in alike)
+            raise DuplicateError(first["role"], count, first["example"], [])
+        case "error":
+            raised: type[RankframeError] = getattr(errors, first["type"], RankframeError)
+            raise raised.__new__(raised, first["message"])
+        case _:
+            raise SparkError(
+                f"a partition with {first['queries']:,} queries, one of them {first['query']!r}, "
+                f"failed: {first['message']}"
+            )
+
+
+def _other_versions(found: Mapping[str, str | None]) -> str:
+    here = ", ".join(f"{name} {version}" for name, version in _versions().items())
+    there = ", ".join(
+        f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()
+    )
+    return (
+        f"an executor has {there}; here it is {here}. "
+        "Install the same versions there: pip install 'rankframe[spark]'."
+    )
+
+
+def _refuse_alike(labels: Iterable[str]) -> None:
+    """Columns of Spark must differ in more than case."""
+    seen = {QUERY: QUERY}
+    for label in labels:
+        other = seen.setdefault(label.lower(), label)
+        if other != label:
+            raise MetricParameterError(
+                f"Spark takes {other!r} and {label!r} for the same column: leave one of them out."
+            )
+
+
+def _refuse_empty(sides: tuple[Input, Input], piece: Piece | None) -> None:
+    """Refuse a side without rows, where nobody counted them before."""
+    counted = list(vars(piece.counts).values()) if piece else [0, 0, 0, 0]
+    for side, rows in zip(sides, (counted[0], counted[2]), strict=True):
+        if not rows:
+            raise EmptyInputError(side.scanned.role, side.scanned.name)

@@ -1,0 +1,242 @@
+"""The same evaluation on a Spark cluster: the same code on every partition, the same bits. Needs
+the extra `spark`, there and here.
+
+Rows of both inputs are sent to the same partition by a hash of query_id. Each partition is a piece
+of the evaluation as any other (`engine/work.py`). What the driver does is in `driver.py`, what
+executors do in `worker.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import polars as pl
+
+from rankframe.base.columns import DOC, QUERY
+from rankframe.base.errors import NoOverlapError, OptionError
+from rankframe.base.options import (
+    Lone,
+    Missing,
+    NoOverlap,
+    NoRelevant,
+    PairPolicies,
+    Policies,
+    Unshared,
+    is_count,
+)
+from rankframe.engine.memory import bytes_per_row
+from rankframe.engine.plan import compile_plan
+from rankframe.engine.work import Job
+from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
+from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
+from rankframe.evaluation.evaluate import (
+    DEFAULT_METRICS,
+    refuse_grades,
+    refuse_whole_input,
+    summed_up,
+)
+from rankframe.frames.rank import Ties
+from rankframe.inputs.queries import By, read_attributes
+from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
+from rankframe.inputs.validate import Duplicates
+from rankframe.metrics.names import resolve
+from rankframe.spark.driver import do_work
+from rankframe.spark.inputs import (
+    Input,
+    find_session,
+    first_row,
+    is_spark_frame,
+    open_input,
+    refuse_row_order,
+    spark_errors,
+)
+from rankframe.spark.result import SparkResult
+from rankframe.stats.intervals import Intervals, Method
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SparkResult", "agree", "evaluate"]
+
+# What `rf.evaluate` would take for the rows of a partition, beside which its Python worker has some
+# copies of them: a million retrieved documents with short ids.
+_BYTES_PER_PARTITION = 140_000_000
+# Where cores are free, partitions may be smaller, down to where starting one costs more.
+_FEWEST_ROWS = 100_000
+_SAMPLE = 1_000
+
+
+def evaluate(
+    qrels: Source,
+    run: Source,
+    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    *,
+    spark: SparkSession | None = None,
+    partitions: int | None = None,
+    columns: Columns | None = None,
+    rel: float | None = None,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    no_overlap: NoOverlap = "error",
+    ties: Ties = "doc_desc",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+    queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+) -> SparkResult:
+    """Evaluate a run against judgments on Spark: the numbers of `rf.evaluate`, to the last bit.
+
+    qrels, run: Spark DataFrames (of a classic session or of Spark Connect), or paths to Parquet
+        that the executors can read.
+    spark: the session; else that of the inputs, the active one, or a new one.
+    partitions: how many; by default about a million rows each.
+    queries: what is known of queries, in any form that `rf.evaluate` reads, or as a Spark
+        DataFrame; it is sent to every executor.
+
+    All else is as in `rf.evaluate`. Rows have no order on Spark: `ties="as_given"` is refused, and
+    so is a run with neither score nor rank. The values are kept on the cluster until the result's
+    `unpersist` is called or the session ends.
+    """
+    wanted = resolve(metrics)
+    policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
+    intervals = Intervals(ci, confidence, replicates, seed)
+    plan = compile_plan(wanted)
+    refuse_whole_input(plan, "leave it out, or use rf.evaluate")
+    _check_partitions(partitions)
+    session = find_session(spark, (qrels, run))
+    known = _collected(queries) if is_spark_frame(queries) else queries
+    attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
+    sides = (
+        open_input(qrels, session, _named(qrels, lambda f: scan(f, "qrels", columns)), "qrels"),
+        open_input(run, session, _named(run, lambda f: scan(f, "run", columns)), "run"),
+    )
+    refuse_row_order(sides[1], ties)
+    highest = sides[0].highest()
+
+    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
+        listed = ", ".join(f"double('{grade!r}')" for grade in known)
+        bad = sides[0].tagged().where(f"n0 > 0 and n0 not in ({listed})")
+        count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
+        return count, example
+
+    refuse_grades(wanted, highest, without_gain)
+    job = Job(plan, policies, highest, attributes, intervals)
+    values = dict.fromkeys(plan.metric_labels, "double")
+
+    def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
+        _refuse_no_overlap(*sides, shared_queries=shared_queries)
+
+    return do_work(
+        sides,
+        job,
+        values,
+        lambda piece: summed_up(piece, job, no_overlap_seen),
+        partitions=partitions or _partitions(session, sides),
+    )
+
+
+def agree(
+    a: Source,
+    b: Source,
+    metrics: str | pl.Expr | Iterable[str | pl.Expr] = PAIR_METRICS,
+    *,
+    spark: SparkSession | None = None,
+    partitions: int | None = None,
+    columns: Columns | None = None,
+    ties: Ties = "doc_desc",
+    missing: Unshared = "shared",
+    lone: Lone = "keep",
+    duplicates: Duplicates = "error",
+    k_max: int | None = None,
+    ci: Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+) -> SparkResult:
+    """Compare two rankings of the same queries on Spark: the numbers of `rf.agree`.
+
+    Inputs, `spark` and `partitions` are as in `evaluate`, all else as in `rf.agree`.
+    """
+    plan = pair_plan(metrics)
+    policies = PairPolicies(ties, duplicates, missing, k_max, lone)
+    job = Agreement(plan, policies, Intervals(ci, confidence, replicates, seed))
+    _check_partitions(partitions)
+    session = find_session(spark, (a, b))
+    sides = (
+        open_input(a, session, _named(a, lambda f: scan_ranking(f, "a", columns)), "ranking"),
+        open_input(b, session, _named(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
+    )
+    for side in sides:
+        refuse_row_order(side, ties)
+    values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
+              **dict.fromkeys(plan.metric_labels, "double")}  # fmt: skip
+    return do_work(
+        sides,
+        job,
+        values,
+        lambda piece: pairs_summed_up(piece, job, lambda: [_some(s, QUERY) for s in sides]),
+        partitions=partitions or _partitions(session, sides),
+    )
+
+
+def _named(source: Source, find: Callable[[pl.LazyFrame], Scanned]) -> Callable[..., Scanned]:
+    """How the columns of a side are found; errors call it by its path, if it has one."""
+
+    def found(frame: pl.LazyFrame) -> Scanned:
+        scanned = find(frame)
+        path = isinstance(source, str | os.PathLike)
+        return replace(scanned, name=str(source) if path else f"the {scanned.role} DataFrame")
+
+    return found
+
+
+def _check_partitions(partitions: int | None) -> None:
+    if partitions is not None and not is_count(partitions):
+        raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+
+
+def _partitions(session: SparkSession, sides: tuple[Input, Input]) -> int:
+    """How many: what a worker's memory asks for, or what keeps all cores at work."""
+    rows = [side.count() for side in sides]
+    need = sum(
+        count * bytes_per_row(side.scanned.role, side.id_lengths(_SAMPLE))
+        for side, count in zip(sides, rows, strict=True)
+    )
+    cores = 1
+    with suppress(Exception):  # Spark Connect does not tell
+        cores = session.sparkContext.defaultParallelism
+    busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
+    return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
+
+
+def _refuse_no_overlap(qrels: Input, run: Input, *, shared_queries: bool) -> NoReturn:
+    """Say what ids look like on each side when not one judged document was retrieved."""
+    key = DOC if shared_queries else QUERY
+    others = (qrels, run) if shared_queries else (None, None)
+    examples = [_some(side, key, of) for side, of in zip((run, qrels), others, strict=True)]
+    raise NoOverlapError(key, *examples)
+
+
+def _some(side: Input, key: str, other: Input | None = None) -> list[str]:
+    """Some ids of a side, of queries that the other has too."""
+    rows = side.tagged().select(QUERY, DOC)
+    if other is not None:
+        rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
+    with spark_errors():
+        return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
+
+
+def _collected(frame: Any) -> pl.DataFrame:
+    with spark_errors():
+        return pl.DataFrame(frame.toArrow())

@@ -1,0 +1,324 @@
+"""Spark DataFrames and Parquet paths → rows that executors can be sent: which columns, as what."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankframe.base.columns import DOC, QUERY, RANK, SCORE
+from rankframe.base.errors import (
+    BadValueError,
+    ColumnTypeError,
+    EmptyInputError,
+    MissingExtraError,
+    OptionError,
+    SparkError,
+    UnreadableInputError,
+)
+from rankframe.inputs.scan import Scanned, Source
+from rankframe.spark.worker import SIDE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_AS_POLARS: dict[str, Any] = {
+    "string": pl.String, "varchar": pl.String, "char": pl.String, "boolean": pl.Boolean,
+    "byte": pl.Int64, "short": pl.Int64, "integer": pl.Int64, "long": pl.Int64,
+    "float": pl.Float64, "double": pl.Float64, "decimal": pl.Decimal(38, 9), "date": pl.Date,
+    "timestamp": pl.Datetime, "timestamp_ntz": pl.Datetime, "binary": pl.Binary,
+    "array": pl.List(pl.Null), "void": pl.Null,
+}  # fmt: skip
+# As text, these are the same in Spark and in polars.
+_ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
+             "void")  # fmt: skip
+_TEXT = ("string", "varchar", "char")
+_MASTERS = ("local", "spark://", "yarn", "k8s://")
+_PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A side of the work: a Spark DataFrame, and which of its columns are ours."""
+
+    frame: DataFrame
+    # its columns as found, without rows
+    scanned: Scanned
+
+    @property
+    def sent(self) -> dict[str, str]:
+        """Our columns → those of the rows that executors are sent."""
+        numbers = [ours for ours in self.scanned.mapping if ours not in (QUERY, DOC)]
+        return {QUERY: QUERY, DOC: DOC, **{ours: f"n{at}" for at, ours in enumerate(numbers)}}
+
+    def tagged(self, side: int = 0, numbers: int = 1) -> DataFrame:
+        """Ids as strings and numbers as doubles, with a tag that says which side this is.
+
+        Sides are told apart by it, never by what is null: a null may be a mistake in the data.
+        """
+        kinds = self._kinds()
+        sent = {name: ours for ours, name in self.sent.items()}
+        wanted = [QUERY, DOC, *(f"n{at}" for at in range(numbers))]
+        return self.frame.selectExpr(
+            f"cast({side} as tinyint) as {SIDE}",
+            *(
+                f"{self._expression(sent[name], kinds) if name in sent else 'cast(null as double)'}"
+                f" as {name}"
+                for name in wanted
+            ),
+        )
+
+    def count(self) -> int:
+        """How many rows there are; there must be some."""
+        with spark_errors():
+            rows = self.frame.count()
+        if not rows:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        return rows
+
+    def id_lengths(self, sample: int) -> Sequence[float | None]:
+        """How many bytes the ids of some rows have on average."""
+        mean = "avg(octet_length({}))"
+        some = self.tagged().limit(sample)
+        return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))
+
+    def highest(self) -> float:
+        """The largest of the first numbers, grades; what is no grade is found later."""
+        finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
+        rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
+        if not rows:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        return highest or 0.0
+
+    def refuse_text(self) -> None:
+        """If text stands where numbers should be, say so."""
+        kinds = self._kinds()
+        for ours, source in self.scanned.mapping.items():
+            if ours in (QUERY, DOC) or kinds[source] not in _TEXT:
+                continue
+            name, number = _quoted(source), self._expression(ours, kinds)
+            # Java would read 1d and 1f as numbers.
+            bad = f"{name} is not null and ({number} is null or trim({name}) rlike '[0-9.][dDfF]$')"
+            count, example = first_row(
+                self.frame.selectExpr(f"count_if({bad})", f"min(if({bad}, {name}, null))")
+            )
+            if count:
+                raise BadValueError(
+                    self.scanned.role,
+                    f"a non-numeric {ours}",
+                    count,
+                    repr(example),
+                    f"Every {ours} must be a number",
+                )
+
+    def _kinds(self) -> dict[str, str]:
+        return {field.name: field.dataType.typeName() for field in self.frame.schema.fields}
+
+    def _expression(self, ours: str, kinds: dict[str, str]) -> str:
+        source = self.scanned.mapping[ours]
+        name, kind = _quoted(source), kinds[source]
+        if ours in (QUERY, DOC):
+            return f"cast({name} as string)"
+        return f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
+
+
+def open_input(
+    source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], Scanned], role: str
+) -> Input:
+    """Open a side; `find` finds its columns in an empty frame of the same columns."""
+    frame = source if is_spark_frame(source) else _parquet(source, spark, role)
+    with spark_errors():
+        kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    types = {name: _AS_POLARS.get(kind, pl.Struct([])) for name, kind in kinds.items()}
+    scanned = find(pl.LazyFrame(schema=types))
+    for ours, column in scanned.mapping.items():
+        if ours in (QUERY, DOC) and kinds[column] not in _ID_TYPES:
+            raise ColumnTypeError(
+                scanned.role,
+                column,
+                kinds[column],
+                "ids that every program writes alike (text, whole numbers, dates): "
+                "cast it to string in Spark, as you cast it on the other side",
+            )
+    return Input(frame, scanned)
+
+
+def refuse_row_order(input_: Input, ties: str) -> None:
+    """Spark's rows have no order, so none can decide."""
+    if ties == "as_given":
+        raise OptionError(
+            "ties='as_given' has no meaning on Spark, whose rows have no order: "
+            "use 'doc_desc' or 'doc_asc'."
+        )
+    if not {SCORE, RANK} & set(input_.scanned.mapping):
+        raise OptionError(
+            f"{input_.scanned.role} has neither a score nor a rank column, and rows have no order "
+            f"on Spark. It has {', '.join(map(repr, input_.frame.columns))}."
+        )
+
+
+def is_spark_frame(source: object) -> bool:
+    """Whether something is a Spark DataFrame, of a classic session or of Spark Connect."""
+    return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
+
+
+def find_session(spark: SparkSession | None, sources: Sequence[object]) -> SparkSession:
+    """The session given, that of the inputs, the active one, or a new one."""
+    load_pyspark()
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    if spark is not None:
+        return spark
+    for source in sources:
+        if is_spark_frame(source):
+            return source.sparkSession  # pyright: ignore[reportAttributeAccessIssue]
+    return SparkSession.getActiveSession() or start_session()
+
+
+def start_session(
+    master: str | None = None, *, progress: bool = False, log_level: str | None = None
+) -> SparkSession:
+    """A session as the environment says, or with this master.
+
+    `progress`: Spark shows on standard error how far its stages are.
+    """
+    load_pyspark()
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    # Every core has a Python worker of its own.
+    builder = (
+        SparkSession.builder.appName("rankframe")
+        .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
+        .config("spark.ui.showConsoleProgress", str(progress).lower())
+    )
+    if log_level is not None:
+        builder = builder.config("spark.log.level", log_level)
+    if master is not None:
+        if not master.startswith(_MASTERS):
+            known = ", ".join(_MASTERS)
+            raise OptionError(f"a master of Spark begins with one of {known}: not {master!r}.")
+        builder = builder.master(master)
+        if master.startswith("local"):  # workers on this machine: the Python that has rankframe
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            raise SparkError(_not_started(master)) from None
+        raise _reworded(error) from None
+    except Exception as error:  # noqa: BLE001 (whatever Java says)
+        if "stopped SparkContext" in str(error):
+            raise SparkError(
+                f"Spark does not reach its master, {master or 'the default'}."
+            ) from None
+        raise _reworded(error) from None
+
+
+def _not_started(master: str | None) -> str:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None):
+        tried = f" with master {master!r}" if master else ""
+        return f"Spark cannot start{tried}: what it printed on standard error says why."
+    return (
+        "Spark cannot start: it needs a Java runtime, version 17 or newer. "
+        "Install one (Debian: default-jre-headless), or set JAVA_HOME."
+    )
+
+
+def load_pyspark() -> None:
+    """Say what to install where pyspark is missing."""
+    try:
+        import pyarrow  # noqa: F401, PLC0415
+        import pyspark  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise MissingExtraError("Spark", "spark") from error
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """What Spark gives up on, in one line instead of a Java trace."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 (pyspark brings it)
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _reworded(error) from None
+
+
+def first_row(frame: DataFrame) -> Sequence[Any]:
+    """The one row of an aggregation."""
+    with spark_errors():
+        return frame.collect()[0]
+
+
+def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
+    if not isinstance(source, str | os.PathLike):
+        raise UnreadableInputError(
+            f"the {role} {type(source).__name__}",
+            "Spark takes its DataFrames and Parquet paths",
+            "For anything else there is rankframe.evaluate",
+        )
+    path = os.path.expanduser(os.fspath(source))  # noqa: PTH111 (as elsewhere)
+    if not path:
+        raise UnreadableInputError("''", "a path is needed, and this one is empty")
+    try:
+        # Ids in folder names stay as they are written: 007 is not 7. The schema is given, since
+        # Spark Connect would look again later.
+        with spark_errors(), settings(spark, {_PARTITION_TYPES: "false"}):
+            schema = spark.read.parquet(path).schema
+        with spark_errors():
+            return spark.read.schema(schema).parquet(path)
+    except SparkError as error:
+        said = str(error)
+        if "PATH_NOT_FOUND" in said:
+            said = "Spark finds no such file"
+        elif "not a Parquet file" in said or "UNABLE_TO_INFER_SCHEMA" in said:
+            said = f"on Spark it must be Parquet. {said}"
+        raise UnreadableInputError(path, said.rstrip(".")) from None
+
+
+@contextmanager
+def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session for a while."""
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
+
+
+def _reworded(error: Exception) -> SparkError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = lines[0] if lines else type(error).__name__
+    # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.
+    raised = [line for line in lines if line.split(":")[0].endswith("Error") and " " in line]
+    caused = [line for line in lines if line.startswith(("Caused by: ", ": "))]
+    if raised and any("Traceback" in line for line in lines):
+        said = raised[-1]
+    elif said.startswith("An error occurred while calling") and caused:
+        said = re.sub(r"^(Caused by)?: ?(\w+\.)+\w+: ", "", caused[-1])
+    advice = ""
+    if "No module named" in said:
+        advice = (
+            ". The Python of an executor (PYSPARK_PYTHON) lacks it: pip install 'rankframe[spark]'"
+        )
+    return SparkError(f"Spark gave up: {said.rstrip('.')}{advice}.")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

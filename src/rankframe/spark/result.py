@@ -1,0 +1,131 @@
+"""`SparkResult`: values per query that stay on the cluster, and their summary, which does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import OutputError, SparkError
+from rankframe.evaluation.result import RESULT_FILES, Result
+from rankframe.spark.inputs import spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SMALL = ("summary", "slices", "ledger")
+_TYPES = {
+    pl.String: "string",
+    pl.Float64: "double",
+    pl.Int64: "bigint",
+    pl.Boolean: "boolean",
+}
+
+
+class SparkResult:
+    """The outcome of an evaluation on Spark.
+
+    per_query: a Spark DataFrame: query_id and one column a metric, in no order.
+    summary, ledger, slices: polars frames, those of `rf.evaluate` to the last bit.
+    """
+
+    def __init__(self, result: Result, per_query: DataFrame, kept: DataFrame) -> None:
+        self.summary = result.summary
+        self.ledger = result.ledger
+        self.slices = result.slices
+        self.per_query = per_query
+        self._result, self._kept = result, kept
+
+    def __getitem__(self, label: str) -> float | None:
+        """The value of a metric."""
+        return self._result[label]
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """The value of every metric."""
+        return self._result.means
+
+    def count(self, item: str) -> float | None:
+        """An entry of the ledger."""
+        return self._result.count(item)
+
+    @property
+    def no_values(self) -> pl.DataFrame:
+        """The columns of `per_query`, without rows."""
+        return self._result.per_query
+
+    def to_result(self) -> Result:
+        """The same with the values per query on this machine, in byte order of query_id."""
+        with spark_errors():
+            values = pl.DataFrame(self.per_query.toArrow())
+        return Result(self.summary, values.sort(QUERY), self.ledger, self.slices)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write Parquet to any place that Spark can write to.
+
+        `per_query` is written by the executors, a file a partition; `summary`, `slices` and
+        `ledger` follow, in this order: where `ledger` is there, everything is. An existing result
+        is replaced only with `overwrite`, part by part; anything else is never touched.
+        """
+        spark = self.per_query.sparkSession
+        place = refuse_target(spark, path, overwrite=overwrite)
+        mode = "overwrite" if overwrite else "error"
+        with _writing(place):
+            self.per_query.write.mode(mode).parquet(f"{place}/per_query")
+            for name in _SMALL:
+                frame: pl.DataFrame = getattr(self, name)
+                schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
+                small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
+                small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
+
+    def unpersist(self) -> None:
+        """Let the cluster forget the values; `per_query` is evaluated again if it is used."""
+        self._kept.unpersist()
+
+    def __repr__(self) -> str:
+        return repr(self._result).replace("rankframe result", "rankframe result on Spark", 1)
+
+    def _repr_html_(self) -> str:
+        return self._result._repr_html_()
+
+
+def refuse_target(
+    spark: SparkSession, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> str:
+    """Where a result goes, unless something is there that it must not replace."""
+    place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
+    if not place:
+        raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
+    parts = [name for name in ("per_query", *_SMALL) if _exists(spark, f"{place}/{name}")]
+    others = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
+    if others or (parts and "per_query" not in parts):
+        what = (others or parts)[0]
+        raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
+    if parts and not overwrite:
+        raise OutputError(f"{place} holds a result already. Pass overwrite=True to replace it.")
+    return place
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    """Whether Spark finds anything there: a look that works for any kind of place."""
+    try:
+        with spark_errors():
+            _ = spark.read.text(path).schema
+    except SparkError as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return False
+        raise OutputError(f"cannot write {path}: {error}") from None
+    return True
+
+
+@contextmanager
+def _writing(place: str) -> Iterator[None]:
+    try:
+        with spark_errors():
+            yield
+    except SparkError as error:
+        raise OutputError(f"cannot write {place}: {error}") from None

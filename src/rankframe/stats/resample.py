@@ -1,0 +1,259 @@
+"""Resampling queries without a random number generator: every draw is a hash.
+
+What a replicate does with a query follows from (query_id, seed, replicate) alone, so that the same
+bits come out on any machine, in any order of rows and in any pieces. Queries are gathered by the
+leading bits of their hash into at most `MOST_GROUPS` groups, and groups are what is drawn: up to
+that many queries each is a group of its own, beyond it the cost no longer grows, and random groups
+of random queries are as good as queries. (1,000 replicates of 10 metrics: 0.3 s at any size.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import exp, factorial
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.segments import position, segment_starts
+
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+
+MOST_GROUPS = 1 << 16
+QUERIES = "queries"  # the column that counts the queries of each group
+# Values are kept as whole numbers, so that they add up the same in any order.
+_FINE = 2.0**40
+_COARSE = "\0whole"
+_LARGEST = 2.0**39
+# Weighted sums of whole numbers below this are exact in floats, in any order, on any processor.
+_EXACT = 2.0**48
+_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
+_IDS_AT_ONCE = 1 << 18
+
+
+def hash_ids(ids: pl.Series) -> Hashes:
+    """64 bits for each string: the same wherever and with whatever else it is hashed.
+
+    (Polars' own hash is not meant to outlast a version of it.)
+
+    >>> int(hash_ids(pl.Series(["q1"]))[0]) == int(hash_ids(pl.Series(["x", "q1"]))[1])
+    True
+    """
+    parts = range(0, len(ids), _IDS_AT_ONCE)
+    return np.concatenate(
+        [np.empty(0, np.uint64), *(_hash_some(ids.slice(at, _IDS_AT_ONCE)) for at in parts)]
+    )
+
+
+def _hash_some(ids: pl.Series) -> Hashes:
+    """A sum of bytes times a number for their place, mixed."""
+    lengths = ids.str.len_bytes().to_numpy().astype(np.int64)
+    hashed = lengths.astype(np.uint64)
+    content = np.frombuffer(ids.str.join("").item().encode(), np.uint8)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        starts = np.cumsum(lengths[filled]) - lengths[filled]
+        place = position(starts, len(content))
+        factors = mix(np.arange(int(place.max()) + 1, dtype=np.uint64) + _GOLDEN)
+        hashed[filled] += np.add.reduceat(content * factors[place], starts)
+    return mix(hashed)
+
+
+def mix(words: Hashes) -> Hashes:
+    """Numbers that look random for numbers that differ in anything (splitmix64)."""
+    words = words + _GOLDEN
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58_476D_1CE4_E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D0_49BB_1331_11EB)
+    words ^= words >> np.uint64(31)
+    return words
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sums of values over groups of queries; those of different queries add up."""
+
+    # how many trailing bits of a hash do not matter
+    shift: int
+    # the leading bits of each group's hashes, ascending
+    keys: Hashes
+    # whole numbers, by the name of the value; what is not here is 0
+    sums: Mapping[str, NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, hashes: Hashes, values: Mapping[str, Floats], most: int = MOST_GROUPS) -> Groups:
+        """Gather queries: each value is one number a query."""
+        whole: dict[str, NDArray[np.int64]] = {QUERIES: np.ones(len(hashes), np.int64)}
+        for name, numbers in values.items():
+            whole |= _as_whole(name, numbers)
+        order = np.argsort(hashes, kind="stable")
+        sums = {name: numbers[order] for name, numbers in whole.items()}
+        return cls(0, hashes[order], sums)._gathered(most)
+
+    def __add__(self, other: Groups) -> Groups:
+        return self.added(other)
+
+    def added(self, other: Groups, most: int = MOST_GROUPS) -> Groups:
+        """Both together."""
+        shift = max(self.shift, other.shift)
+        keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
+        names = [*self.sums, *(name for name in other.sums if name not in self.sums)]
+        if np.array_equal(keys[0], keys[1]):
+            sums = {name: self._sum(name) + other._sum(name) for name in names}
+            return Groups(shift, keys[0], sums)._gathered(most)
+        both = np.concatenate(keys)
+        order = np.argsort(both, kind="stable")
+        sums = {name: np.concatenate([self._sum(name), other._sum(name)])[order] for name in names}
+        return Groups(shift, both[order], sums)._gathered(most)
+
+    def only(self, names: Collection[str]) -> Groups:
+        """The same groups without the sums of other values."""
+        kept = {QUERIES, *names, *(name + _COARSE for name in names)}
+        return replace(self, sums={name: self.sums[name] for name in self.sums if name in kept})
+
+    def values(self, name: str) -> Floats:
+        """The sum of a value over each group."""
+        return self._sum(name) / _FINE + self._sum(name + _COARSE)
+
+    @property
+    def counts(self) -> Floats:
+        """How many queries each group has."""
+        return self._sum(QUERIES).astype(np.float64)
+
+    @property
+    def origins(self) -> Hashes:
+        """What each group's draws are made from."""
+        return self.keys << np.uint64(self.shift)
+
+    def _sum(self, name: str) -> NDArray[np.int64]:
+        found = self.sums.get(name)
+        return np.zeros(len(self.keys), np.int64) if found is None else found
+
+    def _gathered(self, most: int) -> Groups:
+        """The same with one entry a key, and so many trailing bits less that there are not too many
+        keys: how many that takes depends on the queries alone.
+        """
+        keys, less = self.keys, 0
+        if _distinct(keys, 0) > most:
+            low, high = 1, 64 - self.shift
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if _distinct(keys, middle) <= most else (middle + 1, high)
+            less = low
+        keys = keys >> np.uint64(less) if less < 64 else np.zeros_like(keys)
+        starts = segment_starts(keys)
+        if len(starts) == len(keys):
+            return Groups(self.shift + less, keys, self.sums)
+        sums = {name: np.add.reduceat(numbers, starts) for name, numbers in self.sums.items()}
+        return Groups(self.shift + less, keys[starts], sums)
+
+
+def _distinct(keys: Hashes, shift: int) -> int:
+    if shift >= 64 or not len(keys):
+        return min(len(keys), 1)
+    return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) >> np.uint64(shift)))
+
+
+def _as_whole(name: str, numbers: Floats) -> dict[str, NDArray[np.int64]]:
+    """Numbers as whole multiples of 2^-40; those beyond 1 have a part of their own before it."""
+    if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
+        return {name: np.rint(numbers * _FINE).astype(np.int64)}
+    with np.errstate(invalid="ignore"):
+        coarse = np.where(np.abs(numbers) <= 1, 0.0, np.rint(numbers))
+        rest = np.rint((numbers - coarse) * _FINE)
+    return {name: rest.astype(np.int64), name + _COARSE: coarse.astype(np.int64)}
+
+
+class Grouping:
+    """Which group each of some queries belongs to, where all of them are at hand."""
+
+    def __init__(self, hashes: Hashes, most: int = MOST_GROUPS) -> None:
+        groups = Groups.of(hashes, {}, most)
+        self.origins = groups.origins
+        self._of = np.searchsorted(groups.keys, hashes >> np.uint64(groups.shift))
+
+    def sums(self, numbers: Sequence[Floats]) -> Floats:
+        """Groups × columns: each column's numbers, one a query, added up by group."""
+        count = len(self.origins)
+        return np.column_stack(
+            [np.bincount(self._of, some, count).astype(np.float64, copy=False) for some in numbers]
+        )
+
+
+def can_resample(numbers: Floats) -> bool:
+    """Whether all numbers are in the range in which they are kept."""
+    return bool((np.abs(numbers) < _LARGEST).all())  # NaN is not
+
+
+def poisson_sums(origins: Hashes, columns: Floats, *, replicates: int, seed: int) -> Floats:
+    """Each column (groups × columns) added up under each replicate's Poisson weights.
+
+    Replicates × columns; a group's weight in a replicate is the same for every column.
+    """
+    return _weighted_sums(origins, columns, replicates, seed, _poisson_weights)
+
+
+def sign_sums(
+    origins: Hashes, columns: Floats, *, replicates: int, seed: int, first: int = 0
+) -> Floats:
+    """The same, where each group counts fully or not at all, with even chances.
+
+    `first`: how many replicates were drawn before.
+    """
+    return _weighted_sums(origins, columns, replicates, seed, partial(_coins, first=first))
+
+
+def _weighted_sums(origins, columns, replicates, seed, draw):
+    whole, unit = as_exact(columns)
+    totals = np.zeros((replicates, columns.shape[1]))
+    step = max(_BLOCK // replicates, 1)
+    for at in range(0, len(origins), step):
+        weights = draw(origins[at : at + step], replicates, seed)
+        totals += weights.T @ whole[at : at + step]
+    return totals * unit
+
+
+def as_exact(columns: Floats) -> tuple[Floats, Floats]:
+    """Columns as whole numbers of a unit (a power of 2 for each column) that add up exactly, with
+    whatever small weights and in whatever order.
+    """
+    size = np.abs(columns).sum(axis=0)
+    _, exponent = np.frexp(np.where(size > 0, size, 1.0) / _EXACT)
+    unit = np.ldexp(1.0, exponent)
+    return np.rint(columns / unit), unit
+
+
+def words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hashes:
+    """So many random words for each group: groups × words."""
+    own = mix(origins ^ mix(np.array([int(seed) % 2**64], np.uint64)))
+    steps = np.arange(first, first + count, dtype=np.uint64) * _GOLDEN
+    return mix(own[:, None] + steps)
+
+
+def _poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
+    drawn = words(origins, -(-replicates // 4), seed)
+    return _POISSON[drawn.astype("<u8", copy=False).view("<u2")[:, :replicates]]
+
+
+def _coins(origins: Hashes, replicates: int, seed: int, *, first: int) -> Floats:
+    before, last = first // 64, -(-(first + replicates) // 64)
+    drawn = words(origins, last - before, seed, before).astype("<u8", copy=False)
+    bits = np.unpackbits(drawn.view(np.uint8), axis=1, bitorder="little")
+    skipped = first - before * 64
+    return bits[:, skipped : skipped + replicates].astype(np.float64)
+
+
+def _poisson_table() -> Floats:
+    """Poisson(1) for every number of 16 bits."""
+    chances = np.array([exp(-1) / factorial(k) for k in range(10)])
+    bounds = np.rint(np.cumsum(chances) * 2**16)
+    return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.float64)
+
+
+_POISSON = _poisson_table()

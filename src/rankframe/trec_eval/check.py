@@ -1,0 +1,175 @@
+"""An output of trec_eval beside ours: which of its lines say something else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.trec_eval.evaluate import TrecResult
+from rankframe.trec_eval.lines import Line, lines_of
+from rankframe.trec_eval.measures import parse_measures, written_as
+from rankframe.trec_eval.text import ALL, RETRIEVED, texts, write_tabbed
+
+_MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
+_ROW, _PLACE = "_row", "_place"
+# The measure, a query id that may hold anything, and the value.
+_LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
+# Measures that round recall points, which trec_eval 10 does in another way than those before.
+_ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
+
+
+@dataclass(frozen=True)
+class Check:
+    """How two outputs compare."""
+
+    # measure, query_id, theirs, ours (null: we have no such line), in the order of the file
+    different: pl.DataFrame
+    compared: int
+    # labels of lines that were not compared, and how many those are
+    unknown: Sequence[str]
+    passed_over: int
+
+    @property
+    def agreed(self) -> int:
+        """How many lines say the same."""
+        return self.compared - self.different.height
+
+    def write(self, file: IO[bytes]) -> None:
+        """The lines that differ, theirs and ours, and then what was compared."""
+        shown = self.different.with_columns(
+            pl.col(_MEASURE).str.pad_end(22), pl.col(_OURS).fill_null("(no such line)")
+        )
+        if shown.height:
+            file.write(f"{_MEASURE:<22}\tquery\t{_THEIRS}\t{_OURS}\n".encode())
+        write_tabbed(file, shown)
+        file.write(f"{self.verdict}\n".encode())
+
+    @property
+    def verdict(self) -> str:
+        """What was compared, in words."""
+        said = f"{self.agreed:,} of {self.compared:,} lines agree"
+        if self.different.height:
+            said += f", {self.different.height:,} differ"
+        if self.passed_over:
+            others = ", ".join(self.unknown[:5]) + (", …" if len(self.unknown) > 5 else "")
+            said += f"; {self.passed_over:,} not compared ({others})"
+        if self.different.height and self._only_rounding:
+            said += (
+                ". All of these round recall points, which trec_eval 10 and rankframe do in "
+                "another way than trec_eval 9"
+            )
+        return f"{said}."
+
+    @property
+    def _only_rounding(self) -> bool:
+        rounding = pl.any_horizontal(
+            pl.col(_MEASURE).str.starts_with(name) for name in _ROUNDED_OTHERWISE
+        )
+        return self.different.select(rounding.all()).item()
+
+
+def read_output(path: Path) -> pl.DataFrame:
+    """The lines of an output of trec_eval: measure, query_id and the value as it was printed."""
+    try:
+        found = pl.scan_lines(path, name="line", row_index_name="number", glob=False).collect()
+    except READ_ERRORS as error:
+        raise unreadable(str(path), error) from error
+    found = found.with_columns(pl.col("line").str.strip_chars("\ufeff \t\r\n"))
+    found = found.filter(pl.col("line") != "")
+    if found.is_empty():
+        raise EmptyInputError("the output to check", str(path))
+    parts = _tabbed(found)
+    if parts is None:
+        parts = found.with_columns(pl.col("line").str.extract_groups(_LINE).struct.unnest())
+    bad = parts.filter(pl.col("1").is_null())
+    if bad.height:
+        raise MalformedLineError(
+            str(path),
+            bad["number"][0] + 1,
+            bad["line"][0],
+            "not a line of trec_eval (measure, query, value)",
+            bad.height,
+        )
+    return parts.select(
+        pl.col("1").alias(_MEASURE), pl.col("2").alias(QUERY), pl.col("3").alias(_THEIRS)
+    )
+
+
+def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
+    """The fields of lines with two tabs each; None if there are others. (A regular expression for
+    each of millions of lines is dear.)
+    """
+    tabs = pl.col("line").str.count_matches("\t", literal=True)
+    if not lines.select((tabs == 2).all()).item():
+        return None
+    fields = lines["line"].str.split_exact("\t", 2).struct.rename_fields(["1", "2", "3"])
+    return lines.hstack(fields.struct.unnest().select(pl.all().str.strip_chars(" ")))
+
+
+def measures_in(output: pl.DataFrame) -> list[str]:
+    """What -m must ask for to get these lines; those of other measures are passed over."""
+    labels = output[_MEASURE].unique(maintain_order=True).to_list()
+    measures = [written for label in labels if (written := _asked_for(label)) is not None]
+    if not measures:
+        raise OptionError(
+            f"none of the lines to check is of a measure that rankframe knows: {labels[0]!r}, …"
+        )
+    return measures
+
+
+def _asked_for(label: str) -> str | None:
+    written = written_as(label)
+    try:
+        lines = lines_of(parse_measures([written] if written else []))
+    except OptionError:
+        return None
+    return written if label in [line.label for line in lines] else None
+
+
+def compare_output(output: pl.DataFrame, found: TrecResult) -> Check:
+    """Every line of an output beside ours; lines of measures that we were not asked for are not
+    compared.
+    """
+    lines = {line.label: line for line in found.lines}
+    values = found.result.per_query
+    places = values.select(QUERY).with_row_index(_PLACE)
+    placed = output.with_row_index(_ROW).join(places, on=QUERY, how="left", maintain_order="left")
+    by_label = placed.partition_by(_MEASURE, as_dict=True)
+    summary = dict(found.summary.iter_rows())  # allowed: one row a line
+    parts = [
+        _beside(theirs, lines[label], values, summary.get(label))
+        for (label,), theirs in by_label.items()
+        if label in lines
+    ]
+    if not parts:
+        raise OptionError("no line of the file is of a measure that was asked for with -m.")
+    compared = pl.concat(parts)
+    theirs, ours = (pl.col(side).cast(pl.Float64, strict=False) for side in (_THEIRS, _OURS))
+    same = pl.col(_THEIRS).eq_missing(pl.col(_OURS)) | (theirs == ours).fill_null(value=False)
+    return Check(
+        compared.filter(~same).sort(_ROW).select(_MEASURE, QUERY, _THEIRS, _OURS),
+        compared.height,
+        [str(label) for (label,) in by_label if label not in lines],
+        output.height - compared.height,
+    )
+
+
+def _beside(
+    theirs: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
+) -> pl.DataFrame:
+    """Lines of one measure with what we have to say: null where we have no such line."""
+    ours = pl.lit(None, pl.String)
+    place = theirs[_PLACE]
+    if line.per_query and place.null_count() < len(place):
+        needed = values.select(RETRIEVED, *(metric.label for metric in line.metrics))
+        text = texts(line, needed[place.fill_null(0)])
+        ours = pl.when(pl.col(_PLACE).is_not_null()).then(text)
+    whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(ours)
+    return theirs.with_columns(whole.alias(_OURS))

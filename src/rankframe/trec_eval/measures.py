@@ -1,0 +1,142 @@
+"""trec_eval's measures under its own names: the metric that each is, and what -m may say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rankframe.base.errors import OptionError, did_you_mean
+from rankframe.metrics.registry import Average
+
+# What a line's value is: a number with four decimals, a whole number, or something of its own.
+Style = Literal["number", "count", "relstring", "runid", "num_q"]
+# What may follow a measure's name: nothing; cutoffs (whole) or points, each of which has a line of
+# its own; numbers, or names with numbers, which belong to one line.
+Takes = Literal["nothing", "cutoffs", "points", "numbers", "pairs"]
+
+_CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_POINTS = tuple(i / 10 for i in range(11))
+_MULTIPLES = tuple(i / 5 for i in range(1, 11))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of trec_eval: the metric behind it, and what its name takes."""
+
+    name: str
+    metric: str | None = None
+    takes: Takes = "nothing"
+    # the parameter that a cutoff or a point sets, and those that are printed unasked
+    sets: str = "k"
+    defaults: tuple[float, ...] = ()
+    style: Style = "number"
+    # how it is averaged, where not as the metric is
+    average: Average | None = None
+    # where it is printed
+    per_query: bool = True
+    summary: bool = True
+
+
+# In the order in which trec_eval prints them.
+MEASURES: Final = {
+    measure.name: measure
+    for measure in (
+        Measure("runid", style="runid", per_query=False),
+        Measure("num_q", style="num_q", per_query=False),
+        Measure("num_ret", "num_retrieved", style="count"),
+        Measure("num_rel", "num_relevant", style="count"),
+        Measure("num_rel_ret", "num_relevant_retrieved", style="count"),
+        Measure("map", "average_precision"),
+        Measure("gm_map", "average_precision", average="geometric", per_query=False),
+        Measure("Rprec", "r_precision"),
+        Measure("bpref", "bpref"),
+        Measure("recip_rank", "reciprocal_rank"),
+        Measure("iprec_at_recall", "iprec", "points", "recall", _POINTS),
+        Measure("P", "precision", "cutoffs", defaults=_CUTOFFS),
+        Measure("relstring", takes="numbers", style="relstring", summary=False),
+        Measure("recall", "recall", "cutoffs", defaults=_CUTOFFS),
+        Measure("infAP", "infap"),
+        Measure("gm_bpref", "bpref", average="geometric", per_query=False),
+        Measure("Rprec_mult", "r_precision", "points", "multiple", _MULTIPLES),
+        Measure("utility", "utility", "numbers"),
+        Measure("11pt_avg", "eleven_point", "numbers"),
+        Measure("binG", "bin_g"),
+        Measure("G", "g_measure"),
+        Measure("dcg", "dcg", "pairs"),
+        Measure("ideal_dcg", "ideal_dcg", "pairs"),
+        Measure("ndcg", "ndcg", "pairs"),
+        Measure("ndcg_rel", "ndcg_rel"),
+        Measure("Rndcg", "rndcg"),
+        Measure("ndcg_cut", "ndcg", "cutoffs", defaults=_CUTOFFS),
+        Measure("map_cut", "average_precision", "cutoffs", defaults=_CUTOFFS),
+        Measure("relative_P", "relative_precision", "cutoffs", defaults=_CUTOFFS),
+        Measure("success", "hit_rate", "cutoffs", defaults=(1, 5, 10)),
+        Measure("set_P", "set_precision"),
+        Measure("set_relative_P", "relative_precision"),
+        Measure("set_recall", "set_recall"),
+        Measure("set_map", "set_map"),
+        Measure("set_F", "set_f", "numbers"),
+        Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
+        Measure("yaap", "yaap"),
+        Measure("rbp", "trec_rbp", "pairs"),
+        Measure("rbp_resid", "trec_rbp_resid", "pairs"),
+        Measure("unj", "trec_unj", "cutoffs", defaults=(5, 10, 20)),
+    )
+}
+NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "official": (
+        "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref",
+        "recip_rank", "iprec_at_recall", "P",
+    ),
+    "set": (
+        "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P", "set_recall",
+        "set_relative_P", "set_map", "set_F",
+    ),
+    # trec_eval 10 prints these three only if they are asked for by name
+    "all_trec": tuple(name for name in MEASURES if name not in ("dcg", "ideal_dcg", "yaap")),
+}  # fmt: skip
+
+
+def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
+    """What -m asked for: measures by name, each with what followed its dot, as often as it did.
+
+    >>> parse_measures(["P.5,10", "map"])
+    {'P': ['5,10'], 'map': []}
+    """
+    asked: dict[str, list[str]] = {}
+    for text in texts:
+        name, dot, params = text.strip().partition(".")
+        if name not in MEASURES and name not in NICKNAMES:
+            raise OptionError(f"trec_eval has no measure {name!r}. {_hint(name)}".rstrip())
+        if dot and (name in NICKNAMES or MEASURES[name].takes == "nothing"):
+            raise OptionError(f"-m {text}: {name} takes no parameters.")
+        if dot and not params:
+            raise OptionError(f"-m {text}: a parameter belongs behind the dot.")
+        for one in NICKNAMES.get(name, (name,)):
+            given = asked.setdefault(one, [])
+            if params and params not in given:
+                given.append(params)
+    return asked
+
+
+def written_as(label: str) -> str | None:
+    """How -m asks for the line that has this label; None if no measure has one.
+
+    >>> written_as("map_cut_10"), written_as("map"), written_as("prefs_simp")
+    ('map_cut.10', 'map', None)
+    """
+    if label in MEASURES:
+        return label
+    owners = [name for name in MEASURES if label.startswith(f"{name}_")]
+    owner = max(owners, key=len, default=None)
+    if owner is None or MEASURES[owner].takes == "nothing":
+        return None
+    return f"{owner}.{label.removeprefix(f'{owner}_')}"
+
+
+def _hint(name: str) -> str:
+    written = written_as(name)
+    if written is not None:
+        return f"Did you mean -m {written}?"
+    return did_you_mean(name, [*MEASURES, *NICKNAMES])

@@ -1,0 +1,139 @@
+"""Values as trec_eval prints them: `%-22s` a tab, the query, a tab, `%6.4f`.
+
+A million queries with all measures are a hundred million lines, so text is made column by column:
+most values are shares, and a share has one of 10,001 texts, which are looked up.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import cache
+from typing import IO, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.base.columns import QUERY
+from rankframe.evaluation.result import Result
+from rankframe.stats.exact import exact_products
+from rankframe.trec_eval.lines import CODES, DOCUMENTS_A_NUMBER, Line
+
+ALL: Final = "all"
+RETRIEVED: Final = "\0retrieved"
+_DECIMALS = 4
+_QUERIES_AT_ONCE = 20_000
+_ONE = 10**_DECIMALS
+
+
+def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) -> None:
+    """The lines of every query, in the order of the values."""
+    shown = [line for line in lines if line.per_query]
+    if not shown:
+        return
+    ends = [f"\n{line.label:<22}" for line in shown[1:]]
+    for some in values.iter_slices(_QUERIES_AT_ONCE):  # allowed: many queries at a time
+        # The writer of tables puts a tab between columns; what begins the next line is part of the
+        # value before it.
+        columns = [pl.repeat(f"{shown[0].label:<22}", some.height, eager=True)]
+        for line, end in zip(shown, [*ends, ""], strict=True):
+            columns += [some[QUERY], texts(line, some, end)]
+        named = {str(number): column for number, column in enumerate(columns)}
+        write_tabbed(file, pl.DataFrame(named))
+
+
+def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.DataFrame:
+    """`measure` and `text` of the lines that speak of all queries."""
+    means = result.means
+    rows = []
+    for line in lines:
+        if line.style == "runid":
+            rows.append((line.label, run_id))
+        elif line.style == "num_q":
+            rows.append((line.label, str(int(result.count("queries_evaluated") or 0))))
+        elif line.summary:
+            mean = pl.Series(line.label, [means[line.label] or 0.0])
+            rows.append((line.label, texts(line, mean.to_frame())[0]))
+    return pl.DataFrame(rows, schema={"measure": pl.String, "text": pl.String}, orient="row")
+
+
+def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
+    """The lines that speak of all queries."""
+    for measure, text in summary.iter_rows():  # allowed: one row a line
+        file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
+
+
+def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
+    """A table's rows, with tabs between columns.
+
+    By way of memory: polars writes past Python's buffers to an open file, and out of order.
+    """
+    text = io.BytesIO()
+    table.write_csv(text, include_header=False, separator="\t", quote_style="never")
+    file.write(text.getbuffer())
+
+
+def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
+    """A line's value for each query, as it is printed, with an end on each."""
+    if line.style == "relstring":
+        return _relstrings(line, values) + end
+    numbers = values[line.metrics[0].label]
+    if line.style == "count":
+        return numbers.cast(pl.Int64).cast(pl.String) + end
+    return decimals(numbers.fill_null(0.0).to_numpy(), end)
+
+
+def decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
+    """Numbers with four decimals, rounded as C's printf rounds them.
+
+    >>> decimals(np.array([1 / 3, 0.03125, -2.5])).to_list()
+    ['0.3333', '0.0312', '-2.5000']
+    """
+    if len(numbers) and (numbers.min() < 0 or numbers.max() > 1 or np.signbit(numbers).any()):
+        return _written(numbers) + end
+    return _shares(end).gather(pl.Series(_ten_thousandths(numbers), dtype=pl.UInt32))
+
+
+def _ten_thousandths(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest whole number of 10⁻⁴: of the number itself, not of a rounded product."""
+    product, lost = exact_products(numbers, np.full(len(numbers), float(_ONE)))
+    nearest = np.rint(product)
+    # Where the product seems to lie halfway, what rounding took from it says on which side it is.
+    halfway = np.abs(product - nearest) == 0.5
+    nearest = np.where(halfway & (lost > 0), np.ceil(product), nearest)
+    return np.where(halfway & (lost < 0), np.floor(product), nearest)
+
+
+@cache
+def _shares(end: str) -> pl.Series:
+    """The texts of 0, 0.0001, …, 1."""
+    return _written(np.arange(_ONE + 1) / _ONE) + end
+
+
+def _written(numbers: NDArray[np.float64]) -> pl.Series:
+    frame = pl.DataFrame({"number": numbers})
+    text = frame.write_csv(include_header=False, float_precision=_DECIMALS)
+    return _split(text)
+
+
+def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
+    """From numbers back to a character for each of the first documents, in quotes."""
+    shown = np.minimum(values[RETRIEVED].to_numpy(), line.depth).astype(np.int64)
+    codes = np.zeros((values.height, line.depth), np.uint8)
+    for number, metric in enumerate(line.metrics):
+        packed = values[metric.label].to_numpy().astype(np.int64)
+        first = number * DOCUMENTS_A_NUMBER
+        for place in range(first, min(first + DOCUMENTS_A_NUMBER, line.depth)):
+            codes[:, place] = packed >> 4 * (place - first) & 15
+    table = np.full((values.height, line.depth + 3), ord("'"), np.uint8)
+    table[:, 1:-2] = np.frombuffer(CODES.encode(), np.uint8)[codes]
+    table[np.arange(values.height), shown + 1] = ord("'")
+    table[np.arange(values.height), shown + 2] = ord("\n")
+    kept = np.arange(line.depth + 3) <= shown[:, None] + 2
+    return _split(table[kept].tobytes().decode("ascii"))
+
+
+def _split(text: str) -> pl.Series:
+    """One text with an end after each line → the lines."""
+    return pl.Series([text.removesuffix("\n")]).str.split("\n").explode()

@@ -1,0 +1,53 @@
+"""Numbers for queries: the same for the same string, whatever the order of rows and the hashes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankframe.arrays import keys
+from rankframe.arrays.codes import query_codes, sorted_query_codes
+
+texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_size=40)
+
+
+def assert_numbers(ids: list[str]) -> None:
+    series = pl.Series("query_id", ids)
+    found = query_codes(series)
+    assert found.queries.gather(found.code).to_list() == ids
+    assert found.queries.n_unique() == len(found.queries)
+    assert found.lengths.tolist() == np.bincount(found.code, minlength=len(found.queries)).tolist()
+    grouped = np.arange(len(ids)) if found.grouped is None else found.grouped
+    assert grouped.tolist() == np.argsort(found.code, kind="stable").tolist()
+
+
+@given(texts)
+def test_each_row_has_the_number_of_its_query(ids: list[str]) -> None:
+    assert_numbers(ids)
+
+
+@given(texts)
+def test_sorted_numbers_go_by_bytes(ids: list[str]) -> None:
+    code, queries = sorted_query_codes(pl.Series("query_id", ids))
+    assert queries.to_list() == sorted(set(ids), key=str.encode)
+    assert queries.gather(code).to_list() == ids
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 3])
+def test_hashes_that_collide_change_nothing(buckets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pl.Expr.hash
+
+    def poor(self: pl.Expr, seed: int = 0) -> pl.Expr:
+        return real(self, seed) % buckets * (2**64 // 4)
+
+    monkeypatch.setattr(pl.Expr, "hash", poor)
+    ids = [f"q{n % 7}" for n in range(100)]
+    assert_numbers(ids)
+    left = pl.DataFrame({"query_id": ids, "doc_id": [f"d{n}" for n in range(100)]})
+    right = left.sample(30, seed=1, shuffle=True)
+    ours, theirs = keys.match(keys.Keyed(left), keys.Keyed(right))
+    assert left[ours].equals(right[theirs])
+    assert sorted(theirs) == list(range(30))

@@ -1,0 +1,91 @@
+"""Rules as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankframe.decisions.gate_rules import parse_rule, read_demands
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ndcg@10: no worse than -0.5% at 95%",
+         ("ndcg@10", "no worse than", -0.005, True, 0.95, None)),
+        ("map:no worse than −1 % at 90 %", ("map", "no worse than", -0.01, True, 0.9, None)),
+        ("lag: NO WORSE THAN -0.25", ("lag", "no worse than", -0.25, False, 0.95, None)),
+        ("mrr: no worse than 0%", ("mrr", "no worse than", 0.0, True, 0.95, None)),
+        ("mrr: better than 1% at 99.5%", ("mrr", "better than", 0.01, True, 0.995, None)),
+        ("mrr: at least .4", ("mrr", "at least", 0.4, False, 0.95, None)),
+        ("lag: at most 1e2 per locale", ("lag", "at most", 100.0, False, 0.95, ("locale",))),
+        ("p@5: no worse than -2% at 95% per locale, device",
+         ("p@5", "no worse than", -0.02, True, 0.95, ("locale", "device"))),
+        ("dcg(gain={1: 3, 2: 9})@5: at least 1",
+         ("dcg(gain={1: 3, 2: 9})@5", "at least", 1.0, False, 0.95, None)),
+    ],
+)  # fmt: skip
+def test_a_rule_is_read(text: str, expected: tuple[object, ...]) -> None:
+    rule = parse_rule(text)
+    found = rule.metric, rule.kind, rule.number, rule.relative, rule.confidence, rule.by
+    assert found == expected
+    assert rule.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ndcg@10 > 0.5", "cannot read the rule 'ndcg@10 > 0.5'. A rule reads"),
+        ("ndcg@10: no worse than -0.5% at 101%", "confidence must be a number from 0.5 to below 1"),
+        ("ndcg@10: no worse than 1%", "is written with a minus, such as -1%."),
+        ("ndcg@10: at least 5%", "'at least' takes a value of the metric, not a percentage."),
+        ("ndcg@10: no worse than", "cannot read the rule"),
+        ("", "cannot read the rule"),
+    ],
+)
+def test_what_is_no_rule_is_refused(text: str, said: str, refusal) -> None:
+    assert said in refusal(parse_rule, text)
+
+
+def test_rules_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(
+        'min_queries = 100\n"min_judged@10" = 0.5\n'
+        'rules = ["map: at least 0.2", "map: no worse than -1%"]\n'
+    )
+    for source in (file, str(file)):
+        demands = read_demands(source)
+        assert [rule.kind for rule in demands.rules] == ["at least", "no worse than"]
+        assert (demands.min_queries, demands.min_judged) == (100, {10: 0.5})
+    over = read_demands(file, min_queries=7, min_judged={10: 0.1, 5: 1})
+    assert (over.min_queries, over.min_judged) == (7, {10: 0.1, 5: 1})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("rules = [", "cannot read"),
+        ("", "there is no rule to decide by"),
+        ('rule = ["map: at least 1"]', "rules have no entry 'rule'. Did you mean 'rules'?"),
+        ("rules = [1]", "rules must be a list of texts"),
+        ('rules = "map: at least 1"', "rules must be a list of texts"),
+        ('rules = ["map: at least 1", "map: at least 1"]', "is there more than once"),
+        ('rules = ["map: at least 1"]\nmin_queries = 1', "min_queries must be a whole number"),
+        ('rules = ["map: at least 1"]\n"min_judged@10" = 2', "min_judged@10 must be a share"),
+    ],
+)
+def test_bad_files_are_refused(content: str, said: str, tmp_path: Path, refusal) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(content)
+    assert said in refusal(read_demands, file)
+
+
+def test_a_file_that_is_not_there_is_said(refusal) -> None:
+    assert refusal(read_demands, "nowhere.toml") == "cannot read nowhere.toml: no such file."
+    assert "A file of rules ends in .toml." in refusal(read_demands, "nowhere.yaml")
+
+
+def test_a_floor_takes_no_confidence(refusal) -> None:
+    said = refusal(parse_rule, "map: at least 0.4 at 95%")
+    assert said.endswith("looks at the value itself, without a confidence: leave out 'at 95%'.")

@@ -1,0 +1,113 @@
+"""Inputs that are sorted by query: read side by side, a stretch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankframe as rf
+from rankframe.base.options import Policies
+from rankframe.engine.plan import compile_plan
+from rankframe.engine.stream import NotInOrder, in_order
+from rankframe.engine.work import Job, merged
+from rankframe.inputs.scan import scan
+from rankframe.metrics.names import resolve
+from tests.engine.test_drive import EVERYTHING, assert_same, shop_like
+
+
+def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
+    qrels, run = (f.cast({"query_id": pl.String}).sort("query_id") for f in shop_like())
+    return qrels, run
+
+
+def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
+    highest = float(qrels["relevance"].to_numpy().max())
+    job = Job(compile_plan(resolve(EVERYTHING)), Policies(), max_grade=highest)
+    pieces = list(in_order(scan(qrels, "qrels"), scan(run, "run"), job, rows=rows))
+    assert sum(count for _, count in pieces) == qrels.height + run.height
+    return merged([piece for piece, _ in pieces], ordered=True).values
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 400))
+def test_any_length_of_stretches_gives_the_same_bits(rows: int) -> None:
+    qrels, run = sorted_shop()
+    whole = rf.evaluate(qrels, run, EVERYTHING).per_query
+    assert streamed(qrels, run, rows).equals(whole)
+    # also where the judgments are the longer side, and where one side ends early
+    few = run.filter(pl.col("query_id") < "3")
+    assert streamed(qrels, few, rows).equals(rf.evaluate(qrels, few, EVERYTHING).per_query)
+
+
+@pytest.fixture
+def no_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("split though sorted")
+
+    monkeypatch.setattr("rankframe.engine.drive._split", refuse)
+    monkeypatch.setattr("rankframe.engine.drive._LEAST_ROWS", 20)
+
+
+@pytest.mark.usefixtures("no_split")
+def test_sorted_inputs_are_not_split(tmp_path: Path) -> None:
+    qrels, run = sorted_shop()
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    qrels.write_parquet(tmp_path / "qrels.parquet")
+    run.write_parquet(tmp_path / "run.parquet", row_group_size=50)
+    paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
+    assert_same(whole, rf.evaluate(*paths, EVERYTHING, max_memory="8kB"))
+    assert_same(
+        whole, rf.evaluate(*paths, EVERYTHING, max_memory="8kB", output=tmp_path / "result")
+    )
+    swapped = rf.agree(run, qrels, ["rbo", "fcp"], max_memory="8kB")
+    assert_same(swapped, rf.agree(run, qrels, ["rbo", "fcp"]))
+
+
+@pytest.mark.parametrize("rows", [20, 150])
+def test_large_sorted_files_are_streamed_unasked(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    qrels, run = sorted_shop()
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    twice = pl.concat([run, run[[40]]]).sort("query_id", maintain_order=True)
+    broken = run.with_columns(score=pl.when(pl.int_range(pl.len()) > 300).then("score"))
+    said = [refusal(rf.evaluate, qrels, bad, "map") for bad in (twice, broken)]
+    monkeypatch.setattr("rankframe.engine.drive.SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.engine.drive.in_slices", None)
+    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
+    monkeypatch.undo()
+    monkeypatch.setattr("rankframe.engine.drive.SLICE_ROWS", rows)
+    assert [refusal(rf.evaluate, qrels, bad, "map") for bad in (twice, broken)] == said
+
+
+def test_rows_out_of_order_between_the_probes_are_noticed() -> None:
+    qrels, run = sorted_shop()
+    mixed = pl.concat([run[:100], run[200:210], run[100:200], run[210:]])
+    with pytest.raises(NotInOrder):
+        streamed(qrels, mixed, 30)
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    assert_same(whole, rf.evaluate(qrels, mixed, EVERYTHING, max_memory="8kB"))
+
+
+def test_one_query_longer_than_a_stretch() -> None:
+    run = pl.DataFrame({"query_id": "q", "doc_id": pl.int_range(500, eager=True)}).vstack(
+        pl.DataFrame({"query_id": "r", "doc_id": pl.int_range(3, eager=True)})
+    )
+    run = run.with_columns(score=-pl.col("doc_id").cast(pl.Float64))
+    qrels = run.filter(pl.col("doc_id") < 2).select("query_id", "doc_id", relevance=pl.lit(1.0))
+    assert streamed(qrels, run, 7).equals(rf.evaluate(qrels, run, EVERYTHING).per_query)
+
+
+def test_what_can_be_read_from_anywhere(tmp_path: Path) -> None:
+    _, run = sorted_shop()
+    run.write_parquet(tmp_path / "run.parquet")
+    run.write_csv(tmp_path / "run.csv")
+    assert scan(tmp_path / "run.parquet", "run").seekable
+    assert scan(run, "run").seekable
+    assert not scan(tmp_path / "run.csv", "run").seekable
+    assert not scan(run.lazy().filter(pl.col("score") > 0), "run").seekable

@@ -1,0 +1,234 @@
+"""A result shows itself, answers by name, and is written whole or not at all."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe.base.errors import OutputError, UnreadableInputError
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def result(qrels: pl.DataFrame, run: pl.DataFrame) -> rf.Result:
+    extra = pl.DataFrame({"query_id": ["q3", "q4"], "doc_id": ["z", "z"], "relevance": [0, 1]})
+    return rf.evaluate(pl.concat([qrels, extra]), run, ["map", "ndcg@10", "lag"])
+
+
+def test_repr_shows_values_and_what_was_counted(result: rf.Result) -> None:
+    assert repr(result).splitlines() == [
+        "rankframe result",
+        "  map      0.3125  0.0000 to 1.0000  4 queries",
+        "  ndcg@10  0.3699  0.0000 to 1.0000  4 queries",
+        "  lag      0.5000  0.0000 to 1.0000  2 queries",
+        (
+            "  4 queries evaluated, 2 missing from the run, 1 without relevant documents, "
+            "75% of the top 10 judged"
+        ),
+    ]
+
+
+def test_repr_says_undefined_where_no_query_has_a_value(qrels, run) -> None:
+    result = rf.evaluate(qrels, run.with_columns(doc_id=pl.lit("?")).unique(["query_id"]), "lag",
+                         no_overlap="zero")  # fmt: skip
+    assert result["lag"] is None
+    assert "undefined" in repr(result)
+    assert "undefined" in result._repr_html_()
+
+
+def test_html_shows_the_same_and_escapes_labels(qrels, run) -> None:
+    label = "<script>alert(1)</script>"
+    text = rf.evaluate(qrels, run, pl.col("rank").min().alias(label))._repr_html_()
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "<td>1.5000</td><td>1.0000 to 2.0000</td><td>2</td>" in text
+    assert "2 queries evaluated" in text
+
+
+def test_means_and_items_give_the_values(result: rf.Result) -> None:
+    assert result.means == dict(result.summary.select("metric", "value").iter_rows())
+    assert result["map"] == pytest.approx(0.3125)
+    assert list(result.means) == ["map", "ndcg@10", "lag"]
+
+
+def test_an_unknown_metric_or_item_is_a_key_error_with_a_suggestion(result: rf.Result) -> None:
+    with pytest.raises(KeyError, match=r"no metric 'ndgc@10' .* Did you mean 'ndcg@10'\?"):
+        result["ndgc@10"]
+    with pytest.raises(KeyError, match=r"no item 'querys_missing' .* mean 'queries_missing'\?"):
+        result.count("querys_missing")
+
+
+def test_count_gives_an_entry_of_the_ledger(result: rf.Result) -> None:
+    assert result.count("queries_missing") == 2
+    assert result.count("policy_ties") is None
+
+
+@pytest.mark.parametrize("place", ["out", "new/deep/out", "out/"])
+def test_a_result_comes_back_as_it_was_written(result, tmp_path: Path, place: str) -> None:
+    written = result.write(f"{tmp_path}/{place}")
+    again = rf.Result.read(written)
+    for name in ("summary", "per_query", "ledger"):
+        assert_frame_equal(getattr(again, name), getattr(result, name), check_exact=True)
+    assert _names(written) == ["ledger.parquet", "per_query.parquet", "summary.parquet"]
+    assert _names(written.parent) == ["out"]
+
+
+def test_an_existing_result_is_replaced_only_on_request(result, qrels, run, tmp_path, refusal):
+    target = result.write(tmp_path / "out")
+    other = rf.evaluate(qrels, run, "mrr")
+    assert refusal(other.write, target) == (
+        f"{target} holds a result already. Pass overwrite=True to replace it."
+    )
+    assert rf.Result.read(target).means == result.means
+    other.write(target, overwrite=True)
+    assert rf.Result.read(target).means == other.means
+    assert _names(tmp_path) == ["out"]
+
+
+def test_an_empty_folder_is_used(result: rf.Result, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert rf.Result.read(result.write(tmp_path / "out")).means == result.means
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("foreign", ["folder", "file", "mixed"])
+def test_what_is_not_a_result_is_never_touched(result, tmp_path, foreign, overwrite, refusal):
+    target = tmp_path / "out"
+    precious = target if foreign == "file" else target / "precious.txt"
+    if foreign == "mixed":
+        result.write(target)
+    precious.parent.mkdir(exist_ok=True)
+    precious.write_text("mine")
+    text = refusal(result.write, target, overwrite=overwrite)
+    assert text == f"{target} exists and is not a rankframe result. Nothing written."
+    assert precious.read_text() == "mine"
+    assert _names(tmp_path) == ["out"]
+
+
+def _fail_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let writing of one of the three files fail."""
+    write = pl.DataFrame.write_parquet
+
+    def failing(frame: pl.DataFrame, path: Path) -> None:
+        if path.name == name:
+            raise OSError(28, "No space left on device")
+        write(frame, path)
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", failing)
+
+
+@pytest.mark.parametrize("name", ["summary.parquet", "ledger.parquet"])
+def test_nothing_is_left_behind_when_writing_fails(result, tmp_path, monkeypatch, name) -> None:
+    _fail_on(monkeypatch, name)
+    with pytest.raises(OutputError, match=r"cannot write .*out: No space left on device\.$"):
+        result.write(tmp_path / "out")
+    assert _names(tmp_path) == []
+
+
+def test_the_old_result_stays_when_writing_fails(result, qrels, run, tmp_path, monkeypatch) -> None:
+    target = result.write(tmp_path / "out")
+    _fail_on(monkeypatch, "ledger.parquet")
+    with pytest.raises(OutputError):
+        rf.evaluate(qrels, run, "mrr").write(target, overwrite=True)
+    assert rf.Result.read(target).means == result.means
+    assert _names(tmp_path) == ["out"]
+
+
+def test_the_old_result_stays_when_the_new_one_cannot_take_its_place(
+    result: rf.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = result.write(tmp_path / "out")
+    rename, calls = Path.rename, []
+
+    def failing(path: Path, new: Path) -> Path:
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        return rename(path, new)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OutputError, match="Input/output error"):
+        result.write(target, overwrite=True)
+    assert rf.Result.read(target).means == result.means
+    assert _names(tmp_path) == ["out"]
+
+
+def test_a_place_below_a_file_cannot_be_written_to(result: rf.Result, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="cannot write"):
+        result.write(tmp_path / "file" / "out")
+
+
+def test_a_link_to_a_result_is_written_through_without_leftovers(result, tmp_path: Path) -> None:
+    target = result.write(tmp_path / "out")
+    (tmp_path / "latest").symlink_to(target)
+    result.write(tmp_path / "latest", overwrite=True)
+    assert rf.Result.read(tmp_path / "latest").means == result.means
+    assert _names(tmp_path) == ["latest", "out"]
+
+
+def test_reading_what_is_not_a_result_is_refused(result: rf.Result, tmp_path: Path) -> None:
+    with pytest.raises(
+        UnreadableInputError, match=r"no rankframe result: it lacks summary\.parquet"
+    ):
+        rf.Result.read(tmp_path)
+    target = result.write(tmp_path / "out")
+    (target / "ledger.parquet").write_text("not parquet")
+    with pytest.raises(UnreadableInputError, match=r"cannot read .*out"):
+        rf.Result.read(target)
+    (target / "ledger.parquet").unlink()
+    with pytest.raises(UnreadableInputError, match=r"it lacks ledger\.parquet"):
+        rf.Result.read(target)
+
+
+def test_parquet_files_of_the_same_names_are_not_taken_for_a_result(tmp_path: Path) -> None:
+    for name in ("summary", "per_query", "ledger"):
+        pl.DataFrame({"x": [1]}).write_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(UnreadableInputError, match="no rankframe result"):
+        rf.Result.read(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["*glob[1]", "deep/er", "with space", "~tilde"])
+def test_an_output_may_have_any_name(place: str, qrels, run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = rf.evaluate(qrels, run, "map", output=f"./{place}")
+    monkeypatch.chdir("/")
+    assert result.per_query.height == 2
+    assert rf.Result.read(tmp_path / place).means == result.means
+
+
+def test_home_is_where_a_tilde_says(qrels, run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    rf.evaluate(qrels, run, "map", output="~/result")
+    assert (tmp_path / "result" / "per_query.parquet").is_file()
+
+
+def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for place in (tmp_path / "loop", "x" * 300, "nul\0x", 5, "s3://bucket/result"):
+        assert refusal(rf.evaluate, qrels, run, "map", output=place)
+    assert "a folder of this machine" in refusal(
+        rf.evaluate, qrels, run, "map", output="s3://bucket/result"
+    )
+
+
+def test_a_failure_leaves_no_parent_folders_behind(qrels, run, tmp_path: Path, refusal) -> None:
+    bad = run.with_columns(score=float("nan"))
+    refusal(rf.evaluate, qrels, bad, "map", output=tmp_path / "a" / "b" / "c")
+    assert not any(tmp_path.iterdir())
+
+
+def test_values_that_were_replaced_or_removed_are_not_mixed_up(
+    qrels, run, tmp_path: Path, refusal
+) -> None:
+    first = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True)
+    assert "replaced by another result" in refusal(lambda: first.per_query)
+    again = rf.Result.read(tmp_path / "out")
+    (tmp_path / "out" / "per_query.parquet").unlink()
+    assert "cannot read" in refusal(lambda: again.per_query)

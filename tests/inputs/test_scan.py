@@ -1,0 +1,354 @@
+"""Whatever the input is, it is read as the same rows; and what cannot be read is named."""
+
+import gzip
+import io
+import math
+import os
+import threading
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe.inputs.scan import scan
+
+METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
+QRELS = pl.DataFrame(
+    {
+        "query_id": ["q2", "q1", "q1", "q1", "q3"],
+        "doc_id": ["a", "a", "b", "é", "z"],
+        "relevance": [1, 3, 0, 2, 1],
+    }
+)
+RUN = pl.DataFrame(
+    {
+        "query_id": ["q1", "q2", "q1", "q1", "q2"],
+        "doc_id": ["b", "a", "é", "x", "y"],
+        "score": [0.5, -1.0, 0.25, 0.5, 1e-3],
+    }
+)
+
+
+def _written(name: str, write: Callable[[pl.DataFrame, Path], object], *, packed: bool = False):
+    def make(frame: pl.DataFrame, folder: Path) -> Path:
+        path = folder / name
+        write(frame, path)
+        if not packed:
+            return path
+        gzipped = folder / f"{name}.gz"
+        gzipped.write_bytes(gzip.compress(path.read_bytes()))
+        return gzipped
+
+    return make
+
+
+def _trec_lines(frame: pl.DataFrame) -> str:
+    def line(query: str, doc: str, value: float) -> str:
+        return (
+            f"{query} 0 {doc} {value}" if "relevance" in frame else f"{query} Q0 {doc} 0 {value} t"
+        )
+
+    return "".join(line(*row) + "\n" for row in frame.iter_rows())
+
+
+def _write_trec(frame: pl.DataFrame, path: Path) -> None:
+    path.write_text(_trec_lines(frame), encoding="utf-8")
+
+
+def _glob(frame: pl.DataFrame, folder: Path) -> str:
+    for place, part in enumerate(frame.iter_slices(2)):
+        part.write_parquet(folder / f"part-{place}.parquet")
+    return f"{folder}/part-*.parquet"
+
+
+def _hive(frame: pl.DataFrame, folder: Path) -> Path:
+    for (query,), part in frame.partition_by("query_id", as_dict=True, include_key=False).items():
+        (folder / f"query_id={query}").mkdir()
+        part.write_parquet(folder / f"query_id={query}" / "0.parquet")
+    return folder
+
+
+def _dicts(frame: pl.DataFrame, _: Path) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {}
+    for query, doc, value in frame.iter_rows():
+        nested.setdefault(query, {})[doc] = value
+    return nested
+
+
+def _arrow_types(text: pa.DataType) -> Callable[[pl.DataFrame, Path], pa.Table]:
+    def make(frame: pl.DataFrame, _: Path) -> pa.Table:
+        table = frame.to_arrow()
+        for place, name in enumerate(("query_id", "doc_id")):
+            column = table[name].cast(pa.string()).cast(text)
+            table = table.set_column(place, name, column)
+        return table
+
+    return make
+
+
+KINDS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+    "DataFrame": lambda frame, _: frame,
+    "LazyFrame": lambda frame, _: frame.lazy(),
+    "categorical": lambda frame, _: frame.cast({pl.String: pl.Categorical}),
+    "enum": lambda frame, _: frame.cast({"query_id": pl.Enum(["q1", "q2", "q3"])}),
+    "binary": lambda frame, _: frame.cast({pl.String: pl.Binary}),
+    "arrow table": lambda frame, _: frame.to_arrow(),
+    "arrow reader": lambda frame, _: frame.to_arrow().to_reader(max_chunksize=2),
+    "arrow string": _arrow_types(pa.string()),
+    "arrow large_string": _arrow_types(pa.large_string()),
+    "arrow dictionary": _arrow_types(pa.dictionary(pa.int32(), pa.string())),
+    "pandas": lambda frame, _: pd.DataFrame(frame.to_dict(as_series=False)),
+    "pandas category": lambda frame, _: pd.DataFrame(frame.to_dict(as_series=False)).astype(
+        {"query_id": "category", "doc_id": "category"}
+    ),
+    "duckdb": lambda frame, _: duckdb.from_arrow(frame.to_arrow()),
+    "dicts": _dicts,
+    "parquet": _written("x.parquet", pl.DataFrame.write_parquet),
+    "parquet without ending": _written("x", pl.DataFrame.write_parquet),
+    "parquet glob": _glob,
+    "hive": _hive,
+    "csv": _written("x.csv", pl.DataFrame.write_csv),
+    "csv.gz": _written("x.csv", pl.DataFrame.write_csv, packed=True),
+    "csv without ending": _written("x", pl.DataFrame.write_csv),
+    "csv with brackets": _written("x[1].csv", pl.DataFrame.write_csv),
+    "csv with a byte order mark": _written("x.csv", lambda f, p: f.write_csv(p, include_bom=True)),
+    "tsv": _written("x.tsv", lambda f, p: f.write_csv(p, separator="\t")),
+    "tsv.gz": _written("x.tsv", lambda f, p: f.write_csv(p, separator="\t"), packed=True),
+    "jsonl": _written("x.jsonl", pl.DataFrame.write_ndjson),
+    "jsonl with brackets": _written("x[1].jsonl", pl.DataFrame.write_ndjson),
+    "ndjson.gz": _written("x.ndjson", pl.DataFrame.write_ndjson, packed=True),
+    "trec": _written("x.trec", _write_trec),
+    "trec.gz": _written("x.run", _write_trec, packed=True),
+    "trec without ending": _written("x", _write_trec),
+    "open trec": lambda frame, _: io.BytesIO(_trec_lines(frame).encode()),
+    "open gzip": lambda frame, _: io.BytesIO(gzip.compress(_trec_lines(frame).encode())),
+    "open csv": lambda frame, _: io.BytesIO(frame.write_csv().encode()),
+    "open text": lambda frame, _: io.StringIO(frame.write_csv(separator="\t")),
+    "open jsonl": lambda frame, _: io.BytesIO(frame.write_ndjson().encode()),
+    "open parquet": lambda frame, folder: io.BytesIO(
+        KINDS["parquet"](frame, folder).read_bytes()
+    ),
+    "str path": lambda frame, folder: str(KINDS["parquet"](frame, folder)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_input_gives_the_same_result(kind: str, tmp_path: Path) -> None:
+    for name in ("qrels", "run"):
+        (tmp_path / name).mkdir()
+    qrels, run = KINDS[kind](QRELS, tmp_path / "qrels"), KINDS[kind](RUN, tmp_path / "run")
+    result = rf.evaluate(qrels, run, METRICS)
+    expected = rf.evaluate(QRELS, RUN, METRICS)
+    assert_frame_equal(result.per_query, expected.per_query, check_exact=True)
+    assert_frame_equal(result.summary, expected.summary, check_exact=True)
+    assert result.count("run_rows") == RUN.height
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.Int8, pl.Int64, pl.UInt64, pl.Int128, pl.String, pl.Categorical], ids=str
+)
+def test_an_integer_and_its_text_are_the_same_key(dtype: Any) -> None:
+    ids = pl.Series(["7", "7", "12"]).cast(pl.String if dtype == pl.Categorical else pl.Int64)
+    run = pl.DataFrame({"query_id": ids.cast(dtype), "doc_id": ids.cast(dtype)}).unique()
+    assert rf.evaluate({"7": {"7": 1}, "12": {"12": 1}}, run, "mrr")["mrr"] == 1
+
+
+def test_numbers_in_a_dict_are_the_same_keys_as_their_text() -> None:
+    assert rf.evaluate({7: {1: 1}}, {"7": {"1": 0.5}}, "mrr")["mrr"] == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "trec"])
+def test_zeros_in_front_of_an_id_stay(ending: str, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"query_id": ["007"], "doc_id": ["00"], "score": [1.0]})
+    run = KINDS[ending](rows, tmp_path)
+    result = rf.evaluate({"007": {"00": 1}, "7": {"0": 1}}, run, "mrr")
+    assert result.per_query.rows() == [("007", 1.0), ("7", 0.0)]
+
+
+def test_zeros_in_front_of_an_id_stay_in_the_names_of_hive_folders(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"query_id": ["007", "8"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    qrels = {"007": {"a": 1}, "8": {"b": 1}}
+    assert rf.evaluate(qrels, _hive(rows, tmp_path), "mrr")["mrr"] == 1
+
+
+def test_ids_in_json_lines_may_be_numbers_in_some_lines_and_text_in_others(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(
+        '{"query_id": 7, "doc_id": "a", "score": 1}\n{"query_id": "q", "doc_id": 1, "score": 0.5}\n'
+    )
+    assert scan(path, "run").frame.collect().rows() == [("7", "a", 1.0), ("q", "1", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([Decimal("1.50")], 1.5),
+        ([" 2.5 "], 2.5),
+        ([True], 1.0),
+        (pl.Series([2**70], dtype=pl.Int128), 2.0**70),
+        (pl.Series([0.1], dtype=pl.Float32), float(pl.Series([0.1], dtype=pl.Float32)[0])),
+    ],
+    ids=["decimal", "text", "boolean", "int128", "float32"],
+)
+def test_any_kind_of_number_is_a_score(values: Any, expected: float) -> None:
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": values})
+    score = scan(run, "run").frame.collect()["score"]
+    assert score.dtype == pl.Float64
+    assert math.isclose(score[0], expected, rel_tol=0)
+
+
+def test_dates_can_be_ids() -> None:
+    run = pl.DataFrame({"query_id": [date(2024, 2, 29)], "doc_id": ["d"], "score": [1.0]})
+    assert rf.evaluate({"2024-02-29": {"d": 1}}, run, "mrr")["mrr"] == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "of_qrels", "of_run"),
+    [
+        (["qid", "docno"], "rel", "sim"),
+        (["Query_ID", "DOC_ID"], "Relevance", "SCORE"),
+        (["user_id", "item_id"], "rating", "prediction"),
+        (["topic", "document"], "label", "weight"),
+    ],
+)
+def test_usual_names_of_columns_are_known(names: list[str], of_qrels: str, of_run: str) -> None:
+    qrels, run = QRELS.clone(), RUN.clone()
+    qrels.columns, run.columns = [*names, of_qrels], [*names, of_run]
+    assert rf.evaluate(qrels, run, METRICS).means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+def test_a_column_under_its_own_name_wins_over_a_synonym() -> None:
+    run = RUN.with_columns(topic=pl.lit("other"), weight=pl.lit("not a number"))
+    assert rf.evaluate(QRELS, run, METRICS).means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+NAMES = {"query_id": "who", "doc_id": "what"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        NAMES,
+        {"qrels": NAMES, "run": NAMES},
+        {"query_id": "who", "qrels": {"doc_id": "what"}, "run": {"doc_id": "what"}},
+    ],
+    ids=["flat", "per side", "both"],
+)  # fmt: skip
+def test_columns_are_named_once_or_for_each_side(columns: dict[str, Any]) -> None:
+    result = rf.evaluate(QRELS.rename(NAMES), RUN.rename(NAMES), METRICS, columns=columns)
+    assert result.means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+def test_a_column_can_be_mapped_to_one_that_would_be_taken_for_another() -> None:
+    run = RUN.rename({"score": "rank"})
+    result = rf.evaluate(QRELS, run, METRICS, columns={"run": {"score": "rank"}})
+    assert result.means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+HAS = "it has 'query_id', 'doc_id', 'score'."
+
+
+@pytest.mark.parametrize(
+    ("run", "columns", "message"),
+    [
+        (RUN.rename({"query_id": "qid"}).with_columns(topic=1), None,
+         ("run has 2 columns that may be query_id: 'qid', 'topic'. "
+          'Say which: columns={"query_id": "qid"}.')),
+        (RUN.rename({"doc_id": "doc_idx"}), None,
+         ("run has no doc_id column; it has 'query_id', 'doc_idx', 'score'. "
+          "Did you mean 'doc_idx'?")),
+        (RUN.rename({"doc_id": "x"}), None,
+         ("run has no doc_id column; it has 'query_id', 'x', 'score'. "
+          'Name it: columns={"doc_id": "your_column"}.')),
+        (RUN, {"run": {"score": "scores"}},
+         f"run has no column 'scores' (asked for as score); {HAS} Did you mean 'score'?"),
+        (RUN, {"querry_id": "q"},
+         ("columns= names 'querry_id', which is not a column of rankframe. Did you mean "
+          "'query_id'? It takes 'query_id', 'doc_id', 'relevance', 'score', 'rank', each mapped "
+          "to a name in your data.")),
+        (RUN.with_columns(doc_id=pl.struct("doc_id")), None,
+         ("run column 'doc_id' has type Struct({'doc_id': String}); "
+          "it must hold ids (text or numbers).")),
+        (RUN.with_columns(score=pl.lit(date(2024, 1, 1))), None,
+         "run column 'score' has type Date; it must hold numbers."),
+        (pl.DataFrame(), None,
+         ("run has no query_id column; it has nothing. "
+          'Name it: columns={"query_id": "your_column"}.')),
+    ],
+    ids=["ambiguous", "near", "missing", "asked for", "mapping", "id", "score", "no columns"],
+)  # fmt: skip
+def test_what_is_wrong_with_a_column_is_said_in_full(
+    run: pl.DataFrame, columns: Any, message: str, refusal: Callable[..., str]
+) -> None:
+    assert refusal(rf.evaluate, QRELS, run, "map", columns=columns) == message
+
+
+def test_a_run_in_the_place_of_the_judgments_is_noticed(refusal: Callable[..., str]) -> None:
+    assert refusal(rf.evaluate, RUN, QRELS, "map") == (
+        f"qrels has no relevance column; {HAS} Is this the run? The judgments come first."
+    )
+
+
+def test_judgments_without_grades_get_the_advice_to_add_them(refusal: Callable[..., str]) -> None:
+    assert refusal(rf.evaluate, QRELS.drop("relevance"), RUN, "map") == (
+        "qrels has no relevance column; it has 'query_id', 'doc_id'. "
+        "If every row is a relevant pair, add one that is 1 everywhere."
+    )
+
+
+@pytest.mark.parametrize("columns", ["query_id", {"run": "score"}, ["query_id"]])
+def test_a_mapping_that_is_none_is_refused(columns: Any, refusal: Callable[..., str]) -> None:
+    assert "columns" in refusal(rf.evaluate, QRELS, RUN, "map", columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ([("q", "d", 1)], ["the run list", "neither a frame", "rankframe.from_lists"]),
+        (None, ["the run NoneType", "neither a frame"]),
+        ({"q": ["a"]}, ["the run dict", "each query to a dict", "rankframe.from_lists"]),
+        ({"q": {"a": "high"}}, ["the run dict", "not a number: 'high'"]),
+        ({"q": {"a": 10**400}}, ["the run dict", "number"]),
+        (io.BytesIO(b""), ["run is empty", "the open file"]),
+        (io.BytesIO(gzip.compress(b"q Q0 d 1 1 t\n" * 99)[:30]), ["the run on the open file"]),
+        (pd.DataFrame({"doc_id": ["a", 7]}), ["the run DataFrame", "Arrow"]),
+        (pl.DataFrame({"doc_id": [object()]}), ["query_id"]),
+        (RUN.with_columns(pl.Series("doc_id", [object()] * 5)), ["'doc_id' has type Object"]),
+    ],
+    ids=["list", "None", "dict of lists", "text", "too large", "empty", "cut gzip", "mixed pandas",
+         "object", "object id"],
+)  # fmt: skip
+def test_what_cannot_be_read_is_called_by_its_name(
+    source: Any, parts: list[str], refusal: Callable[..., str]
+) -> None:
+    text = refusal(rf.evaluate, QRELS, source, "map")
+    assert [part for part in parts if part not in text] == []
+
+
+def test_a_lazy_frame_that_fails_says_why(refusal: Callable[..., str]) -> None:
+    failing = RUN.lazy().with_columns(score=pl.col("doc_id").str.to_integer())
+    text = refusal(rf.evaluate, QRELS, failing, "map")
+    assert text.startswith("cannot read the run LazyFrame: strict integer parsing failed")
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("q1 0 a 1\n",))
+    writer.start()
+    assert rf.evaluate(pipe, {"q1": {"a": 1.0}}, "map")["map"] == 1
+    writer.join()
+
+
+def test_an_empty_path_is_refused(refusal) -> None:
+    said = refusal(rf.evaluate, "", {"q1": {"a": 1.0}}, "map")
+    assert said == "cannot read '': a path is needed, and this one is empty."

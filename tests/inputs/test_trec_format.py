@@ -1,0 +1,194 @@
+"""TREC text: read as loosely as others write it, refused with the line that is wrong."""
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankframe as rf
+from rankframe.inputs.trec_format import read_trec, write_trec
+
+ROWS = [("q1", "a", 1.5), ("q1", "b", -2.0), ("q2", "ü", 1e-9)]
+RUN = "q1 Q0 a 1 1.5 tag\nq1 Q0 b 2 -2.0 tag\nq2 Q0 ü 1 1e-9 tag\n"
+QRELS = "q1 0 a 1.5\nq1 0 b -2\nq2 0 ü 1e-9\n"
+
+
+def _read(text: str | bytes, role: str = "run") -> list[tuple[str, str, float]]:
+    content = text if isinstance(text, bytes) else text.encode()
+    frame = read_trec(io.BytesIO(content), role, "the file")  # pyright: ignore[reportArgumentType]
+    return frame.select(pl.exclude("rank")).rows()
+
+
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "as it should be": lambda text: text,
+    "tabs": lambda text: text.replace(" ", "\t"),
+    "several blanks": lambda text: text.replace(" ", "   "),
+    "blanks and tabs": lambda text: text.replace(" ", " \t "),
+    "blanks in one line only": lambda text: text.replace(" ", "  ", 3),
+    "blanks around": lambda text: "".join(f"  {line} \t\n" for line in text.splitlines()),
+    "form feeds": lambda text: text.replace(" ", "\f"),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "byte order mark": lambda text: "\ufeff" + text,
+    "blank lines": lambda text: "\n" + text.replace("\n", "\n\n   \n"),
+    "comments": lambda text: "# head\n" + text.replace("\n", "\n  # and so on\n"),
+    "no last newline": lambda text: text.rstrip(),
+}
+
+
+@pytest.mark.parametrize(("role", "text"), [("run", RUN), ("qrels", QRELS)], ids=["run", "qrels"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_gives_the_same_rows(spelling: str, role: str, text: str) -> None:
+    assert _read(SPELLINGS[spelling](text), role) == ROWS
+
+
+def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.run.gz"
+    path.write_bytes(gzip.compress(RUN.encode()))
+    assert read_trec(str(path), "run", "x").height == 3
+
+
+def test_several_files_are_read_by_a_glob(tmp_path: Path) -> None:
+    for place, line in enumerate(RUN.splitlines()):
+        (tmp_path / f"{place}.run").write_text(line, encoding="utf-8")
+    qrels = {"q1": {"a": 1}, "q2": {"ü": 1}}
+    assert rf.evaluate(qrels, tmp_path / "*.run", "mrr").count("run_rows") == 3
+
+
+def test_ids_stay_as_they_are_written() -> None:
+    assert _read('007 Q0 "a,b" 1 1 t\n') == [("007", '"a,b"', 1.0)]
+
+
+def test_a_rank_is_kept_where_every_line_has_one() -> None:
+    assert read_trec(io.BytesIO(RUN.encode()), "run", "x")["rank"].to_list() == [1, 2, 1]
+
+
+def test_a_rank_that_is_no_number_is_passed_over() -> None:
+    text = RUN.replace("b 2", "b second")
+    assert "rank" not in read_trec(io.BytesIO(text.encode()), "run", "x").columns
+    assert _read(text) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "q1 Q0 a 1 1.5 tag\n\n# note\nq1 Q0 b 2 1.0\n",
+            "x.run, line 4: 5 fields where run lines have 6, in 'q1 Q0 b 2 1.0'.",
+        ),
+        (
+            "q1 Q0 a 1 1.5 tag\nq1\nq1 Q0 b 2 1.0\n",
+            "x.run, line 2: 1 field where run lines have 6, in 'q1' (2 such lines in all).",
+        ),
+        (
+            "q1 Q0 a 1 1.5 tag\r\n\r\nq1  Q0  b  2  high  tag\r\n",
+            "x.run, line 3: the score is not a number, in 'q1 Q0 b 2 high tag'.",
+        ),
+        (
+            "q1 Q0 a b 1 1.5 tag\nq1 Q0 a 1 1.5 tag\n",
+            "x.run, line 1: 7 fields where run lines have 6, in 'q1 Q0 a b 1 1.5 tag'.",
+        ),
+    ],
+    ids=["fields", "several", "score", "too many"],
+)
+def test_a_bad_line_of_a_run_is_named_by_file_and_number(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.run").write_bytes(text.encode())
+    assert refusal(rf.evaluate, {"q1": {"a": 1}}, "x.run", "map") == message
+
+
+def test_a_bad_line_of_qrels_is_named_too(refusal) -> None:
+    text = io.BytesIO(b"q1 0 a 1\nq1 0 b yes\n")
+    assert refusal(rf.evaluate, text, {"q1": {"a": 1}}, "map") == (
+        "the qrels on the open file, line 2: the relevance is not a number, in 'q1 0 b yes'."
+    )
+
+
+def test_a_bad_line_in_one_of_several_files_is_named_by_its_own_file(tmp_path, refusal) -> None:
+    (tmp_path / "1.run").write_text("q1 Q0 a 1 1.0 t\nq1 Q0 b 2 0.5 t\n")
+    (tmp_path / "2.run").write_text("q1 Q0 c 3 high t\n")
+    text = refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "*.run", "map")
+    assert "2.run, line 1: the score is not a number" in text
+
+
+def test_a_long_line_is_quoted_in_part(refusal) -> None:
+    text = refusal(_read, "q " * 10_000)
+    assert len(text) < 200
+    assert "10000 fields" in text
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "said"),
+    [
+        (RUN, QRELS, "it looks like a run, where qrels should be"),
+        (QRELS, QRELS, "it looks like qrels, where a run should be"),
+    ],
+    ids=["run first", "no run"],
+)
+def test_swapped_arguments_are_noticed(qrels: str, run: str, said: str, refusal) -> None:
+    text = refusal(rf.evaluate, io.BytesIO(qrels.encode()), io.BytesIO(run.encode()), "map")
+    assert said in text
+    assert text.endswith("The judgments come first, then the run.")
+
+
+@pytest.mark.parametrize("text", ["\n \n", "# nothing here\n", "\ufeff"])
+def test_a_file_without_rows_is_empty(text: str, refusal) -> None:
+    assert refusal(_read, text) == "run is empty: the file has no rows."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [RUN.encode("utf-16"), RUN.encode("latin-1"), b"PAR1\xff\xfe"],
+    ids=["UTF-16", "Latin-1", "binary"],
+)
+def test_what_is_not_utf8_text_is_refused_as_such(content: bytes, tmp_path: Path, refusal) -> None:
+    path = tmp_path / "x.run"
+    path.write_bytes(content)
+    assert "UTF-8" in refusal(rf.evaluate, {"q1": {"a": 1}}, path, "map")
+
+
+_ids = st.text(st.characters(min_codepoint=33, exclude_categories=["Z", "C"]), min_size=1).filter(
+    lambda text: not text.startswith("#")
+)
+_numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.tuples(_ids, _ids, _numbers), min_size=1))
+def test_a_run_comes_back_as_it_was_written(rows: list[tuple[str, str, float]]) -> None:
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    ranked = frame.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+    file = io.BytesIO()
+    write_trec(ranked, file, "run", tag="me")
+    assert file.getvalue().split()[5] == b"me"
+    again = read_trec(io.BytesIO(file.getvalue()), "run", "x")
+    assert again.rows() == ranked.cast({"rank": pl.Float64}).rows()
+
+
+@pytest.mark.parametrize("grades", [[2, 0, -1], [2.0, 0.0, -1.0], [0.5, 1e-7, 3.0]], ids=str)
+def test_judgments_come_back_as_they_were_written(grades: list[float]) -> None:
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("abc"), "relevance": grades})
+    file = io.BytesIO()
+    write_trec(frame, file, "qrels")
+    assert file.getvalue().startswith(f"q 0 a {grades[0]}\n".encode())
+    assert read_trec(io.BytesIO(file.getvalue()), "qrels", "x").rows() == frame.rows()
+
+
+def test_a_run_without_scores_is_written_in_the_order_of_its_ranks() -> None:
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2, 1]})
+    file = io.BytesIO()
+    write_trec(frame, file, "run")
+    result = rf.evaluate({"q": {"b": 1}}, io.BytesIO(file.getvalue()), "mrr")
+    assert result["mrr"] == 1
+    assert result.count("rank_score_disagree") == 0
+
+
+@pytest.mark.parametrize("bad", ["a b", "a\tb", "#a"])
+def test_an_id_that_trec_text_cannot_hold_is_not_written(bad: str, refusal) -> None:
+    frame = pl.DataFrame({"query_id": [bad], "doc_id": ["d"], "relevance": [1.0]})
+    assert repr(bad) in refusal(write_trec, frame, io.BytesIO(), "qrels")

@@ -1,0 +1,264 @@
+"""The report: one page, whole, harmless whatever is in it, and alive in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "data" / "shop"
+RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
+HOSTILE = {
+    "tag": "<script>document.title='owned'</script>",
+    "image": "<img src=x onerror=\"document.title='owned'\">",
+    "quotes": "\"'><b>bold</b>`",
+    "emoji": "😀 🏴‍☠️ ñ",
+    "long": "x" * 10_000,
+    "close": "</title></style></script><h1>owned</h1>",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the demo data."""
+    return rf.report(
+        SHOP / "qrels.parquet",
+        RUNS,
+        ["ndcg@10", "map", "lag", "num_rel_ret"],
+        output=tmp_path_factory.mktemp("shop") / "report.html",
+        title="Shop search",
+        queries=SHOP / "queries.parquet",
+        by=["locale"],
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report in which every name means harm."""
+    ids = list(HOSTILE.values())
+    qrels = {query: {doc: at % 3 for at, doc in enumerate(ids)} for query in ids}
+    one = {query: {doc: float(at) for at, doc in enumerate(ids)} for query in ids}
+    other = {query: {doc: -float(at) for at, doc in enumerate(ids)} for query in ids}
+    attributes = pl.DataFrame({"query_id": ids, "kind": ids, "text": ids})
+    own = (pl.col("rank") <= 2).any().alias(HOSTILE["image"])
+    return rf.report(
+        qrels,
+        {HOSTILE["tag"]: one, HOSTILE["quotes"]: other},
+        ["ndcg@3", own],
+        output=tmp_path_factory.mktemp("hostile") / "report.html",
+        title=HOSTILE["close"],
+        queries=attributes,
+        by="kind",
+    )
+
+
+def test_the_page_is_one_small_file_that_fetches_nothing(shop: Path) -> None:
+    page = shop.read_text(encoding="utf-8")
+    assert shop.stat().st_size < 3_000_000
+    assert [path.name for path in shop.parent.iterdir()] == ["report.html"]
+    # Names of XML dialects are no addresses to fetch.
+    addresses = set(re.findall(r"https?://[^\"'\s<>)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_says_what_was_found(shop: Path) -> None:
+    page = shop.read_text(encoding="utf-8")
+    found = rf.compare(SHOP / "qrels.parquet", RUNS, ["ndcg@10"], baseline="bm25")
+    for value in found.systems["value"]:
+        assert f"{value:.4f}" in page
+    for part in ("Shop search", "locale: de", "Policies", "corrected p below 0.05", "kaffee",
+                 "dcg@k ÷ dcg@k of the ideal list", "500 of 1,960 queries", "if relevant",
+                 "1,171 queries better"):  # fmt: skip
+        assert part in page, part
+
+
+def test_the_same_data_gives_the_same_page(shop: Path, tmp_path: Path) -> None:
+    again = rf.report(
+        SHOP / "qrels.parquet",
+        {name: pl.read_parquet(run).sample(fraction=1, shuffle=True, seed=1) if name != "hybrid"
+         else run for name, run in RUNS.items()},
+        ["ndcg@10", "map", "lag", "num_rel_ret"],
+        output=tmp_path / "again.html", title="Shop search", queries=SHOP / "queries.parquet",
+        by=["locale"],
+    )  # fmt: skip
+    assert again.read_text(encoding="utf-8") == shop.read_text(encoding="utf-8")
+
+
+def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:
+    page = rf.report(
+        SHOP / "qrels.parquet", {"bm25": RUNS["bm25"]}, ["ndcg@10", "map"],
+        output=tmp_path / "one.html", queries=SHOP / "queries.parquet", by="locale",
+    ).read_text(encoding="utf-8")  # fmt: skip
+    assert "1 system, 1,960 queries compared" in page
+    assert "locale: de" in page
+    assert "Against" not in page
+    assert "differs from" not in page
+
+
+def test_hostile_names_stay_text(hostile: Path) -> None:
+    page = hostile.read_text(encoding="utf-8")
+    assert page.count("<script>") == 1  # its own
+    assert "<img" not in page
+    assert "<b>bold" not in page
+    assert "<h1>owned" not in page
+    assert hostile.stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("report.pdf", "a report is a web page"), ("none/report.html", "no such place for a file")],
+)
+def test_bad_targets_are_refused_first(tmp_path: Path, output: str, said: str, refusal) -> None:
+    assert said in refusal(rf.report, "nowhere", {}, output=tmp_path / output)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_report_leaves_nothing(tmp_path: Path, refusal) -> None:
+    target = tmp_path / "report.html"
+    refusal(rf.report, SHOP / "qrels.parquet", {"x": SHOP / "queries.parquet"}, output=target)
+    assert not list(tmp_path.iterdir())
+
+
+# In a real browser.
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver"
+)
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--window-size=1200,1000",
+)  # fmt: skip
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """Chromium, driven, with its console and its requests kept."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+def opened(browser: Any, page: Path) -> None:
+    browser.get("about:blank")
+    browser.get_log("performance")  # what the browser does for itself when it starts
+    browser.get(page.as_uri())
+    assert browser.get_log("browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+@needs_browser
+def test_tables_sort_and_searches_filter(browser: Any, shop: Path) -> None:
+    opened(browser, shop)
+
+    def column(table: str, at: int) -> list[str]:
+        return browser.execute_script(
+            f"return [...document.querySelectorAll('#{table} tbody tr')]"
+            f".map(row => row.cells[{at}].textContent)"
+        )
+
+    def click(table: str, at: int) -> str:
+        head = f"document.querySelectorAll('#{table} thead th')[{at}]"
+        browser.execute_script(f"{head}.querySelector('button').click()")
+        return browser.execute_script(f"return {head}.getAttribute('aria-sort')")
+
+    before = column("sample", 2)
+    assert click("sample", 2) == "descending"
+    after = column("sample", 2)
+    assert after == sorted(before, key=float, reverse=True)
+    assert click("sample", 2) == "ascending"
+    assert column("sample", 2) == after[::-1] or column("sample", 2) == sorted(before, key=float)
+    assert click("sample", 0) == "ascending"
+    assert column("sample", 0) == sorted(column("sample", 0))
+
+    box = browser.find_element("id", "sample-search")
+    box.send_keys("KAFFEE")
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('#sample tbody tr')].filter(row => !row.hidden)"
+        ".map(row => row.textContent)"
+    )
+    assert 0 < len(shown) < 100
+    assert all("kaffee" in text.lower() for text in shown)
+    assert browser.find_element("id", "sample-count").text == f"{len(shown)} shown"
+
+
+@needs_browser
+def test_both_colour_schemes_and_a_phone(browser: Any, shop: Path) -> None:
+    opened(browser, shop)
+
+    def colours() -> tuple[str, str]:
+        return browser.execute_script(
+            "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+        )
+
+    seen = {}
+    for scheme in ("light", "dark"):
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+        )
+        seen[scheme] = colours()
+    assert seen["light"] == ["rgb(255, 255, 255)", "rgb(28, 30, 33)"]
+    assert seen["dark"] == ["rgb(20, 23, 26)", "rgb(232, 234, 237)"]
+    browser.find_element("id", "theme").click()
+    assert colours() == seen["light"]
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True},
+    )
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+
+
+@needs_browser
+def test_the_page_is_sane_for_keyboards_and_screen_readers(browser: Any, shop: Path) -> None:
+    opened(browser, shop)
+    script = """
+    const named = e => (e.getAttribute('aria-label') || e.textContent).trim();
+    return {
+      lang: document.documentElement.lang,
+      heads: document.querySelectorAll('h1').length,
+      nameless: [...document.querySelectorAll('button, a, summary')].filter(e => !named(e)).length,
+      unlabelled: [...document.querySelectorAll('input')].filter(e => !e.labels.length).length,
+      drawings: [...document.querySelectorAll('figure [role=img]')].filter(e => !named(e)).length,
+      twice: [...document.querySelectorAll('main [id]')].map(e => e.id)
+        .filter((id, at, all) => all.indexOf(id) !== at),
+    }
+    """
+    assert browser.execute_script(script) == {
+        "lang": "en", "heads": 1, "nameless": 0, "unlabelled": 0, "drawings": 0, "twice": [],
+    }  # fmt: skip
+
+
+@needs_browser
+def test_hostile_names_are_harmless(browser: Any, hostile: Path) -> None:
+    opened(browser, hostile)
+    assert browser.title == HOSTILE["close"]
+    assert browser.execute_script("return document.querySelectorAll('img, h1').length") == 1
+    text = browser.execute_script("return document.body.textContent")
+    for name in ("tag", "image", "quotes", "emoji"):
+        assert HOSTILE[name] in text, name

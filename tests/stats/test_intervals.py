@@ -1,0 +1,142 @@
+"""Intervals: options, percentiles that cover, and Student's t."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import rankframe as rf
+from rankframe.stats.intervals import (
+    Intervals,
+    finished,
+    percentile_interval,
+    replicated,
+    t_interval,
+)
+from rankframe.stats.resample import Groups
+from tests.support.draws import plain_poisson
+
+QRELS, RUN = {"q": {"a": 1}, "p": {"a": 1}}, {"q": {"a": 1.0}, "p": {"b": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"ci": "boot"}, "ci='boot' is not one of 'bootstrap', 't', 'None'."),
+        ({"ci": "T"}, "ci='T' is not one of 'bootstrap', 't', 'None'. Did you mean 't'?"),
+        ({"confidence": 95}, (
+            "confidence must be a number from 0.5 to below 1, such as 0.95, not 95.")),
+        ({"confidence": 1.0}, "not 1.0."),
+        ({"confidence": 0.49}, "not 0.49."),
+        ({"confidence": math.nan}, "not nan."),
+        ({"confidence": "0.9"}, "not '0.9'."),
+        ({"confidence": True}, "not True."),
+        ({"replicates": 99}, "replicates must be a whole number from 100 to 100,000, not 99."),
+        ({"replicates": 100_001}, "not 100001."),
+        ({"replicates": 1e3}, "not 1000.0."),
+        ({"seed": 1.0}, "seed must be a whole number, not 1.0."),
+        ({"seed": "1"}, "seed must be a whole number, not '1'."),
+        ({"seed": None}, "seed must be a whole number, not None."),
+        ({"seed": True}, "seed must be a whole number, not True."),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(option: dict, said: str, refusal) -> None:
+    text = refusal(rf.evaluate, QRELS, RUN, "map", **option)
+    assert text.endswith(said)
+    assert text.startswith(next(iter(option)))
+
+
+def test_options_are_described_in_the_ledger() -> None:
+    def note(**options: object) -> str:
+        ledger = rf.evaluate(QRELS, RUN, "map", **options).ledger  # pyright: ignore[reportArgumentType]
+        return dict(zip(ledger["item"], ledger["note"], strict=True))["policy_ci"]
+
+    assert note() == "95%, bootstrap, 1,000 replicates, seed 0"
+    assert note(confidence=0.9, replicates=200, seed=-7) == (
+        "90%, bootstrap, 200 replicates, seed -7"
+    )
+    assert note(ci="t", confidence=0.999) == "99.9%, Student's t"
+    assert note(ci=None) == "none"
+
+
+@pytest.mark.parametrize("queries", [2, 5, 30, 1_000])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_percentiles_are_taken_where_students_t_has_them(queries: int, confidence: float) -> None:
+    # Of a normal bootstrap distribution with the biased variance, it is the t interval.
+    tail = stats.norm.cdf(
+        math.sqrt(queries / (queries - 1)) * stats.t.ppf((1 - confidence) / 2, queries - 1)
+    )
+    drawn = np.random.default_rng(1).normal(size=5_000)
+    expected = np.quantile(drawn, [tail, 1 - tail])
+    assert percentile_interval(drawn, queries, confidence) == pytest.approx(tuple(expected))
+    if queries == 1_000:
+        usual = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+        assert tuple(usual) == pytest.approx(tuple(expected), abs=0.02)
+
+
+def test_replicates_without_a_value_are_left_out() -> None:
+    drawn = np.arange(100.0)
+    with_holes = np.concatenate([drawn, np.full(50, np.nan)])
+    assert percentile_interval(with_holes, 9, 0.9) == percentile_interval(drawn, 9, 0.9)
+    assert percentile_interval(np.full(5, np.nan), 9, 0.9) is None
+    assert percentile_interval(drawn, 1, 0.9) is None
+    assert percentile_interval(drawn, 0, 0.9) is None
+
+
+@pytest.mark.parametrize("queries", [2, 7, 500])
+def test_the_t_interval_is_scipys(queries: int) -> None:
+    expected = stats.t.interval(0.9, queries - 1, loc=0.4, scale=0.03)
+    assert t_interval(0.4, 0.03, queries, 0.9) == pytest.approx(expected, abs=1e-14)
+    assert t_interval(0.4, 0.0, queries, 0.9) == (0.4, 0.4)
+
+
+def test_there_is_no_t_interval_of_one_query() -> None:
+    assert t_interval(0.4, 0.1, 1, 0.9) is None
+    assert t_interval(0.4, 0.1, 0, 0.9) is None
+
+
+def test_ratios_of_every_replicate_share_their_draws() -> None:
+    hashes = np.arange(1, 21, dtype=np.uint64)
+    above, below = np.arange(20.0), np.ones(20)
+    groups = Groups.of(hashes, {})
+    options = Intervals(replicates=100, seed=5)
+    found = replicated(groups, {"a": (above, below), "b": (2 * above, below)}, options)
+    weights = np.array([[plain_poisson(o, r, 5) for o in range(1, 21)] for r in range(100)])
+    assert found["a"] == pytest.approx((weights @ above) / weights.sum(axis=1), abs=1e-12)
+    assert np.array_equal(found["b"], 2 * found["a"])
+    assert replicated(groups, {}, options) == {}
+
+
+def test_a_replicate_without_a_denominator_has_no_value() -> None:
+    groups = Groups.of(np.array([7], np.uint64), {})
+    options = Intervals(replicates=100)
+    drawn = replicated(groups, {"a": (np.ones(1), np.ones(1))}, options)["a"]
+    weights = np.array([plain_poisson(7, r) for r in range(100)])
+    assert np.array_equal(np.isnan(drawn), weights == 0)
+    assert np.unique(drawn[weights > 0]).tolist() == [1.0]
+
+
+def test_what_a_summary_makes_of_a_ratio() -> None:
+    ratio = np.array([0.5, -1.0])
+    assert finished("macro", ratio, 9).tolist() == [0.5, -1.0]
+    assert finished("sum", ratio, 9).tolist() == [4.5, -9.0]
+    assert finished("geometric", ratio, 9).tolist() == np.exp(ratio).tolist()
+
+
+def test_intervals_cover_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(8)
+    hit, times, queries = 0, 300, 25
+    for _ in range(times):
+        values = rng.random(queries) ** 2
+        groups = Groups.of(rng.integers(0, 2**64, queries, np.uint64), {"v": values})
+        drawn = replicated(
+            groups, {"v": (groups.values("v"), groups.counts)}, Intervals(replicates=300)
+        )["v"]
+        low, high = percentile_interval(drawn, queries, 0.9) or (0, 0)
+        hit += low <= 1 / 3 <= high
+    # 0.9 within four standard errors of so many trials
+    assert abs(hit / times - 0.9) < 4 * math.sqrt(0.9 * 0.1 / times)
