@@ -1,24 +1,67 @@
-"""Every exception of rankframe. Each builds its own message from the facts:
-what is wrong, how much of it, an example, what to do.
+"""Every exception of rankframe. Each keeps the facts and words itself from them: what is wrong, how
+much of it, an example, what to do; in Python's words, or in the shell's.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+from rankframe.base.messages import (
+    Option,
+    Part,
+    Role,
+    did_you_mean,
+    listing,
+    nearest,
+    sentences,
+    shorten,
+)
 
 
 class RankframeError(ValueError):
     """Bad input or usage. Catch this one to catch them all."""
+
+    def __init__(self, *parts: Part) -> None:
+        self.parts = parts
+        # which of several runs it speaks of
+        self.run = ""
+        super().__init__(self.said())
+
+    def said(self, *, flags: bool = False) -> str:
+        """The message: options as arguments of a function, or as flags."""
+        return "".join(self._word(part, flags=flags) for part in self.parts)
+
+    def _word(self, part: Part, *, flags: bool) -> str:
+        if isinstance(part, Role):
+            return part.said(self.run)
+        return part.said(flags=flags) if isinstance(part, Option) else part
+
+    def __str__(self) -> str:
+        return self.said()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.parts, vars(self))
+
+
+def _restored(
+    kind: type[RankframeError], parts: tuple[Part, ...], facts: dict[str, Any]
+) -> RankframeError:
+    """An error that travelled between processes."""
+    error = kind.__new__(kind)
+    RankframeError.__init__(error, *parts)
+    vars(error).update(facts)
+    return error
 
 
 class UnreadableInputError(RankframeError):
     """A source that cannot be read as what it claims to be."""
 
     def __init__(self, source: str, problem: str, advice: str = "") -> None:
-        super().__init__(_sentences(f"cannot read {source}: {problem}", advice))
+        ours, _, kind = source.partition("the run ")
+        named = ("the ", Role("run"), f" {kind}") if kind and not ours else (source,)
+        super().__init__(*sentences(("cannot read ", *named, f": {problem}"), (advice,)))
 
 
 class MalformedLineError(RankframeError):
@@ -26,7 +69,7 @@ class MalformedLineError(RankframeError):
 
     def __init__(self, source: str, line: int, text: str, problem: str, count: int) -> None:
         more = f" ({count:,} such lines in all)" if count > 1 else ""
-        super().__init__(f"{source}, line {line}: {problem}, in {_shorten(text)!r}{more}.")
+        super().__init__(f"{source}, line {line}: {problem}, in {shorten(text)!r}{more}.")
 
 
 class MissingColumnError(RankframeError):
@@ -37,14 +80,15 @@ class MissingColumnError(RankframeError):
     ) -> None:
         what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
         near = nearest(asked or column, found)
-        hint = f"Did you mean {near[0]!r}?" if near else ""
+        hint: tuple[Part, ...] = (f"Did you mean {near[0]!r}?",) if near else ()
         if column == "relevance" and not asked and "score" in found:
-            hint = "Is this the run? The judgments come first"
+            hint = ("Is this the run? The judgments come first",)
         elif column == "relevance" and not asked:
-            hint = hint or "If every row is a relevant pair, add one that is 1 everywhere"
+            hint = hint or ("If every row is a relevant pair, add one that is 1 everywhere",)
         elif not asked:
-            hint = hint or f'Name it: columns={{"{column}": "your_column"}}'
-        super().__init__(_sentences(f"{role} has no {what}; it has {_listing(found)}", hint))
+            hint = hint or ("Name it: ", Option("columns", {column: "your_column"}))
+        said = (Role(role), f" has no {what}; it has {listing(found)}")
+        super().__init__(*sentences(said, hint))
 
 
 class AmbiguousColumnError(RankframeError):
@@ -52,8 +96,11 @@ class AmbiguousColumnError(RankframeError):
 
     def __init__(self, role: str, column: str, candidates: Sequence[str]) -> None:
         super().__init__(
-            f"{role} has {len(candidates)} columns that may be {column}: {_listing(candidates)}. "
-            f'Say which: columns={{"{column}": "{candidates[0]}"}}.'
+            Role(role),
+            f" has {len(candidates)} columns that may be {column}: {listing(candidates)}. "
+            "Say which: ",
+            Option("columns", {column: candidates[0]}),
+            ".",
         )
 
 
@@ -62,10 +109,13 @@ class ColumnMappingError(RankframeError):
 
     def __init__(self, unknown: str, known: Sequence[str]) -> None:
         super().__init__(
-            _sentences(
-                f"columns= names {unknown!r}, which is not a column of rankframe",
-                did_you_mean(unknown, known),
-                f"It takes {_listing(known)}, each mapped to a name in your data",
+            *sentences(
+                (
+                    Option("columns"),
+                    f" names {unknown!r}, which is not a column of rankframe",
+                ),
+                (did_you_mean(unknown, known),),
+                (f"It takes {listing(known)}, each mapped to a name in your data",),
             )
         )
 
@@ -73,7 +123,8 @@ class ColumnMappingError(RankframeError):
     def kind(cls, given: object) -> RankframeError:
         """A `columns=` that is no mapping at all."""
         return OptionError(
-            f'columns= takes a mapping such as {{"query_id": "user_id"}}, not {given!r}.'
+            Option("columns"),
+            f' takes a mapping such as {{"query_id": "user_id"}}, not {given!r}.',
         )
 
 
@@ -81,7 +132,7 @@ class ColumnTypeError(RankframeError):
     """A column of a type that cannot be an id, a score or a grade."""
 
     def __init__(self, role: str, column: str, dtype: str, wanted: str) -> None:
-        super().__init__(f"{role} column {column!r} has type {dtype}; it must hold {wanted}.")
+        super().__init__(Role(role), f" column {column!r} has type {dtype}; it must hold {wanted}.")
 
 
 class BadValueError(RankframeError):
@@ -89,27 +140,38 @@ class BadValueError(RankframeError):
 
     def __init__(self, role: str, problem: str, count: int, example: str, advice: str) -> None:
         rows = "row" if count == 1 else "rows"
-        super().__init__(
-            _sentences(f"{role} has {count:,} {rows} with {problem}, e.g. {example}", advice)
-        )
+        said = (Role(role), f" has {count:,} {rows} with {problem}, e.g. {example}")
+        super().__init__(*sentences(said, (advice,)))
 
 
 class DuplicateError(RankframeError):
-    """The same document twice for the same query."""
+    """The same document twice for the same query.
 
-    def __init__(self, role: str, count: int, example: dict[str, str], rows: Sequence[int]) -> None:
+    `resolvable`: the best of them can be kept instead.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        count: int,
+        example: dict[str, str],
+        rows: Sequence[int],
+        *,
+        resolvable: bool | None = None,
+    ) -> None:
+        self.role, self.count, self.example, self.rows = role, count, example, rows
         keys, values = ", ".join(example), ", ".join(map(repr, example.values()))
         what = f"({keys}) pair" if len(example) > 1 else keys
-        advice = (
-            'Keep one of each, or pass duplicates="keep_best".'
-            if role in ("qrels", "run", "ranking a", "ranking b")
-            else "Keep one of each."
-        )
+        if resolvable is None:
+            resolvable = role in ("qrels", "run", "ranking a", "ranking b")
         places = " at rows " + " and ".join(f"{row:,}" for row in rows[:2]) if rows else ""
-        self.role, self.count, self.example = role, count, example
+        keep = (", or pass ", Option("duplicates", "keep_best")) if resolvable else ()
         super().__init__(
-            f"{role} has {count:,} duplicate {what}{'' if count == 1 else 's'}, "
-            f"e.g. ({values}){places}. {advice}"
+            Role(role),
+            f" has {count:,} duplicate {what}{'' if count == 1 else 's'}, "
+            f"e.g. ({values}){places}. Keep one of each",
+            *keep,
+            ".",
         )
 
 
@@ -117,7 +179,7 @@ class EmptyInputError(RankframeError):
     """An input without rows."""
 
     def __init__(self, role: str, source: str) -> None:
-        super().__init__(f"{role} is empty: {source} has no rows.")
+        super().__init__(Role(role), f" is empty: {source} has no rows.")
 
 
 class NoOverlapError(RankframeError):
@@ -126,9 +188,12 @@ class NoOverlapError(RankframeError):
     def __init__(self, key: str, run_ids: Sequence[str], qrels_ids: Sequence[str]) -> None:
         what = {"query_id": "query", "doc_id": "document"}[key]
         super().__init__(
-            f"no {what} in the run matches any judgment: run {key}s look like "
-            f"{_listing(run_ids)}, qrels {key}s like {_listing(qrels_ids)}. "
-            'Is the key column right? If this is no mistake, pass no_overlap="zero".'
+            f"no {what} in the ",
+            Role("run"),
+            f" matches any judgment: run {key}s look like {listing(run_ids)}, qrels {key}s like "
+            f"{listing(qrels_ids)}. Is the key column right? If this is no mistake, pass ",
+            Option("no_overlap", "zero"),
+            ".",
         )
 
 
@@ -138,7 +203,7 @@ class NoSharedQueryError(RankframeError):
     def __init__(self, ids_a: Sequence[str], ids_b: Sequence[str]) -> None:
         super().__init__(
             f"the two rankings have no query in common: those of the first look like "
-            f"{_listing(ids_a)}, of the second like {_listing(ids_b)}. Is the key column right?"
+            f"{listing(ids_a)}, of the second like {listing(ids_b)}. Is the key column right?"
         )
 
 
@@ -147,8 +212,11 @@ class MissingQueriesError(RankframeError):
 
     def __init__(self, count: int, judged: int, example: str) -> None:
         super().__init__(
-            f"the run lacks {count:,} of {judged:,} judged queries, e.g. {example!r}. "
-            'Pass missing="zero" to score them 0, or "skip" to leave them out.'
+            "the ",
+            Role("run"),
+            f" lacks {count:,} of {judged:,} judged queries, e.g. {example!r}. Pass ",
+            Option("missing", "zero"),
+            ' to score them 0, or "skip" to leave them out.',
         )
 
 
@@ -157,9 +225,8 @@ class UnknownMetricError(RankframeError):
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        super().__init__(
-            _sentences(problem or f"unknown metric {name!r}", hint, "See `rankframe metrics`")
-        )
+        said = problem or f"unknown metric {name!r}"
+        super().__init__(*sentences((said,), (hint,), ("See `rankframe metrics`",)))
 
 
 class MetricParameterError(RankframeError):
@@ -172,13 +239,8 @@ class OptionError(RankframeError):
     @classmethod
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
         """An option whose value is none of its choices."""
-        text = str(value)
-        return cls(
-            _sentences(
-                f"{option}={value!r} is not one of {_listing(choices)}",
-                did_you_mean(text, choices),
-            )
-        )
+        said = f"{option}={value!r} is not one of {listing(choices)}"
+        return cls(*sentences((said,), (did_you_mean(str(value), choices),)))
 
 
 class OutputError(RankframeError):
@@ -196,43 +258,11 @@ class MissingExtraError(RankframeError, ImportError):
         super().__init__(f"{feature} needs an optional part: pip install 'rankframe[{extra}]'.")
 
 
-# How a message that speaks of the run begins; which of several it is goes after the word.
-_OF_THE_RUN = re.compile(r"\A((?:cannot read |no \w+ in )?the )?run\b")
-
-
 @contextmanager
 def naming_the_run(name: str) -> Iterator[None]:
     """Errors that speak of the run say which one: "run b has 14 duplicate …"."""
     try:
         yield
     except RankframeError as error:
-        error.args = (_OF_THE_RUN.sub(lambda found: f"{found[0]} {name}".rstrip(), str(error), 1),)
+        error.run = name
         raise
-
-
-def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names that look most like this one, without regard to case."""
-    by_lower = {k.lower(): k for k in known}
-    return [
-        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=0.7)
-    ]
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest known name, or nothing."""
-    near = nearest(name, known)
-    return f"Did you mean {near[0]!r}?" if near else ""
-
-
-def _sentences(*parts: str) -> str:
-    return " ".join(p if p.endswith((".", "?", "!")) else p + "." for p in parts if p)
-
-
-def _listing(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(repr(_shorten(name)) for name in names[:most])
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return (shown + more) or "nothing"
-
-
-def _shorten(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rankframe.base.errors import OutputError
+from rankframe.base.messages import Option
 from rankframe.base.scratch import beside, remove
 
 
@@ -48,7 +49,11 @@ def refuse_taken(
     if strange or present - set(files):
         raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
     if present and not overwrite:
-        raise OutputError(f"{target} holds a result already. Pass overwrite=True to replace it.")
+        raise OutputError(
+            f"{target} holds a result already. Pass ",
+            Option("overwrite", value=True),
+            " to replace it.",
+        )
     return target
 
 

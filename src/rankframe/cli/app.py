@@ -5,7 +5,6 @@ Heavy imports wait until a command runs, so that `--help` and completion are qui
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Annotated
 
@@ -84,7 +83,7 @@ def _user_message(error: Exception) -> str | None:
     from rankframe.base.errors import RankframeError
 
     if isinstance(error, RankframeError):
-        return _as_flags(" ".join(str(error).split()))
+        return " ".join(error.said(flags=True).split())
     if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
         return "nothing was asked for. See rankframe --help."
     usage = getattr(error, "format_message", None)
@@ -94,12 +93,3 @@ def _user_message(error: Exception) -> str | None:
     command = context.command_path if context is not None else "rankframe"
     said = usage().replace("Value error, ", "").rstrip(".")
     return f"{said}{'' if said.endswith('?') else '.'} See {command} --help."
-
-
-def _as_flags(message: str) -> str:
-    """What a message says in Python, said as flags: duplicates="keep_best" → --duplicates …."""
-    message = re.sub(r'columns=\{"(\w+)": "([^"]*)"\}', r"--column \1=\2", message)
-    message = message.replace("columns= names", "--column names")
-    message = message.replace("overwrite=True", "--overwrite")
-    message = re.sub(r"\b([a-z_]+)=(?=[ ,.)])", lambda m: f"--{m[1].replace('_', '-')}", message)
-    return re.sub(r'\b([a-z_]+)="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message)

@@ -10,7 +10,8 @@ from typing import get_args
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import MetricParameterError, OptionError, did_you_mean, naming_the_run
+from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
+from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Aligned, Column, Unpaired, align

@@ -11,7 +11,8 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
-from rankframe.base.errors import MetricParameterError, OptionError, did_you_mean, naming_the_run
+from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
+from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Missing, NoRelevant, Policies, is_count
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import compile_plan

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from rankframe.base.errors import OptionError, UnreadableInputError, did_you_mean
+from rankframe.base.errors import OptionError, UnreadableInputError
+from rankframe.base.messages import did_you_mean
 from rankframe.stats.intervals import Intervals
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]

@@ -17,8 +17,8 @@ from rankframe.base.errors import (
     OptionError,
     UnknownMetricError,
     UnreadableInputError,
-    did_you_mean,
 )
+from rankframe.base.messages import did_you_mean
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.result import Result, is_result
 from rankframe.inputs.formats import READ_ERRORS, unreadable

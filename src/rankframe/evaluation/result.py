@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import UnreadableInputError, did_you_mean
+from rankframe.base.errors import UnreadableInputError
+from rankframe.base.messages import did_you_mean
 from rankframe.base.output import fresh_folder, place
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
 

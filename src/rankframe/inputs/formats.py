@@ -15,7 +15,8 @@ from typing import IO
 import polars as pl
 
 from rankframe.base.columns import Role
-from rankframe.base.errors import EmptyInputError, UnreadableInputError, did_you_mean
+from rankframe.base.errors import EmptyInputError, UnreadableInputError
+from rankframe.base.messages import did_you_mean
 from rankframe.inputs.trec_format import looks_like_trec, read_trec
 
 PARQUET = (".parquet", ".pq", ".parq")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
+from rankframe.base.messages import Option
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
@@ -217,20 +218,33 @@ def _check_options(
     weighted = [m.label for m in metrics if m.average == "weighted"]
     if weighted and (queries is None or weight is None):
         raise OptionError(
-            f"{weighted[0]!r} is averaged by weight: pass queries= (a frame with query_id) "
-            "and weight= (the name of its column of weights)."
+            f"{weighted[0]!r} is averaged by weight: pass ",
+            Option("queries"),
+            " (a frame with query_id) and ",
+            Option("weight"),
+            " (the name of its column of weights).",
         )
     if queries is None and (ways or weight is not None):
         option = "by" if ways else "weight"
-        raise OptionError(f"{option}= needs queries=, a frame with query_id and attributes.")
+        raise OptionError(
+            Option(option), " needs ", Option("queries"), ", a frame with query_id and attributes."
+        )
     if weight is not None and not weighted:
         raise OptionError(
-            "weight= has no effect: no metric is averaged by weight. "
-            "Write one as 'ndcg(average=weighted)@10', or leave weight= out."
+            Option("weight"),
+            " has no effect: no metric is averaged by weight. "
+            "Write one as 'ndcg(average=weighted)@10', or leave ",
+            Option("weight"),
+            " out.",
         )
     if queries is not None and not ways and weight is None:
         raise OptionError(
-            "queries= is read for slices or weights: pass by= or weight=, the names of its columns."
+            Option("queries"),
+            " is read for slices or weights: pass ",
+            Option("by"),
+            " or ",
+            Option("weight"),
+            ", the names of its columns.",
         )
 
 
@@ -245,16 +259,20 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
     if by is None:
         return []
     if not isinstance(by, str | Sequence):
-        raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+        raise OptionError(
+            Option("by"), f" takes names of attributes, or tuples of them, not {by!r}."
+        )
     given: list[Any] = [by] if isinstance(by, str) else list(by)
     if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
         given = [by]
     ways = [(way,) if isinstance(way, str) else tuple(way) for way in given]
     for way in ways:
         if not way or not all(isinstance(name, str) and name for name in way):
-            raise OptionError(f"by= takes names of attributes, or tuples of them, not {by!r}.")
+            raise OptionError(
+                Option("by"), f" takes names of attributes, or tuples of them, not {by!r}."
+            )
         if ways.count(way) > 1 or len(set(way)) < len(way):
-            raise OptionError(f"by= names {_JOIN.join(way)!r} more than once.")
+            raise OptionError(Option("by"), f" names {_JOIN.join(way)!r} more than once.")
     return ways
 
 

@@ -16,7 +16,8 @@ from typing import Any, get_args
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import MetricParameterError, UnknownMetricError, did_you_mean, nearest
+from rankframe.base.errors import MetricParameterError, UnknownMetricError
+from rankframe.base.messages import did_you_mean, nearest
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Average, Frame

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe.base import errors
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import (
     BadValueError,
     DuplicateError,
     EmptyInputError,
     MetricParameterError,
-    RankframeError,
     SparkError,
 )
 from rankframe.engine.work import Piece, Work
@@ -155,8 +153,7 @@ def _raise(troubles: Sequence[Trouble]) -> None:
             count = sum(one["count"] for one in alike)
             raise DuplicateError(first["role"], count, first["example"], [])
         case "error":
-            raised: type[RankframeError] = getattr(errors, first["type"], RankframeError)
-            raise raised.__new__(raised, first["message"])
+            raise first["error"]
         case _:
             raise SparkError(
                 f"a partition with {first['queries']:,} queries, one of them {first['query']!r}, "

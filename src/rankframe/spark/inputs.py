@@ -23,6 +23,7 @@ from rankframe.base.errors import (
     SparkError,
     UnreadableInputError,
 )
+from rankframe.base.messages import Option
 from rankframe.inputs.scan import Scanned, Source
 from rankframe.spark.worker import SIDE
 
@@ -154,8 +155,8 @@ def refuse_row_order(input_: Input, ties: str) -> None:
     """Spark's rows have no order, so none can decide."""
     if ties == "as_given":
         raise OptionError(
-            "ties='as_given' has no meaning on Spark, whose rows have no order: "
-            "use 'doc_desc' or 'doc_asc'."
+            Option("ties", "as_given"),
+            " has no meaning on Spark, whose rows have no order: use 'doc_desc' or 'doc_asc'.",
         )
     if not {SCORE, RANK} & set(input_.scanned.mapping):
         raise OptionError(

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError, SparkError
+from rankframe.base.messages import Option
 from rankframe.evaluation.result import RESULT_FILES, Result
 from rankframe.spark.inputs import spark_errors
 
@@ -106,7 +107,11 @@ def refuse_target(
         what = (others or parts)[0]
         raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
     if parts and not overwrite:
-        raise OutputError(f"{place} holds a result already. Pass overwrite=True to replace it.")
+        raise OutputError(
+            f"{place} holds a result already. Pass ",
+            Option("overwrite", value=True),
+            " to replace it.",
+        )
     return place
 
 

@@ -171,7 +171,7 @@ def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | l
         return [{"is": "duplicates", "order": (order,), "role": error.role, "count": error.count,
                  "example": error.example}]  # fmt: skip
     except RankframeError as error:
-        return [{"is": "error", "type": type(error).__name__, "message": str(error)}]
+        return [{"is": "error", "error": error}]
     except Exception as error:  # noqa: BLE001 (whatever it is, it is said on the driver)
         queries = pl.concat([left[QUERY], right[QUERY]])
         return [{"is": "failed", "message": f"{type(error).__name__}: {error}",

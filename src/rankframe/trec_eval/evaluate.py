@@ -134,7 +134,9 @@ def evaluate_trec(
     try:
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)
     except DuplicateError as error:
-        raise RankframeError(str(error).replace(', or pass duplicates="keep_best"', "")) from error
+        raise DuplicateError(
+            error.role, error.count, error.example, error.rows, resolvable=False
+        ) from error
     if not result.count("queries_evaluated"):
         raise RankframeError(
             "the run has none of the judged queries, so there is nothing to average. "

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rankframe.base.errors import OptionError, did_you_mean
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import did_you_mean
 from rankframe.metrics.registry import Average
 
 # What a line's value is: a number with four decimals, a whole number, or something of its own.
