@@ -28,12 +28,12 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
+from rankframe.base.options import Intervals, Method
 from rankframe.engine.plan import denominator, numerator
 from rankframe.engine.work import WHOLE, tally_values
 from rankframe.evaluation.summary import summarise
 from rankframe.inputs.queries import Known
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import Intervals, Method
 from rankframe.stats.resample import Grouping, Groups
 from rankframe.stats.tests import Correction, Test, corrected
 

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.base.options import PairPolicies
+from rankframe.base.options import Intervals, PairPolicies
 from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.agree import Agreement, agree_scanned
 from rankframe.frames.pair import PAIR_FRAME
 from rankframe.inputs.scan import scan_ranking
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import resolve
-from rankframe.stats.intervals import Intervals
 
 SHOP = Path(__file__).parents[2] / "data" / "shop"
 BM25, DENSE, QRELS = (SHOP / f"{name}.parquet" for name in ("bm25", "dense", "qrels"))

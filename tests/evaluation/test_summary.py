@@ -16,14 +16,14 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.base.options import Policies
+from rankframe.base.options import Intervals, Policies
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import WHOLE, Job
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.summary import Tally, summarise
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
-from rankframe.stats.intervals import Intervals, percentile_interval
+from rankframe.stats.intervals import percentile_interval
 from rankframe.stats.resample import Groups
 from tests.support.draws import poisson_weights
 from tests.support.oracles import Case, about, random_case

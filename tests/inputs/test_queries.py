@@ -11,14 +11,13 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Policies
+from rankframe.base.options import Intervals, Policies
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.inputs.queries import read_attributes, slicings
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
-from rankframe.stats.intervals import Intervals
 from tests.support.oracles import random_case
 
 CASE = random_case(21, queries=60)

@@ -9,13 +9,8 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.stats.intervals import (
-    Intervals,
-    finished,
-    percentile_interval,
-    replicated,
-    t_interval,
-)
+from rankframe.base.options import Intervals
+from rankframe.stats.intervals import finished, percentile_interval, replicated, t_interval
 from rankframe.stats.resample import Groups
 from tests.support.draws import plain_poisson
 

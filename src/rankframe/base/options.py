@@ -1,36 +1,37 @@
-"""Policies: what to do with what is merely odd. Each is named in the ledger."""
+"""Every option that says what counts, declared once: its choices, default and check, its sentence
+in the documentation, its line in the ledger, and its flag.
+
+Functions and commands that take a group of options take all of its fields, under these names and
+with these defaults: `python docs/make_signatures.py` writes their signatures, a test compares them.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from functools import cache, partial
 from numbers import Integral
-from typing import Literal, get_args
+from types import NoneType
+from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from rankframe.base.errors import OptionError
-from rankframe.frames.rank import Ties
-from rankframe.inputs.validate import Duplicates
 
-Missing = Literal["zero", "skip", "error"]
-NoRelevant = Literal["zero", "skip"]
-NoOverlap = Literal["error", "zero"]
+Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
+Duplicates: TypeAlias = Literal["error", "keep_best"]
+Missing: TypeAlias = Literal["zero", "skip", "error"]
+NoRelevant: TypeAlias = Literal["zero", "skip"]
+NoOverlap: TypeAlias = Literal["error", "zero"]
+Unshared: TypeAlias = Literal["shared", "bottom"]
+Lone: TypeAlias = Literal["keep", "skip"]
+Unpaired: TypeAlias = Literal["error", "skip", "zero"]
+Method: TypeAlias = Literal["bootstrap", "t"]
+Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
+Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
-Unshared = Literal["shared", "bottom"]
-Lone = Literal["keep", "skip"]
-
-_CHOICES: dict[str, object] = {
-    "missing": Missing,
-    "no_relevant": NoRelevant,
-    "no_overlap": NoOverlap,
-    "ties": Ties,
-    "duplicates": Duplicates,
-}
-_PAIR_CHOICES: dict[str, object] = {
-    "ties": Ties,
-    "duplicates": Duplicates,
-    "missing": Unshared,
-    "lone": Lone,
-}
+_FEWEST_REPLICATES = 100
+_MOST_REPLICATES = 100_000
 
 
 def is_number(value: object) -> bool:
@@ -44,66 +45,248 @@ def is_count(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Policies:
-    """The options of `evaluate` that say what counts, checked."""
+class Said:
+    """What is said of an option."""
 
-    rel: float | None = None
-    missing: Missing = "zero"
-    no_relevant: NoRelevant = "zero"
-    no_overlap: NoOverlap = "error"
-    ties: Ties = "doc_desc"
-    duplicates: Duplicates = "error"
-    k_max: int | None = None
-    judged_only: bool = False
+    # in the documentation of functions
+    sentence: str
+    # in the help of its flag
+    help: str
+    # in the ledger, given its value; None: not there by itself
+    ledger: Callable[[Any], str] | None
+    # refuses values that its type does not
+    check: Callable[[str, Any], None] | None
+
+
+def option(
+    default: Any,
+    sentence: str,
+    help: str,  # noqa: A002 (as everybody calls it)
+    *,
+    ledger: Callable[[Any], str] | None = str,
+    check: Callable[[str, Any], None] | None = None,
+) -> Any:
+    """A field of a group of options."""
+    return field(default=default, metadata={"said": Said(sentence, help, ledger, check)})
+
+
+class Options:
+    """A group of options, checked as it is made."""
 
     def __post_init__(self) -> None:
-        _check(self, _CHOICES)
-        if self.rel is not None and not is_number(self.rel):
-            raise OptionError(f"rel must be a number, not {self.rel!r}.")
-        if not isinstance(self.judged_only, bool):
-            raise OptionError(f"judged_only must be True or False, not {self.judged_only!r}.")
+        for one, kind, said in declared(type(self)):
+            value = getattr(self, one.name)
+            _check(one.name, value, kind)
+            if said.check is not None:
+                said.check(one.name, value)
 
-    def described(self) -> dict[str, object]:
+    @classmethod
+    def given(cls, arguments: Mapping[str, Any]) -> Self:
+        """From the arguments of a function that takes all of them: its `locals()`."""
+        return cls(**{name: arguments[name] for name in cls.names()})
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """What the options are called."""
+        return [one.name for one, _, _ in declared(cls)]
+
+    def described(self) -> dict[str, str]:
         """As the ledger shows them."""
         return {
-            "rel": "any grade above 0" if self.rel is None else f"grade of at least {self.rel:g}",
-            "missing": self.missing,
-            "no_relevant": self.no_relevant,
-            "ties": self.ties,
-            "duplicates": self.duplicates,
-            "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
-            "judged_only": "yes" if self.judged_only else "no",
+            one.name: said.ledger(getattr(self, one.name))
+            for one, _, said in declared(type(self))
+            if said.ledger is not None
         }
+
+
+@cache
+def declared(group: type[Options]) -> list[tuple[Field[Any], Any, Said]]:
+    """The options of a group: field, type, and what is said of it."""
+    types = get_type_hints(group)
+    return [(one, types[one.name], one.metadata["said"]) for one in fields(group)]  # pyright: ignore[reportArgumentType]
+
+
+def choices(kind: Any) -> Iterator[str]:
+    """The values that a type lists."""
+    for one in (kind, *get_args(kind)):
+        if get_origin(one) is Literal:
+            yield from get_args(one)
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    """Refuse a value that is not of an option's type."""
+    kinds = get_args(kind) if NoneType in get_args(kind) else (kind,)
+    listed = list(choices(kind))
+    if value is None and NoneType in kinds:
+        return
+    if listed and value not in listed:
+        raise OptionError.choice(name, value, [*listed, *(["None"] if NoneType in kinds else [])])
+    if bool in kinds and not isinstance(value, bool):
+        raise OptionError(f"{name} must be True or False, not {value!r}.")
+    if float in kinds and not is_number(value):
+        raise OptionError(f"{name} must be a number, not {value!r}.")
+
+
+def _at_least_one(name: str, value: Any) -> None:
+    if value is not None and not is_count(value):
+        raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def _whole(name: str, value: Any) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise OptionError(f"{name} must be a whole number, not {value!r}.")
+
+
+def _share(name: str, value: Any) -> None:
+    if not is_number(value) or not 0.5 <= value < 1:
+        raise OptionError(
+            f"{name} must be a number from 0.5 to below 1, such as 0.95, not {value!r}."
+        )
+
+
+def check_replicates(name: str, value: Any) -> None:
+    """Refuse what is too little to say anything, or too much to draw."""
+    if not is_count(value) or not _FEWEST_REPLICATES <= value <= _MOST_REPLICATES:
+        raise OptionError(
+            f"{name} must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
+            f"not {value!r}."
+        )
+
+
+_TIES = partial(
+    option,
+    "doc_desc",
+    'equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or '
+    '"as_given".',
+    "Order of equal scores.",
+)
+_DUPLICATES = partial(
+    option,
+    "error",
+    'the same document twice for a query is an "error", or "keep_best" keeps the best.',
+    "A document twice for a query.",
+)
+_K_MAX = partial(
+    option,
+    None,
+    "look at the top so many documents only.",
+    "Look at the top so many only.",
+    ledger=lambda k: "the whole list" if k is None else f"the top {k}",
+    check=_at_least_one,
+)
 
 
 @dataclass(frozen=True)
-class PairPolicies:
-    """The options of `agree` that say what is compared, checked."""
+class Policies(Options):
+    """What counts when a run is evaluated against judgments."""
 
-    ties: Ties = "doc_desc"
-    duplicates: Duplicates = "error"
-    missing: Unshared = "shared"
-    k_max: int | None = None
-    lone: Lone = "keep"
+    rel: float | None = option(
+        None,
+        "the grade from which a document counts as relevant (default: any above 0). Graded metrics "
+        "use the grades themselves.",
+        "Grade from which a document is relevant; else any above 0.",
+        ledger=lambda rel: "any grade above 0" if rel is None else f"grade of at least {rel:g}",
+    )
+    missing: Missing = option(
+        "zero",
+        'a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an '
+        '"error".',
+        "Judged queries that a run lacks.",
+    )
+    no_relevant: NoRelevant = option(
+        "zero",
+        'a query without relevant documents scores 0 ("zero") or is left out ("skip").',
+        "Queries without relevant documents.",
+    )
+    no_overlap: NoOverlap = option(
+        "error",
+        'a run without one judged document is an "error", or scores "zero".',
+        "A run without any judged document.",
+        ledger=None,
+    )
+    ties: Ties = _TIES()
+    duplicates: Duplicates = _DUPLICATES()
+    k_max: int | None = _K_MAX()
+    judged_only: bool = option(
+        False,  # noqa: FBT003 (a default)
+        "drop unjudged documents from the run and close the gaps.",
+        "Drop unjudged documents first.",
+        ledger=lambda only: "yes" if only else "no",
+    )
 
-    def __post_init__(self) -> None:
-        _check(self, _PAIR_CHOICES)
 
-    def described(self) -> dict[str, object]:
-        """As the ledger shows them."""
-        return {
-            "ties": self.ties,
-            "duplicates": self.duplicates,
-            "missing": self.missing,
-            "k_max": "the whole list" if self.k_max is None else f"the top {self.k_max}",
-            "lone": self.lone,
-        }
+@dataclass(frozen=True)
+class PairPolicies(Options):
+    """What is compared of two rankings."""
+
+    ties: Ties = _TIES()
+    duplicates: Duplicates = _DUPLICATES()
+    missing: Unshared = option(
+        "shared",
+        'correlations compare the documents that both rankings have ("shared"), or all, where a '
+        'document that a ranking lacks stands below all that it has ("bottom").',
+        "Correlations: shared documents only, or absent ones at the bottom.",
+    )
+    k_max: int | None = _K_MAX()
+    lone: Lone = option(
+        "keep",
+        'a query that only one side has is kept (it shares nothing) or left out ("skip").',
+        "Queries that only one side has.",
+    )
 
 
-def _check(policies: Policies | PairPolicies, choices: dict[str, object]) -> None:
-    for name, kind in choices.items():
-        if getattr(policies, name) not in get_args(kind):
-            raise OptionError.choice(name, getattr(policies, name), get_args(kind))
-    k_max = policies.k_max
-    if k_max is not None and not is_count(k_max):
-        raise OptionError(f"k_max must be a whole number of at least 1, not {k_max!r}.")
+@dataclass(frozen=True)
+class Intervals(Options):
+    """How intervals of averages are made."""
+
+    ci: Method | None = option(
+        "bootstrap",
+        'intervals of the averages, by "bootstrap" over queries, by Student\'s "t", or None. The '
+        "bootstrap is drawn from hashes of query ids: the same on every machine, for the same "
+        "seed.",
+        "How intervals are made.",
+    )
+    confidence: float = option(0.95, "of the intervals.", "Of the intervals.", check=_share)
+    replicates: int = option(
+        1_000, "of the bootstrap.", "Of the bootstrap.", check=check_replicates
+    )
+    seed: int = option(0, "of all that is drawn.", "Of all that is drawn.", check=_whole)
+
+    def described(self) -> dict[str, str]:
+        """As the ledger shows them: in one line."""
+        if self.ci is None:
+            return {"ci": "none"}
+        how = "Student's t"
+        if self.ci == "bootstrap":
+            how = f"bootstrap, {self.replicates:,} replicates, seed {self.seed}"
+        return {"ci": f"{100 * self.confidence:g}%, {how}"}
+
+
+@dataclass(frozen=True)
+class Comparing(Options):
+    """How systems are compared."""
+
+    test: Test = option(
+        "t",
+        'paired "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher\'s); "tukey" '
+        "(honest significant difference of all systems at once, by randomisation).",
+        "The paired test.",
+    )
+    correction: Correction = option(
+        "holm",
+        'of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh" '
+        "(Benjamini–Hochberg). Tukey's are corrected over pairs already.",
+        "Of p values, over all that is looked at.",
+    )
+    unpaired: Unpaired = option(
+        "error",
+        'a query that not every system has is an "error", left out ("skip") or worth 0 ("zero"; '
+        "undefined where lower is better). Counted in the ledger.",
+        "Queries that not every system has.",
+    )
+    permutations: int = option(
+        10_000,
+        "of the tests by randomisation.",
+        "Of tests by randomisation.",
+        check=check_replicates,
+    )

@@ -13,12 +13,13 @@ import polars as pl
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OutputError
+from rankframe.base.options import Duplicates
 from rankframe.base.output import write_file
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.formats import TREC
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.trec_format import Kind, write_trec
-from rankframe.inputs.validate import Duplicates, load_one_of_each
+from rankframe.inputs.validate import load_one_of_each
 
 Writer: TypeAlias = Callable[[pl.DataFrame, Any], object]
 

@@ -10,7 +10,15 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Missing, NoRelevant, Policies
+from rankframe.base.options import (
+    Duplicates,
+    Intervals,
+    Method,
+    Missing,
+    NoRelevant,
+    Policies,
+    Ties,
+)
 from rankframe.curves.by_metric import Kind, metric_points, metrics_of
 from rankframe.curves.by_score import (
     CURVE,
@@ -21,11 +29,8 @@ from rankframe.curves.by_score import (
     vertical_mean,
 )
 from rankframe.engine.work import Job
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import NO_VALUE, Attributes, By, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.validate import Duplicates
-from rankframe.stats.intervals import Intervals, Method
 
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]

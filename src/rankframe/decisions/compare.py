@@ -12,7 +12,16 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.base.options import (
+    Duplicates,
+    Intervals,
+    Method,
+    Missing,
+    NoOverlap,
+    NoRelevant,
+    Policies,
+    Ties,
+)
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Aligned, Column, Unpaired, align
 from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
@@ -30,7 +39,6 @@ from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate_scanned
 from rankframe.evaluation.ledger import POLICY
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import (
     By,
     Known,
@@ -41,9 +49,8 @@ from rankframe.inputs.queries import (
     slices_of,
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
-from rankframe.inputs.validate import Duplicates, load
+from rankframe.inputs.validate import load
 from rankframe.metrics.names import Metric, parse, resolve
-from rankframe.stats.intervals import Intervals, Method
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import Correction, Test, corrected
 

@@ -11,19 +11,12 @@ from typing import get_args
 import numpy as np
 
 from rankframe.base.errors import OptionError
+from rankframe.base.options import Intervals, check_replicates
 from rankframe.decisions.align import Column, Floats
 from rankframe.evaluation.summary import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.intervals import (
-    Bounds,
-    Intervals,
-    around,
-    check_replicates,
-    finished,
-    percentile_interval,
-    t_interval,
-)
+from rankframe.stats.intervals import Bounds, around, finished, percentile_interval, t_interval
 from rankframe.stats.resample import Grouping, Hashes, poisson_sums
 from rankframe.stats.tests import (
     Correction,
@@ -87,7 +80,7 @@ def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> li
     """The contrasts of several metrics, which draw the same queries in each replicate."""
     replicates: list[Floats | None] = [None] * len(columns)
     systems = len(columns[0].values)
-    if options.intervals.method == "bootstrap" and len(hashes):
+    if options.intervals.ci == "bootstrap" and len(hashes):
         grouping = Grouping(hashes)
         # Where queries count the same in every system, one denominator serves all.
         below = [c.below[:1] if (c.below == c.below[0]).all() else c.below for c in columns]
@@ -171,7 +164,7 @@ class Contrast:
         """One system by itself."""
         value, paired = self.averages[at], self.paired
         bounds = None
-        if value is not None and self.options.intervals.method == "t":
+        if value is not None and self.options.intervals.ci == "t":
             error = difference_error(paired, None, at)
             bounds = self._by_t(paired.ratios[at], error)
             bounds = bounds and (self._finished(bounds[0]), self._finished(bounds[1]))
@@ -201,7 +194,7 @@ class Contrast:
             effect = apart / (error * math.sqrt(paired.queries)) if error else None
             if apart == 0:
                 effect = 0.0
-            if options.intervals.method == "t":
+            if options.intervals.ci == "t":
                 scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
                 bounds = self._by_t(difference, scaled)
             elif self.replicates is not None:

@@ -13,18 +13,25 @@ from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import Missing, NoRelevant, Policies, is_count
+from rankframe.base.options import (
+    Duplicates,
+    Intervals,
+    Missing,
+    NoRelevant,
+    Policies,
+    Ties,
+    is_count,
+)
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.result import Result
-from rankframe.frames.rank import Ties, rank_run
+from rankframe.frames.rank import rank_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
-from rankframe.inputs.validate import Duplicates, one_of_each
+from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, resolve
-from rankframe.stats.intervals import Intervals
 
 _SIDES: Final = ("a", "b")
 _SUMMARY: Final = {

@@ -12,7 +12,15 @@ import numpy as np
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.base.options import (
+    Duplicates,
+    Intervals,
+    Missing,
+    NoOverlap,
+    NoRelevant,
+    Policies,
+    Ties,
+)
 from rankframe.base.progress import Report
 from rankframe.decisions.align import Aligned, Column, Unpaired, align
 from rankframe.decisions.compare import evaluate_systems, judged_beside, judged_label
@@ -22,7 +30,6 @@ from rankframe.decisions.systems import System, read_systems, refuse_other_polic
 from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import (
     Known,
     Subset,
@@ -32,10 +39,8 @@ from rankframe.inputs.queries import (
     slices_of,
 )
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.validate import Duplicates
 from rankframe.metrics.names import Metric, parse, resolve
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.intervals import Intervals
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from rankframe.base.errors import OptionError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.stats.intervals import Intervals
+from rankframe.base.options import Intervals
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (

@@ -11,16 +11,15 @@ import polars as pl
 from rankframe.arrays.keys import Keyed, match
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Policies, is_count
+from rankframe.base.options import Intervals, Policies, Ties, is_count
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.frames.rank import Ties, rank_run
+from rankframe.frames.rank import rank_run
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import Intervals
 
 
 def fill_holes(

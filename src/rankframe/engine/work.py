@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import segment_starts
 from rankframe.base.columns import DOC, QUERY
-from rankframe.base.options import Policies
+from rankframe.base.options import Intervals, Policies
 from rankframe.engine.plan import Plan, per_query_values
 from rankframe.evaluation.ledger import Additive, Counts
 from rankframe.evaluation.summary import Tally, Terms, tally
@@ -27,7 +27,6 @@ from rankframe.frames.rank import RankedRun, rank_run
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import Intervals
 from rankframe.stats.resample import hash_ids
 
 # The queries that a summary speaks of: all of them, or (way of slicing, number of the slice).
@@ -157,7 +156,7 @@ def tally_values(
 ) -> Tallies:
     """What the summaries of all queries and of every slice are made of."""
     terms = [Terms.of(metric, values, known.weights) for metric in metrics]
-    hashes = hash_ids(values[QUERY]) if intervals.method == "bootstrap" else None
+    hashes = hash_ids(values[QUERY]) if intervals.ci == "bootstrap" else None
     tallies: Tallies = {WHOLE: tally(metrics, terms, intervals=intervals, hashes=hashes)[0]}
     for way, numbers in enumerate(known.slices):
         order = np.argsort(numbers, kind="stable")

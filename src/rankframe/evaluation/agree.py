@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
+from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
-from rankframe.base.options import Lone, PairPolicies, Unshared
+from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.output import fresh_folder
 from rankframe.base.progress import Report
 from rankframe.engine.drive import in_memory, in_pieces
@@ -24,12 +25,11 @@ from rankframe.evaluation.ledger import Additive, described
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import PAIR_FRAME, Pairs, prepare_ranking
-from rankframe.frames.rank import RankedRun, Ties
+from rankframe.frames.rank import RankedRun
 from rankframe.inputs.queries import Known
 from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
-from rankframe.inputs.validate import Duplicates, one_of_each
+from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import resolve
-from rankframe.stats.intervals import Intervals, Method
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
@@ -41,12 +41,12 @@ def agree(
     metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
-    ties: Ties = "doc_desc",
-    missing: Unshared = "shared",
-    lone: Lone = "keep",
-    duplicates: Duplicates = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    missing: options.Unshared = "shared",
     k_max: int | None = None,
-    ci: Method | None = "bootstrap",
+    lone: options.Lone = "keep",
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
@@ -86,8 +86,8 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
-    policies = PairPolicies(ties, duplicates, missing, k_max, lone)
-    job = Agreement(pair_plan(metrics), policies, Intervals(ci, confidence, replicates, seed))
+    policies = PairPolicies.given(locals())
+    job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
     pieces = count_pieces(*sides, max_memory)
     if output is None:

@@ -10,9 +10,10 @@ from typing import NoReturn
 
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
-from rankframe.base.options import Missing, NoOverlap, NoRelevant, Policies
+from rankframe.base.options import Intervals, Policies
 from rankframe.base.output import fresh_folder
 from rankframe.base.progress import Report
 from rankframe.engine.drive import in_memory, in_pieces
@@ -22,12 +23,10 @@ from rankframe.engine.work import WHOLE, Job, Piece, Tallies
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import Tally, summarise, summarise_slices
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
-from rankframe.inputs.validate import Duplicates, count_rows, refuse_no_overlap
+from rankframe.inputs.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.names import Metric, resolve
-from rankframe.stats.intervals import Intervals, Method
 
 _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
@@ -40,17 +39,17 @@ def evaluate(
     *,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    no_overlap: NoOverlap = "error",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
     k_max: int | None = None,
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    ci: Method | None = "bootstrap",
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
@@ -98,8 +97,8 @@ def evaluate(
     0.5
     """
     wanted = resolve(metrics)
-    policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
-    intervals = Intervals(ci, confidence, replicates, seed)
+    policies = Policies.given(locals())
+    intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.base.options import Intervals
 from rankframe.engine.plan import denominator, numerator
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_products, exact_sums
 from rankframe.stats.intervals import (
     Bounds,
-    Intervals,
     around,
     finished,
     percentile_interval,
@@ -256,7 +256,7 @@ class Tally:
             return self.settled
         places = range(self.first, self.first + len(self.sums))
         sums = dict(zip(places, self.sums, strict=True))
-        if intervals.method == "t":
+        if intervals.ci == "t":
             return tuple(sums[at].interval(metrics[at], intervals.confidence) for at in places)
         drawn = self._replicates(metrics, sums, intervals)
         return tuple(
@@ -305,7 +305,7 @@ def tally(
 
     `hashes` of their ids, where they are to be resampled.
     """
-    products = intervals.method == "t"
+    products = intervals.ci == "t"
     sums = [Sums.over(some, starts, products=products) for some in terms]
     tallies = [Tally(of) for of in zip(*sums, strict=True)]
     if hashes is None:

@@ -29,11 +29,11 @@ from rankframe.base.columns import (
     at_level,
 )
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.options import Policies, is_number
+from rankframe.base.options import Duplicates, Policies, Ties, is_number
 from rankframe.frames.lazily import lazy_frame
-from rankframe.frames.rank import RankedRun, Ties, rank_again, rank_run
+from rankframe.frames.rank import RankedRun, rank_again, rank_run
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.validate import Duplicates, load_one_of_each
+from rankframe.inputs.validate import load_one_of_each
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 

@@ -21,13 +21,13 @@ from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order, spread
 from rankframe.base.columns import DOC, QUERY, SCORE, FrameColumns
 from rankframe.base.errors import OptionError
-from rankframe.base.options import PairPolicies, Unshared, is_count
+from rankframe.base.options import Duplicates, PairPolicies, Ties, Unshared, is_count
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_orders import Compared
-from rankframe.frames.rank import RankedRun, Ties, rank_again, rank_run
+from rankframe.frames.rank import RankedRun, rank_again, rank_run
 from rankframe.inputs.scan import Columns, Source, scan_ranking
-from rankframe.inputs.validate import Duplicates, load_one_of_each
+from rankframe.inputs.validate import load_one_of_each
 
 # One meaning each. Those of COMPARED speak of the documents that are compared (with
 # missing="shared": the ones that both rankings have), and exist for a cutoff too: concordant_top10.

@@ -6,7 +6,7 @@ Most runs are already in order; that is checked first, and only what is not gets
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,8 +22,7 @@ from rankframe.arrays.segments import (
     spread,
 )
 from rankframe.base.columns import DOC, QUERY, RANK, SCORE
-
-Ties = Literal["doc_desc", "doc_asc", "as_given"]
+from rankframe.base.options import Ties
 
 
 @dataclass(frozen=True)

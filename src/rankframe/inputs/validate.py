@@ -21,10 +21,10 @@ from rankframe.base.errors import (
     EmptyInputError,
     NoOverlapError,
 )
+from rankframe.base.options import Duplicates
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 
-Duplicates = Literal["error", "keep_best"]
 _SAMPLE = 1_000
 
 

@@ -18,9 +18,10 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest
+from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import Average, Frame
+from rankframe.metrics.registry import Frame
 
 # Names that mean a metric with some of its parameters set.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {

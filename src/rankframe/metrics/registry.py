@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, Union, get_args, get_origin, get_typ
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError
+from rankframe.base.options import Average
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")
@@ -28,7 +29,6 @@ Family = Literal[
     "Two rankings",
 ]
 Frame = Literal["judged", "pair"]
-Average = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 
 @dataclass(frozen=True)

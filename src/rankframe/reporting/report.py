@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY, Role
 from rankframe.base.errors import OutputError
-from rankframe.base.options import Missing, NoRelevant
+from rankframe.base.options import Duplicates, Missing, NoRelevant, Ties
 from rankframe.base.output import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.curves.curve import Kind, curve
@@ -21,10 +21,8 @@ from rankframe.decisions.compare import compare
 from rankframe.decisions.comparison import Comparison
 from rankframe.decisions.diff import Diff, diff
 from rankframe.frames.judge import judge
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.validate import Duplicates
 from rankframe.metrics.names import Metric
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.page import page

@@ -17,18 +17,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import NoOverlapError, OptionError
-from rankframe.base.options import (
-    Lone,
-    Missing,
-    NoOverlap,
-    NoRelevant,
-    PairPolicies,
-    Policies,
-    Unshared,
-    is_count,
-)
+from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
 from rankframe.engine.memory import bytes_per_row
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
@@ -40,10 +32,8 @@ from rankframe.evaluation.evaluate import (
     refuse_whole_input,
     summed_up,
 )
-from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
-from rankframe.inputs.validate import Duplicates
 from rankframe.metrics.names import resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import (
@@ -56,7 +46,6 @@ from rankframe.spark.inputs import (
     spark_errors,
 )
 from rankframe.spark.result import SparkResult
-from rankframe.stats.intervals import Intervals, Method
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,17 +69,17 @@ def evaluate(
     partitions: int | None = None,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    no_overlap: NoOverlap = "error",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
     k_max: int | None = None,
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    ci: Method | None = "bootstrap",
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
@@ -109,8 +98,8 @@ def evaluate(
     `unpersist` is called or the session ends.
     """
     wanted = resolve(metrics)
-    policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
-    intervals = Intervals(ci, confidence, replicates, seed)
+    policies = Policies.given(locals())
+    intervals = Intervals.given(locals())
     plan = compile_plan(wanted)
     refuse_whole_input(plan, "leave it out, or use rf.evaluate")
     _check_partitions(partitions)
@@ -154,12 +143,12 @@ def agree(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
-    ties: Ties = "doc_desc",
-    missing: Unshared = "shared",
-    lone: Lone = "keep",
-    duplicates: Duplicates = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    missing: options.Unshared = "shared",
     k_max: int | None = None,
-    ci: Method | None = "bootstrap",
+    lone: options.Lone = "keep",
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
@@ -169,8 +158,8 @@ def agree(
     Inputs, `spark` and `partitions` are as in `evaluate`, all else as in `rf.agree`.
     """
     plan = pair_plan(metrics)
-    policies = PairPolicies(ties, duplicates, missing, k_max, lone)
-    job = Agreement(plan, policies, Intervals(ci, confidence, replicates, seed))
+    policies = PairPolicies.given(locals())
+    job = Agreement(plan, policies, Intervals.given(locals()))
     _check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (

@@ -4,65 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Integral
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import is_count, is_number
-from rankframe.metrics.registry import Average
+from rankframe.base.options import Average, Intervals
 from rankframe.stats.resample import Groups, poisson_sums
 
-Method = Literal["bootstrap", "t"]
 Bounds = tuple[float, float]
 Name = TypeVar("Name")
 
-_FEWEST_REPLICATES = 100
-_MOST_REPLICATES = 100_000
 _ROUNDING = 1e-11  # more than what resampled values are rounded by
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """How intervals are made, checked."""
-
-    method: Method | None = "bootstrap"
-    confidence: float = 0.95
-    replicates: int = 1_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.method is not None and self.method not in get_args(Method):
-            raise OptionError.choice("ci", self.method, [*get_args(Method), "None"])
-        if not is_number(self.confidence) or not 0.5 <= self.confidence < 1:
-            raise OptionError(
-                f"confidence must be a number from 0.5 to below 1, such as 0.95, not "
-                f"{self.confidence!r}."
-            )
-        check_replicates("replicates", self.replicates)
-        if not isinstance(self.seed, Integral) or isinstance(self.seed, bool):
-            raise OptionError(f"seed must be a whole number, not {self.seed!r}.")
-
-    def described(self) -> dict[str, str]:
-        """As the ledger shows them."""
-        if self.method is None:
-            return {"ci": "none"}
-        how = "Student's t"
-        if self.method == "bootstrap":
-            how = f"bootstrap, {self.replicates:,} replicates, seed {self.seed}"
-        return {"ci": f"{100 * self.confidence:g}%, {how}"}
-
-
-def check_replicates(name: str, value: int) -> None:
-    """Refuse a number of replicates that is too small to say anything, or too large to draw."""
-    if not is_count(value) or not _FEWEST_REPLICATES <= value <= _MOST_REPLICATES:
-        raise OptionError(
-            f"{name} must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
-            f"not {value!r}."
-        )
 
 
 def replicated(

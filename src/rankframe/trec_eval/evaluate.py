@@ -18,7 +18,7 @@ import polars as pl
 
 from rankframe.base.columns import RANK, RELEVANCE, SCORE
 from rankframe.base.errors import DuplicateError, OptionError, RankframeError
-from rankframe.base.options import Policies
+from rankframe.base.options import Intervals, Policies
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
@@ -29,7 +29,6 @@ from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.trec_format import FIELDS, looks_like_trec
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import Intervals
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
 from rankframe.trec_eval.measures import parse_measures
 from rankframe.trec_eval.text import RETRIEVED, summary_frame, write_queries, write_summary
@@ -129,7 +128,7 @@ def evaluate_trec(
     documents = _by_score(scan(run, "run", columns))
     grades = _grades(judgments) if has_gains(asked) else ()
     lines = lines_of(asked, collection=options.collection, grades=grades)
-    job = Job(compile_plan(_metrics(lines)), options.policies, intervals=Intervals(method=None))
+    job = Job(compile_plan(_metrics(lines)), options.policies, intervals=Intervals(ci=None))
     pieces = count_pieces(judgments, documents, None)
     try:
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)

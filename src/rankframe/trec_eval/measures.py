@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
-from rankframe.metrics.registry import Average
+from rankframe.base.options import Average
 
 # What a line's value is: a number with four decimals, a whole number, or something of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]

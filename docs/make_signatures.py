@@ -1,0 +1,98 @@
+"""Write the options that functions share into their signatures, from where they are declared.
+
+`python docs/make_signatures.py` after a change of `base/options.py`; `--check` only compares.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rankframe.base import options
+from rankframe.base.options import Intervals, Options, PairPolicies, Policies, declared
+
+SOURCE = Path(__file__).parents[1] / "src" / "rankframe"
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A function that takes groups of options."""
+
+    module: str
+    function: str
+    groups: tuple[type[Options], ...]
+    # where another default is meant
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    # where not all of a group is
+    without: tuple[str, ...] = ()
+
+
+TAKERS = (
+    Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals)),
+    Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
+    Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),
+    Taker("spark/entry.py", "agree", (PairPolicies, Intervals)),
+)
+
+
+def signed(taker: Taker, source: str) -> str:
+    """The source of a module, with the signature of a function as its options are declared."""
+    (function,) = (
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == taker.function
+    )
+    lines = source.splitlines(keepends=True)
+    keywords = function.args.kwonlyargs
+    for group in reversed(taker.groups):
+        names = [one.name for one, _, _ in declared(group) if one.name not in taker.without]
+        places = [keyword.lineno for keyword in keywords if keyword.arg in names]
+        if not places:
+            raise SystemExit(f"{taker.module}: {taker.function} takes none of {', '.join(names)}.")
+        kept = [line for at, line in enumerate(lines, start=1) if at not in places]
+        first = min(places) - 1
+        lines = [*kept[:first], *_parameters(group, taker), *kept[first:]]
+    return "".join(lines)
+
+
+def _parameters(group: type[Options], taker: Taker) -> Iterator[str]:
+    for one, _, _ in declared(group):
+        if one.name in taker.without:
+            continue
+        kind = re.sub(r"\b[A-Z]\w+", _qualified, str(one.type))
+        default = taker.defaults.get(one.name, one.default)
+        yield f"    {one.name}: {kind} = {_literal(default)},\n"
+
+
+def _qualified(name: re.Match[str]) -> str:
+    return f"options.{name[0]}" if hasattr(options, name[0]) else name[0]
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:_}" if type(value) is int else repr(value)
+
+
+def main() -> None:
+    """Write every signature, or say which is not as it should be."""
+    stale = []
+    for taker in TAKERS:
+        path = SOURCE / taker.module
+        before = path.read_text(encoding="utf-8")
+        after = signed(taker, before)
+        if after != before:
+            stale.append(f"{taker.module}: {taker.function}")
+            if "--check" not in sys.argv:
+                path.write_text(after, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        sys.exit(f"not as declared: {', '.join(stale)}. Run python docs/make_signatures.py.")
+
+
+if __name__ == "__main__":
+    main()
