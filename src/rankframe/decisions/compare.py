@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
@@ -41,7 +41,7 @@ from rankframe.inputs.queries import (
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import Duplicates, load
-from rankframe.metrics.names import Metric, parse, resolve
+from rankframe.metrics.names import Metric, Metrics, parse, resolve
 from rankframe.stats.intervals import Intervals, Method
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import Correction, Test, corrected
@@ -53,7 +53,7 @@ _DEFAULT_DEPTH = 10
 def compare(
     qrels: Source | None,
     systems: Mapping[str, Source],
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] | None = None,
+    metrics: Metrics | None = None,
     *,
     baseline: str | None = None,
     test: Test = "t",
@@ -118,7 +118,7 @@ def compare(
         if bounds:
             raise OptionError("bounds need judgments and runs: stored values have neither.")
         found = read_systems(systems)
-        chosen = stored_metrics(found, _labels(metrics))
+        chosen = stored_metrics(found, _columns(metrics))
         attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
         _check_names(list(found), baseline)
         options.check_metrics(chosen)
@@ -179,16 +179,18 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         )
 
 
-def _labels(metrics: str | pl.Expr | Iterable[str | pl.Expr] | None) -> list[str] | None:
+def _columns(metrics: Metrics | None) -> list[str | Metric] | None:
+    """The columns of stored values that are asked for, by name or as metrics of that name."""
     if metrics is None:
         return None
-    given = [metrics] if isinstance(metrics, str | pl.Expr) else list(metrics)
-    labels = [label for label in given if isinstance(label, str)]
-    if not labels or len(labels) < len(given):
+    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    columns = [one for one in given if isinstance(one, str | Metric)]
+    if not columns or len(columns) < len(given):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+    labels = [one.label if isinstance(one, Metric) else one for one in columns]
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
-    return labels
+    return columns
 
 
 def judged_beside(metrics: Sequence[Metric]) -> list[Metric]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.validate import Duplicates
-from rankframe.metrics.names import Metric
+from rankframe.metrics.names import Metric, Metrics
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.page import page
 from rankframe.reporting.sections import (
@@ -68,7 +68,7 @@ class Material:
 def report(
     qrels: Source,
     systems: Mapping[str, Source],
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] | None = None,
+    metrics: Metrics | None = None,
     *,
     output: str | os.PathLike[str],
     title: str = "Ranking report",
@@ -114,13 +114,12 @@ def report(
         confidence=confidence, seed=seed, unpaired=unpaired, **policies,
     )  # fmt: skip
     first = found.metrics[0]
-    chosen: str | pl.Expr = first.label if first.expression is None else first.expression
     moved = {}
     if first.average != "weighted":
         for name in [name for name in opened if name != base][:_MOST_CHANGES]:
             tell(f"changes of {name}")
             moved[name] = diff(
-                truth, opened[str(base)], opened[name], chosen, most=_MOVERS, **policies
+                truth, opened[str(base)], opened[name], first, most=_MOVERS, **policies
             )
     tell("curves")
     drawings = _drawings(truth, opened, found, moved, policies)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -44,7 +44,7 @@ from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
 from rankframe.inputs.validate import Duplicates
-from rankframe.metrics.names import resolve
+from rankframe.metrics.names import Metrics, resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import (
     Input,
@@ -74,7 +74,7 @@ _SAMPLE = 1_000
 def evaluate(
     qrels: Source,
     run: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,
@@ -149,7 +149,7 @@ def evaluate(
 def agree(
     a: Source,
     b: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = PAIR_METRICS,
+    metrics: Metrics = PAIR_METRICS,
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,
