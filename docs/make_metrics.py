@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import textwrap
 from collections import defaultdict
 from pathlib import Path
 from typing import get_args
@@ -102,13 +103,14 @@ def stub() -> str:
         for d in REGISTRY.values()
         for alias in d.aliases
     ]
-    public = "".join(f'    "{name}",\n' for name in _sorted(rankframe.__all__))
+    public = ", ".join(f'"{name}"' for name in _sorted(rankframe.__all__))
+    public = textwrap.fill(public, 100, initial_indent=" " * 4, subsequent_indent=" " * 4)
     return (
         STUB_HEADER
         + "".join(lines)
         + "\n__version__: str\n"
         + "".join(sorted(aliases))
-        + f"\n__all__ = [\n{public}]\n"
+        + f"\n__all__ = [\n{public},\n]  # fmt: skip\n"
     )
 
 
