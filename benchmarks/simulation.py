@@ -28,14 +28,14 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
-from rankframe.base.options import Intervals, Method
+from rankframe.base.options import Correction, Intervals, Method, Test
 from rankframe.engine.plan import denominator, numerator
 from rankframe.engine.work import WHOLE, tally_values
 from rankframe.evaluation.summary import summarise
 from rankframe.inputs.queries import Known
 from rankframe.metrics.names import Metric
 from rankframe.stats.resample import Grouping, Groups
-from rankframe.stats.tests import Correction, Test, corrected
+from rankframe.stats.tests import corrected
 
 Floats = NDArray[np.float64]
 # Of one experiment: for each row and column of a table, whether it happened.

@@ -1,14 +1,24 @@
-"""Write docs/metrics.md from the registry: `python docs/make_metrics.py`."""
+"""Write what follows from the registry: `python docs/make_metrics.py`.
+
+The reference in docs/metrics.md, the table in README.md, and src/rankframe/__init__.pyi, in which
+type checkers and editors find the public names.
+"""
 
 from __future__ import annotations
 
+import builtins
+import re
+import textwrap
+from collections import defaultdict
 from pathlib import Path
 from typing import get_args
 
+import rankframe
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.names import PRESETS, signature
+from rankframe.metrics.names import signature
 from rankframe.metrics.registry import Family
 
+ROOT = Path(__file__).resolve().parents[1]
 HEADER = """# Metric reference
 
 Written by `docs/make_metrics.py` from the registry; `rankframe metrics NAME` shows the same.
@@ -18,11 +28,26 @@ number of relevant documents, N of judged non-relevant ones, n of retrieved ones
 and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
 `weighted` or `sum`.
+
+Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """
+TABLE_HEADER = "| family | names |\n|---|---|\n"
+STUB_HEADER = '"""The public names for type checkers, written by docs/make_metrics.py."""\n\n'
+
+
+def written() -> dict[Path, str]:
+    """What each file should hold."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.escape(TABLE_HEADER) + r"(?:\|.*\n)+"
+    return {
+        ROOT / "docs" / "metrics.md": page(),
+        ROOT / "README.md": re.sub(table, lambda _: TABLE_HEADER + rows(), readme, count=1),
+        ROOT / "src" / "rankframe" / "__init__.pyi": stub(),
+    }
 
 
 def page() -> str:
-    """The whole page."""
+    """The reference."""
     parts = [HEADER]
     for family in get_args(Family):
         parts.append(f"## {family}\n")
@@ -31,8 +56,8 @@ def page() -> str:
 
 
 def _entry(definition: Definition) -> str:
-    presets = [name for name, (target, _) in PRESETS.items() if target == definition.name]
-    others = ", ".join(f"`{name}`" for name in (*definition.synonyms, *presets))
+    functions = {alias: f" (`rf.{alias}`)" for alias in definition.aliases}
+    others = ", ".join(f"`{name}`{functions.get(name, '')}" for name in definition.other_names)
     also = f" Also: {others}." if others else ""
     better = "higher" if definition.higher_is_better else "lower"
     lines = [
@@ -45,5 +70,63 @@ def _entry(definition: Definition) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def rows() -> str:
+    """The rows of the table: a family each."""
+    return "".join(f"| {_family(family)} | {_names(family)} |\n" for family in get_args(Family))
+
+
+def _family(family: Family) -> str:
+    pair = any(d.family == family and d.frame == "pair" for d in REGISTRY.values())
+    return f"{family[0].lower()}{family[1:]}{' (`rf.agree`)' if pair else ''}"
+
+
+def _names(family: Family) -> str:
+    return " ".join(
+        " ".join([f"`{d.name}`", *(f"(`{alias}`)" for alias in d.aliases)])
+        for d in REGISTRY.values()
+        if d.family == family
+    )
+
+
+def stub() -> str:
+    """The public names, imported from where they are defined."""
+    places = vars(rankframe)
+    homes: dict[str, list[str]] = defaultdict(list)
+    for name, home in places["_HOMES"].items():
+        homes[f"rankframe.{home}"].append(name)
+    for definition in REGISTRY.values():
+        homes[definition.function.__module__].append(definition.name)
+    lines = [f"from rankframe import {', '.join(places['_PACKAGES'])}\n"]
+    lines += [f"from {home} import {_listed(homes[home])}\n" for home in sorted(homes)]
+    aliases = [
+        f"{alias} = {d.name}{'  # noqa: A001' if hasattr(builtins, alias) else ''}\n"
+        for d in REGISTRY.values()
+        for alias in d.aliases
+    ]
+    public = ", ".join(f'"{name}"' for name in _sorted(rankframe.__all__))
+    public = textwrap.fill(public, 100, initial_indent=" " * 4, subsequent_indent=" " * 4)
+    return (
+        STUB_HEADER
+        + "".join(lines)
+        + "\n__version__: str\n"
+        + "".join(sorted(aliases))
+        + f"\n__all__ = [\n{public},\n]  # fmt: skip\n"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    """Names to import, on one line if they fit."""
+    ordered = _sorted(names)
+    if len(", ".join(ordered)) < 60:
+        return ", ".join(ordered)
+    return "(\n" + "".join(f"    {name},\n" for name in ordered) + ")"
+
+
+def _sorted(names: list[str]) -> list[str]:
+    """Constants, classes, then functions: as the linter sorts them."""
+    return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
 if __name__ == "__main__":
-    Path(__file__).with_name("metrics.md").write_text(page(), encoding="utf-8")
+    for path, text in written().items():
+        path.write_text(text, encoding="utf-8")

@@ -4,170 +4,63 @@ Join judgments and rankings once into a judged frame; after that every metric is
 expression, grouped by query.
 """
 
-from rankframe import plot, spark
-from rankframe.base.errors import RankframeError
-from rankframe.curves.area import area_under, thin
-from rankframe.curves.curve import curve
-from rankframe.decisions.compare import compare
-from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import Diff, diff
-from rankframe.decisions.gate import gate
-from rankframe.decisions.verdict import Verdict
-from rankframe.evaluation.agree import agree
-from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.evaluation.result import Result
-from rankframe.frames.judge import judge
-from rankframe.frames.pair import pair
-from rankframe.inputs.lists import from_lists
-from rankframe.metrics import (
-    auc,
-    average_overlap,
-    average_precision,
-    average_recall,
-    bin_g,
-    bpref,
-    cg,
-    dcg,
-    eleven_point,
-    err,
-    f,
-    f1,
-    fall_out,
-    fcp,
-    g_measure,
-    hit_rate,
-    hits,
-    ideal_dcg,
-    infap,
-    iprec,
-    jaccard,
-    judged,
-    kendall_tau,
-    lag,
-    ndcg,
-    ndcg_rel,
-    ndpm,
-    nerr,
-    num_nonrelevant_judged_retrieved,
-    num_relevant,
-    num_relevant_retrieved,
-    num_retrieved,
-    overlap,
-    pearson,
-    precision,
-    precision_at_recall,
-    r_precision,
-    r_score,
-    rbd,
-    rbo,
-    rbo_min,
-    rbo_p,
-    rbo_res,
-    rbo_weight,
-    rbp,
-    rbp_residual,
-    recall,
-    reciprocal_rank,
-    relative_precision,
-    rndcg,
-    set_f,
-    set_map,
-    set_precision,
-    set_recall,
-    spearman,
-    tau_ap,
-    trec_rbp,
-    trec_rbp_resid,
-    trec_unj,
-    unjudged,
-    utility,
-    yaap,
-)
-from rankframe.reporting.report import report
+import builtins
+from importlib import import_module
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "Comparison",
-    "Diff",
-    "RankframeError",
-    "Result",
-    "Verdict",
-    "agree",
-    "area_under",
-    "auc",
-    "average_overlap",
-    "average_precision",
-    "average_recall",
-    "bin_g",
-    "bpref",
-    "cg",
-    "compare",
-    "curve",
-    "dcg",
-    "diff",
-    "eleven_point",
-    "err",
-    "evaluate",
-    "f",
-    "f1",
-    "fall_out",
-    "fcp",
-    "from_lists",
-    "g_measure",
-    "gate",
-    "hit_rate",
-    "hits",
-    "ideal_dcg",
-    "infap",
-    "iprec",
-    "jaccard",
-    "judge",
-    "judged",
-    "kendall_tau",
-    "lag",
-    "ndcg",
-    "ndcg_rel",
-    "ndpm",
-    "nerr",
-    "num_nonrelevant_judged_retrieved",
-    "num_relevant",
-    "num_relevant_retrieved",
-    "num_retrieved",
-    "overlap",
-    "pair",
-    "pearson",
-    "plot",
-    "precision",
-    "precision_at_recall",
-    "r_precision",
-    "r_score",
-    "rbd",
-    "rbo",
-    "rbo_min",
-    "rbo_p",
-    "rbo_res",
-    "rbo_weight",
-    "rbp",
-    "rbp_residual",
-    "recall",
-    "reciprocal_rank",
-    "relative_precision",
-    "report",
-    "rndcg",
-    "set_f",
-    "set_map",
-    "set_precision",
-    "set_recall",
-    "spark",
-    "spearman",
-    "tau_ap",
-    "thin",
-    "trec_rbp",
-    "trec_rbp_resid",
-    "trec_unj",
-    "unjudged",
-    "utility",
-    "yaap",
-]
+# Where each public name lives. What it needs is imported when it is first used, so that
+# `import rankframe` costs next to nothing. Type checkers and editors read `__init__.pyi`, which is
+# written from this table and the registry by `docs/make_metrics.py`.
+_HOMES = {
+    "Comparison": "decisions.comparison",
+    "DEFAULT_METRICS": "evaluation.evaluate",
+    "Diff": "decisions.diff",
+    "RankframeError": "base.errors",
+    "Result": "evaluation.result",
+    "Verdict": "decisions.verdict",
+    "agree": "evaluation.agree",
+    "area_under": "curves.area",
+    "compare": "decisions.compare",
+    "curve": "curves.curve",
+    "diff": "decisions.diff",
+    "evaluate": "evaluation.evaluate",
+    "from_lists": "inputs.lists",
+    "gate": "decisions.gate",
+    "judge": "frames.judge",
+    "metric": "metrics.metric",
+    "pair": "frames.pair",
+    "rbo_p": "metrics.agreement",
+    "rbo_weight": "metrics.agreement",
+    "report": "reporting.report",
+    "thin": "curves.area",
+}
+_PACKAGES = ("plot", "spark")
+
+
+def __dir__() -> list[str]:
+    """The public API, and nothing else."""
+    return sorted(["__version__", *_HOMES, *_PACKAGES, *_metrics()])
+
+
+def __getattr__(name: str) -> object:
+    if name == "__all__":
+        # `from rankframe import *` is not to hide a builtin: rf.map.
+        value = [one for one in __dir__() if one != "__version__" and not hasattr(builtins, one)]
+    elif name in _PACKAGES:
+        value = import_module(f"rankframe.{name}")
+    elif name in _HOMES:
+        value = getattr(import_module(f"rankframe.{_HOMES[name]}"), name)
+    elif name.startswith("_") or (value := _metrics().get(name)) is None:
+        from rankframe.base.messages import did_you_mean  # noqa: PLC0415 (only to complain)
+
+        hint = "" if name.startswith("_") else did_you_mean(name, __dir__())
+        raise AttributeError(f"module 'rankframe' has no attribute {name!r}. {hint}".rstrip(" "))
+    globals()[name] = value
+    return value
+
+
+def _metrics() -> dict[str, object]:
+    """The metrics, which are functions, by their names and aliases."""
+    registry = import_module("rankframe.metrics").REGISTRY.values()
+    return {name: of.function for of in registry for name in (of.name, *of.aliases)}

@@ -83,6 +83,9 @@ LEVELLED: Final = (
     "pooled_nonrelevant",
 )
 
+# The columns that compare documents of all queries with each other, by their scores.
+WHOLE_INPUT: Final = ("pooled_wins", "pooled_nonrelevant")
+
 
 def at_level(column: str, rel: float | None) -> str:
     """The name of a judged column for a relevance level of its own.
@@ -102,6 +105,8 @@ class FrameColumns:
     parametric: Collection[str]
     # what follows the name of a parametric column and "_": a pattern with the parameter in a group
     suffix: str
+    # those that can be computed of the input as a whole only
+    whole_input: Collection[str] = ()
 
     def split(self, name: str) -> tuple[str, str | None]:
         """A column's own name, and its parameter."""
@@ -112,7 +117,11 @@ class FrameColumns:
         """The type of a column; None if there is no such column."""
         return self.columns.get(self.split(name)[0])
 
+    def of_whole_input(self, name: str) -> bool:
+        """Whether a column depends on all queries, not only on its own."""
+        return self.split(name)[0] in self.whole_input
+
 
 JUDGED_FRAME: Final = FrameColumns(
-    "judged", JUDGED, LEVELLED, r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+    "judged", JUDGED, LEVELLED, r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", WHOLE_INPUT
 )

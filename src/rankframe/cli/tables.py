@@ -17,7 +17,7 @@ from rankframe.base.wording import best_of, count_text, number_text
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.result import Result
 from rankframe.metrics import Definition
-from rankframe.metrics.names import PRESETS, Metric, signature
+from rankframe.metrics.names import Metric, signature
 from rankframe.metrics.registry import Family
 
 Format = Literal["table", "json", "csv", "markdown"]
@@ -131,7 +131,6 @@ def metric_list(definitions: Sequence[Definition]) -> RenderableType:
 
 def metric_page(definition: Definition) -> RenderableType:
     """One metric: what it means, how it is computed, how it is written."""
-    presets = [name for name, (target, _) in PRESETS.items() if target == definition.name]
     direction = "higher is better" if definition.higher_is_better else "lower is better"
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")
@@ -140,7 +139,7 @@ def metric_page(definition: Definition) -> RenderableType:
     facts.add_row("formula", Text(definition.formula))
     facts.add_row("range", f"{_bounds(definition)}, {direction}")
     facts.add_row("summary", f"average={definition.average} unless you say otherwise")
-    also = ", ".join((*definition.synonyms, *presets))
+    also = ", ".join(definition.other_names)
     if also:
         facts.add_row("also", Text(also))
     parts: list[RenderableType] = [Text(definition.summary, style="bold"), Text(""), facts]
@@ -222,9 +221,8 @@ def _queries(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _bounds(definition: Definition) -> str:
-    low = "−∞" if definition.low is None else f"{definition.low:g}"
-    high = "∞" if definition.high is None else f"{definition.high:g}"
-    return f"{low} to {high}"
+    low, high = definition.bounds
+    return f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

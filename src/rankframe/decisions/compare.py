@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
@@ -13,6 +13,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import (
+    Correction,
     Duplicates,
     Intervals,
     Method,
@@ -20,10 +21,12 @@ from rankframe.base.options import (
     NoOverlap,
     NoRelevant,
     Policies,
+    Test,
     Ties,
+    Unpaired,
 )
 from rankframe.base.progress import Progress, Report
-from rankframe.decisions.align import Aligned, Column, Unpaired, align
+from rankframe.decisions.align import Aligned, Column, align
 from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.decisions.contrast import Options, contrasts, p_values
 from rankframe.decisions.systems import (
@@ -50,9 +53,9 @@ from rankframe.inputs.queries import (
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import load
-from rankframe.metrics.names import Metric, parse, resolve
+from rankframe.metrics.names import Metric, Metrics, parse, resolve
 from rankframe.stats.resample import hash_ids
-from rankframe.stats.tests import Correction, Test, corrected
+from rankframe.stats.tests import corrected
 
 _JUDGED = "\0judged"  # in front of the labels of what goes beside a metric
 _DEFAULT_DEPTH = 10
@@ -61,7 +64,7 @@ _DEFAULT_DEPTH = 10
 def compare(
     qrels: Source | None,
     systems: Mapping[str, Source],
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] | None = None,
+    metrics: Metrics | None = None,
     *,
     baseline: str | None = None,
     test: Test = "t",
@@ -126,7 +129,7 @@ def compare(
         if bounds:
             raise OptionError("bounds need judgments and runs: stored values have neither.")
         found = read_systems(systems)
-        chosen = stored_metrics(found, _labels(metrics))
+        chosen = stored_metrics(found, _columns(metrics))
         attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
         _check_names(list(found), baseline)
         options.check_metrics(chosen)
@@ -187,16 +190,18 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         )
 
 
-def _labels(metrics: str | pl.Expr | Iterable[str | pl.Expr] | None) -> list[str] | None:
+def _columns(metrics: Metrics | None) -> list[str | Metric] | None:
+    """The columns of stored values that are asked for, by name or as metrics of that name."""
     if metrics is None:
         return None
-    given = [metrics] if isinstance(metrics, str | pl.Expr) else list(metrics)
-    labels = [label for label in given if isinstance(label, str)]
-    if not labels or len(labels) < len(given):
+    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    columns = [one for one in given if isinstance(one, str | Metric)]
+    if not columns or len(columns) < len(given):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+    labels = [one.label if isinstance(one, Metric) else one for one in columns]
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
-    return labels
+    return columns
 
 
 def judged_beside(metrics: Sequence[Metric]) -> list[Metric]:

@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Intervals, check_replicates
+from rankframe.base.options import Correction, Intervals, Test, check_replicates
 from rankframe.decisions.align import Column, Floats
 from rankframe.evaluation.summary import SMALL
 from rankframe.metrics.names import Metric
@@ -19,9 +19,7 @@ from rankframe.stats.exact import exact_sum
 from rankframe.stats.intervals import Bounds, around, finished, percentile_interval, t_interval
 from rankframe.stats.resample import Grouping, Hashes, poisson_sums
 from rankframe.stats.tests import (
-    Correction,
     Paired,
-    Test,
     difference_error,
     randomisation_p_values,
     sign_p_value,

@@ -31,7 +31,7 @@ from rankframe.frames.rank import rank_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
-from rankframe.metrics.names import Metric, resolve
+from rankframe.metrics.names import Metric, MetricLike, resolve
 
 _SIDES: Final = ("a", "b")
 _SUMMARY: Final = {
@@ -110,7 +110,7 @@ def diff(
     qrels: Source,
     a: Source,
     b: Source,
-    metric: str | pl.Expr = "ndcg@10",
+    metric: MetricLike = "ndcg@10",
     *,
     k: int | None = None,
     most: int = 20,
@@ -126,7 +126,8 @@ def diff(
 
     Truth first; `qrels` and the runs are whatever `evaluate` reads.
 
-    metric: one name, or one polars expression over the judged frame, of which more is better.
+    metric: one name, or one polars expression over the judged frame, of which more is better unless
+        `rf.metric` says otherwise.
     k: how deep to look for documents that moved (default: the metric's own cutoff, else 10).
     most: how many of the queries that changed to show, those with the largest change first.
     only: show these queries alone, as far as they changed. Means and counts are of all queries.
@@ -179,7 +180,7 @@ def diff(
     return Diff(summary, per_query, movers, documents, int(depth))
 
 
-def _one_metric(metric: str | pl.Expr) -> Metric:
+def _one_metric(metric: MetricLike) -> Metric:
     found = resolve(metric)
     if len(found) > 1:
         raise MetricParameterError(

@@ -20,9 +20,10 @@ from rankframe.base.options import (
     NoRelevant,
     Policies,
     Ties,
+    Unpaired,
 )
 from rankframe.base.progress import Report
-from rankframe.decisions.align import Aligned, Column, Unpaired, align
+from rankframe.decisions.align import Aligned, Column, align
 from rankframe.decisions.compare import evaluate_systems, judged_beside, judged_label
 from rankframe.decisions.contrast import Contrast, Options
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
@@ -39,7 +40,7 @@ from rankframe.inputs.queries import (
     slices_of,
 )
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.metrics.names import Metric, parse, resolve
+from rankframe.metrics.names import Metric, Metrics, parse, resolve
 from rankframe.stats.exact import exact_sum
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -53,6 +54,7 @@ def gate(
     baseline: Source,
     rules: str | Path | Mapping[str, Any] | Iterable[str],
     *,
+    metrics: Metrics | None = None,
     min_queries: int | None = None,
     min_judged: Mapping[int, float] | None = None,
     queries: Source | None = None,
@@ -80,6 +82,8 @@ def gate(
         confidence bound of the change (Student's t over queries, paired) is at or above the margin.
         A minus means worse, also where lower is better. "better than" asks for more than a change;
         "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
+    metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
+        one, which says in which direction it is better.
     min_queries: with fewer queries nothing is decided (default 30; a slice is then skipped).
     min_judged: {10: 0.5}: with a smaller share of the top 10 judged, nothing is decided.
     queries, weight, unpaired, and the policies: as in `compare`.
@@ -97,26 +101,27 @@ def gate(
     if isinstance(unpaired, str) and unpaired not in ("error", "skip", "zero"):
         raise OptionError.choice("unpaired", unpaired, ["error", "skip", "zero"])
     before = _one(baseline, BASELINE)
-    labels = list(dict.fromkeys(rule.metric for rule in demands.rules))
+    own = {} if metrics is None else {metric.label: metric for metric in resolve(metrics)}
+    wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     systems = {BASELINE: before}
     if qrels is None:
         systems[CANDIDATE] = _one(run, CANDIDATE)
-    metrics = stored_metrics(systems, labels)
+    chosen = stored_metrics(systems, wanted)
     by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
     if by and queries is None:
         raise OptionError(
             f"a rule asks for slices, per {', '.join(by[0])}: pass queries=, a frame with query_id "
             "and attributes."
         )
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=metrics, columns=columns)
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
     if qrels is not None:
-        metrics = resolve(labels)
+        chosen = resolve(wanted)
         policies = Policies(
             rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only
         )
         depths = [parse(f"judged@{depth}")[0] for depth in demands.min_judged]
         job = Job(
-            compile_plan([*metrics, *judged_beside([*metrics, *depths])]),
+            compile_plan([*chosen, *judged_beside([*chosen, *depths])]),
             policies,
             attributes=None if attributes is None else attributes.weights_alone,
             intervals=Intervals(None),
@@ -131,13 +136,13 @@ def gate(
         )
         systems |= found
     refuse_other_policies(systems)
-    aligned = align(systems, metrics, unpaired)
+    aligned = align(systems, chosen, unpaired)
     known = Known() if attributes is None else attributes.of(aligned.queries)
     refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
-    if any(metric.average == "weighted" for metric in metrics):
+    if any(metric.average == "weighted" for metric in chosen):
         known.refuse_unweighted(len(aligned.queries))
     subsets = [everything(aligned.queries), *slices_of(attributes, known)]
-    judge = _Judge(demands, aligned, known, {metric.label: metric for metric in metrics})
+    judge = _Judge(demands, aligned, known, {metric.label: metric for metric in chosen})
     checks = [check for rule in demands.rules for check in judge.checks(rule, subsets)]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),

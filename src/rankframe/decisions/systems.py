@@ -141,7 +141,9 @@ def _checked(values: pl.DataFrame, name: str) -> pl.DataFrame:
     return values if values[QUERY].is_sorted() else values.sort(QUERY)
 
 
-def stored_metrics(systems: Mapping[str, System], wanted: Iterable[str] | None) -> list[Metric]:
+def stored_metrics(
+    systems: Mapping[str, System], wanted: Iterable[str | Metric] | None
+) -> list[Metric]:
     """The metrics to compare: those asked for, or all that every system has."""
     shared = [
         label
@@ -154,7 +156,8 @@ def stored_metrics(systems: Mapping[str, System], wanted: Iterable[str] | None) 
             has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
             raise MetricParameterError(f"the systems have no metric in common: {has}.")
     metrics = []
-    for label in wanted:
+    for one in wanted:
+        label = one.label if isinstance(one, Metric) else one
         for name, system in systems.items():
             if label not in system.labels:
                 near = did_you_mean(label, system.labels)
@@ -162,7 +165,13 @@ def stored_metrics(systems: Mapping[str, System], wanted: Iterable[str] | None) 
                     f"system {name!r} has no values of {label!r}. {near}{' ' if near else ''}"
                     f"It has {', '.join(system.labels)}."
                 )
-        metrics.append(_metric(label))
+        metric = one if isinstance(one, Metric) else _metric(one)
+        if metric.average == "micro":
+            raise MetricParameterError(
+                f"{label!r} is an average over sums, which stored values do not have. Compare the "
+                "runs themselves, or use average=macro."
+            )
+        metrics.append(metric)
     return metrics
 
 
@@ -172,11 +181,6 @@ def _metric(label: str) -> Metric:
         (metric,) = parse(label)
     except (UnknownMetricError, MetricParameterError, ValueError):
         return Metric(label)
-    if metric.average == "micro":
-        raise MetricParameterError(
-            f"{label!r} is an average over sums, which stored values do not have. Compare the runs "
-            "themselves, or use average=macro."
-        )
     return metric
 
 

@@ -68,7 +68,7 @@ class Plan:
     @property
     def whole_input(self) -> bool:
         """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
-        return any(column.startswith("pooled_") for column in self.columns)
+        return any(metric.whole_input for metric in self.metrics)
 
     def no_values(self) -> pl.DataFrame:
         """The values of no query at all."""

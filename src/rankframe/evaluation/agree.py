@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from rankframe.frames.rank import RankedRun
 from rankframe.inputs.queries import Known
 from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
 from rankframe.inputs.validate import one_of_each
-from rankframe.metrics.names import resolve
+from rankframe.metrics.names import Metrics, resolve
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
@@ -38,7 +38,7 @@ PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 def agree(
     a: Source,
     b: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
     ties: options.Ties = "doc_desc",
@@ -60,8 +60,8 @@ def agree(
     `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores.
     Where the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
 
-    metrics: names (`rankframe metrics`, "Two rankings") or expressions over the pair frame
-        (`rf.pair`).
+    metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
+        (`rf.pair`), or what `rf.metric` makes of one.
     columns: names in your data, for both or as {"a": {...}, "b": {...}}.
     ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
         "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
@@ -118,7 +118,7 @@ def agree_scanned(
     return result
 
 
-def pair_plan(metrics: str | pl.Expr | Iterable[str | pl.Expr]) -> Plan:
+def pair_plan(metrics: Metrics) -> Plan:
     """What is computed to compare two rankings."""
     plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
     if taken := [label for label in plan.metric_labels if label in PAIR_COUNTS]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -26,7 +26,7 @@ from rankframe.evaluation.summary import Tally, summarise, summarise_slices
 from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
-from rankframe.metrics.names import Metric, resolve
+from rankframe.metrics.names import Metric, Metrics, resolve
 
 _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
@@ -35,7 +35,7 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "ju
 def evaluate(
     qrels: Source,
     run: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
     rel: float | None = None,
@@ -64,7 +64,8 @@ def evaluate(
     with `__arrow_c_stream__` (pandas, DuckDB), a dict of dicts, or a path (Parquet file, glob or
     folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
 
-    metrics: names (`rankframe metrics` lists them) or polars expressions over the judged frame.
+    metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
+        what `rf.metric` makes of one.
     columns: names in your data, `{"query_id": "user_id"}`, or one such mapping for each side.
     rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
         use the grades themselves.
@@ -170,7 +171,7 @@ def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Re
 def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
     """Refuse what looks at all queries at once, where they come in pieces."""
     if plan.whole_input:
-        label = next(m.label for m in plan.metrics if compile_plan([m]).whole_input)
+        label = next(metric.label for metric in plan.metrics if metric.whole_input)
         raise MetricParameterError(
             f"{label!r} compares the documents of all queries with each other, so it "
             f"needs the whole input in memory: {advice}."
@@ -205,8 +206,7 @@ def refuse_grades(
     """
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")
-        exponential = gain == "exp2" or (metric.definition and "err" in metric.definition.name)
-        if exponential and highest > _LARGEST_EXPONENT:
+        if metric.exponential and highest > _LARGEST_EXPONENT:
             raise MetricParameterError(
                 f"{metric.label!r}: 2 to the power of a grade of {highest:g} is too large a number."
             )

@@ -99,7 +99,7 @@ def judge(
             judged_only=judged_only,
         )
         unscored = SCORE not in ranked.table.frame.columns
-        absent = {name for name in needed if unscored and name.startswith("pooled_")}
+        absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
         frame = Judgments(judgments, ranked, rel=rel, settle=DOC in needed).frame(needed - absent)
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in absent)
 

@@ -18,12 +18,12 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import metric
+from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Counts"
 
 
-@metric(family=FAMILY, formula="judged in the top k / min(k, n)")
+@registered(family=FAMILY, formula="judged in the top k / min(k, n)")
 def judged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that was judged at all.
 
@@ -35,7 +35,7 @@ def judged(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(within(k))), depth(k))
 
 
-@metric(family=FAMILY, formula="1 − judged@k", higher_is_better=False)
+@registered(family=FAMILY, formula="1 − judged@k", higher_is_better=False)
 def unjudged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that nobody judged; 0 for an empty list.
 
@@ -45,8 +45,13 @@ def unjudged(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(depth(k) - total(where(within(k))), depth(k))
 
 
-@metric(
-    family=FAMILY, formula="n", synonyms=("num_ret", "numret"), bounds=(0.0, None), average="sum"
+@registered(
+    family=FAMILY,
+    formula="n",
+    synonyms=("num_ret", "numret"),
+    becomes={"rel": "num_relevant_retrieved"},  # ir_measures' NumRet(rel=1)
+    bounds=(0.0, None),
+    average="sum",
 )
 def num_retrieved() -> pl.Expr | Ratio:
     """Documents that the run returned; the summary is the sum.
@@ -57,7 +62,7 @@ def num_retrieved() -> pl.Expr | Ratio:
     return retrieved()
 
 
-@metric(
+@registered(
     family=FAMILY, formula="R", synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum"
 )
 def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
@@ -69,7 +74,7 @@ def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
     return relevant_count(rel)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="found(n)",
     synonyms=("num_rel_ret", "numrelret"),
@@ -85,7 +90,7 @@ def num_relevant_retrieved(*, rel: float | None = None) -> pl.Expr | Ratio:
     return parts.hits(None, rel)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="judged non-relevant documents retrieved",
     synonyms=("num_nonrel_judged_ret",),

@@ -23,13 +23,15 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import metric
+from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Graded gain"
 
 Gain: TypeAlias = Literal["linear", "exp2"] | Mapping[float, float]
 Discount: TypeAlias = Literal["log2", "jarvelin"]
 
+# With this gain, after Burges, a grade is worth 2^grade − 1.
+EXPONENTIAL: Final = {"gain": "exp2"}
 _IDEAL = {"all": "ideal_rank", "retrieved": "ideal_rank_retrieved"}
 
 
@@ -78,7 +80,9 @@ def _dcg(rank: str, k: int | None, gain: Gain, discount: Discount, rel: float | 
     return total(where(inside, discounted(_gain_rows(gain, rel), rank, discount)))
 
 
-@metric(family=FAMILY, formula="Σ over i ≤ k of g_i", bounds=(0.0, None))
+@registered(
+    family=FAMILY, formula="Σ over i ≤ k of g_i", bounds=(0.0, None), exponential=EXPONENTIAL
+)
 def cg(k: int | None = None, *, gain: Gain = "linear", rel: float | None = None) -> pl.Expr | Ratio:
     """Cumulative gain: the grades of the top k, added up.
 
@@ -88,7 +92,13 @@ def cg(k: int | None = None, *, gain: Gain = "linear", rel: float | None = None)
     return total(where(within(k), _gain_rows(gain, rel)))
 
 
-@metric(family=FAMILY, formula="Σ over i ≤ k of gain(g_i) / log2(i + 1)", bounds=(0.0, None))
+@registered(
+    family=FAMILY,
+    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1)",
+    presets={"dcg_burges": EXPONENTIAL},
+    bounds=(0.0, None),
+    exponential=EXPONENTIAL,
+)
 def dcg(
     k: int | None = None,
     *,
@@ -107,10 +117,11 @@ def dcg(
     return _dcg(RANK, k, gain, discount, rel)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
     bounds=(0.0, None),
+    exponential=EXPONENTIAL,
 )
 def ideal_dcg(
     k: int | None = None,
@@ -127,7 +138,13 @@ def ideal_dcg(
     return _dcg("ideal_rank", k, gain, discount, rel)
 
 
-@metric(family=FAMILY, formula="dcg@k ÷ dcg@k of the ideal list")
+@registered(
+    family=FAMILY,
+    formula="dcg@k ÷ dcg@k of the ideal list",
+    synonyms=("ndcg_cut",),
+    presets={"ndcg_burges": EXPONENTIAL},
+    exponential=EXPONENTIAL,
+)
 def ndcg(
     k: int | None = None,
     *,
@@ -149,9 +166,10 @@ def ndcg(
     return Ratio(_dcg(RANK, k, gain, discount, rel), _dcg(_IDEAL[ideal], k, gain, discount, rel))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
+    exponential=True,
 )
 def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
     """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
@@ -165,7 +183,7 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ra
     return _err(RANK, k, max_grade)
 
 
-@metric(family=FAMILY, formula="err@k ÷ err@k of the ideal list")
+@registered(family=FAMILY, formula="err@k ÷ err@k of the ideal list", exponential=True)
 def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
     """Expected reciprocal rank as a share of the best possible.
 
@@ -186,7 +204,7 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
     return where(inside, by_rank(satisfied) * unsatisfied / place).sum()
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list",
     average="micro",
@@ -211,7 +229,12 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     return Ratio(utility(RANK), utility("ideal_rank"))
 
 
-@metric(family=FAMILY, formula="(1 − p) Σ over relevant i of p^(i − 1)")
+@registered(
+    family=FAMILY,
+    formula="(1 − p) Σ over relevant i of p^(i − 1)",
+    decimals="p",
+    exponential=EXPONENTIAL,
+)
 def rbp(
     k: int | None = None,
     *,
@@ -238,9 +261,10 @@ def rbp(
     return (1 - p) * total(where(relevant(rel) & within(k), value * weight))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1)",
+    decimals="p",
     higher_is_better=False,
 )
 def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:

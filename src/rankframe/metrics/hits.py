@@ -18,12 +18,12 @@ from rankframe.metrics.parts import (
     total,
     where,
 )
-from rankframe.metrics.registry import metric
+from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Hits in the top k"
 
 
-@metric(family=FAMILY, formula="found(k)", bounds=(0.0, None))
+@registered(family=FAMILY, formula="found(k)", bounds=(0.0, None))
 def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """How many relevant documents are in the top k.
 
@@ -33,8 +33,11 @@ def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     return parts.hits(k, rel)
 
 
-@metric(
-    family=FAMILY, formula="1 if found(k) > 0, else 0", synonyms=("success", "top_k_accuracy", "hr")
+@registered(
+    family=FAMILY,
+    formula="1 if found(k) > 0, else 0",
+    synonyms=("success", "top_k_accuracy", "hr"),
+    aliases=("success",),
 )
 def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Whether the top k holds any relevant document.
@@ -47,7 +50,7 @@ def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return (parts.hits(k, rel) > 0).cast(pl.Float64)
 
 
-@metric(family=FAMILY, formula="found(k) / k", synonyms=("p",))
+@registered(family=FAMILY, formula="found(k) / k", synonyms=("p",))
 def precision(
     k: int | None = None,
     *,
@@ -67,7 +70,7 @@ def precision(
     return Ratio(parts.hits(k, rel), depth(k))
 
 
-@metric(family=FAMILY, formula="found(k) / R", synonyms=("r",))
+@registered(family=FAMILY, formula="found(k) / R", synonyms=("r",))
 def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents found in the top k.
 
@@ -79,7 +82,7 @@ def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return Ratio(parts.hits(k, rel), relevant_count(rel))
 
 
-@metric(family=FAMILY, formula="2·P·R / (P + R) = 2·found(k) / (k + R)", synonyms=("f1_score",))
+@registered(family=FAMILY, formula="2·P·R / (P + R) = 2·found(k) / (k + R)", synonyms=("f1_score",))
 def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Harmonic mean of precision and recall at k.
 
@@ -91,7 +94,7 @@ def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     return _f_measure(k, 1.0, rel)
 
 
-@metric(family=FAMILY, formula="(1 + β²)·P·R / (β²·P + R)", synonyms=("f_beta", "f_score"))
+@registered(family=FAMILY, formula="(1 + β²)·P·R / (β²·P + R)", synonyms=("f_beta", "f_score"))
 def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """Weighted harmonic mean of precision and recall at k: recall counts β times as much.
 
@@ -108,7 +111,7 @@ def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
     return Ratio((1 + square) * parts.hits(k, rel), square * relevant_count(rel) + cutoff)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)",
     synonyms=("rprec", "r-precision"),
@@ -132,7 +135,9 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
     return Ratio(total(where(relevant(rel) & above)), depth_of(relevant_count(rel)))
 
 
-@metric(family=FAMILY, formula="found(k) / min(k, R)", synonyms=("relative_p",))
+@registered(
+    family=FAMILY, formula="found(k) / min(k, R)", synonyms=("relative_p", "set_relative_p")
+)
 def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Hits in the top k as a share of the most that could be there.
 
@@ -145,7 +150,7 @@ def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.
     return Ratio(parts.hits(k, rel), pl.min_horizontal(cutoff, relevant_count(rel)))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="non-relevant in the top k / non-relevant retrieved",
     synonyms=("fallout",),
@@ -162,7 +167,7 @@ def fall_out(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return Ratio(depth(k) - parts.hits(k, rel), retrieved() - parts.hits(None, rel), empty=None)
 
 
-@metric(family=FAMILY, formula="found(n) / n", synonyms=("set_p", "setp"))
+@registered(family=FAMILY, formula="found(n) / n", synonyms=("set_p", "setp"))
 def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of everything retrieved that is relevant.
 
@@ -172,7 +177,7 @@ def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(parts.hits(None, rel), retrieved())
 
 
-@metric(family=FAMILY, formula="found(n) / R", synonyms=("set_r", "setr"))
+@registered(family=FAMILY, formula="found(n) / R", synonyms=("set_r", "setr"))
 def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents that was retrieved at all.
 
@@ -182,7 +187,13 @@ def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(parts.hits(None, rel), relevant_count(rel))
 
 
-@metric(family=FAMILY, formula="(x + 1)·P·R / (R + x·P)", synonyms=("setf",))
+@registered(
+    family=FAMILY,
+    formula="(x + 1)·P·R / (R + x·P)",
+    synonyms=("setf",),
+    number="x",
+    parameter_synonyms={"beta": "x"},
+)
 def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """F measure of the whole retrieved set; x weighs recall, as in trec_eval's `set_F.x`.
 
@@ -193,7 +204,7 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
 
 
-@metric(family=FAMILY, formula="found(n)² / (n · R)")
+@registered(family=FAMILY, formula="found(n)² / (n · R)")
 def set_map(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision times recall of the whole retrieved set.
 

@@ -9,36 +9,26 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, get_args
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest
 from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
+from rankframe.metrics.metric import Metric, metric
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
-# Names that mean a metric with some of its parameters set.
-PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ndcg_burges": ("ndcg", {"gain": "exp2"}),
-    "dcg_burges": ("dcg", {"gain": "exp2"}),
-    "ndcg_cut": ("ndcg", {}),
-    "map_cut": ("average_precision", {}),
-    "gm_map": ("average_precision", {"average": "geometric"}),
-    "gm_bpref": ("bpref", {"average": "geometric"}),
-    "set_relative_p": ("relative_precision", {}),
-}
-# What other tools call a parameter, or a value of one.
+# What users give where metrics are asked for: names, expressions, and what `rf.metric` makes.
+MetricLike: TypeAlias = str | pl.Expr | Metric
+Metrics: TypeAlias = MetricLike | Iterable[MetricLike]
+
+# What other tools call a parameter of any metric, or a value of one.
 _PARAMETER_SYNONYMS = {"cutoff": "k", "gains": "gain", "min_rel": "rel", "rel_lvl": "rel"}
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
-# The parameter that a number in the name sets where it is not a cutoff: `IPrec@0.1`, `rbp.95`.
-_NUMBER_SETS = {"iprec": "recall", "precision_at_recall": "recall", "set_f": "x"}
-_SUFFIX_SETS = {**_NUMBER_SETS, "rbp": "p", "rbp_residual": "p"}
 
 # What to say of a metric that does not belong here, by what it looks at.
 _ELSEWHERE = {
@@ -51,47 +41,23 @@ _NAME = re.compile(r"(?P<name>[^()@]+)(\((?P<params>.*)\))?(@(?P<at>[^()@]*))?",
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric with its parameters, under the label that the user gave it."""
-
-    label: str
-    average: Average = "macro"
-    definition: Definition | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    # a user's own expression, where there is no definition
-    expression: pl.Expr | None = None
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether more of it is better, as it is taken to be of a user's own."""
-        return self.definition is None or self.definition.higher_is_better
-
-    def build(self) -> pl.Expr | Ratio:
-        """Its value for one query, over the judged frame."""
-        if self.definition is None:
-            assert self.expression is not None  # one of the two is always there
-            return self.expression
-        return self.definition.build(**self.params)
-
-
-def resolve(
-    metrics: str | pl.Expr | Iterable[str | pl.Expr], frame: Frame = "judged"
-) -> list[Metric]:
+def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
     """Metrics over one kind of frame from names and expressions, each label once.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
     """
-    if not isinstance(metrics, str | pl.Expr | Iterable):
+    if not isinstance(metrics, str | pl.Expr | Metric | Iterable):
         raise MetricParameterError(f"metrics are names or polars expressions, not {metrics!r}.")
-    given = [metrics] if isinstance(metrics, str | pl.Expr) else list(metrics)
+    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
     if not given:
         raise MetricParameterError("no metric was asked for. See `rankframe metrics`.")
     resolved: list[Metric] = []
     for one in given:
-        if isinstance(one, pl.Expr):
-            resolved.append(_own(one))
+        if isinstance(one, Metric):
+            resolved.append(one)
+        elif isinstance(one, pl.Expr):
+            resolved.append(metric(one))
         elif isinstance(one, str):
             resolved.extend(parse(one))
         else:
@@ -101,6 +67,8 @@ def resolve(
     for one in resolved:
         if one.definition is not None and one.definition.frame != frame:
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.definition.frame]}")
+        if one.definition is None and one.expression is None:
+            raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
     labels = [m.label for m in resolved]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -124,23 +92,24 @@ def parse(text: str) -> list[Metric]:
     definition, presets = _lookup(base)
     numbers, write = [], str
     if definition is not None and at is not None:
-        key = _NUMBER_SETS.get(definition.name, "k")
+        key = definition.number
         numbers = [(n.strip(), key, _number(n, text)) for n in at.split(",")]
         write = lambda n: text.strip().replace(f"@{at}", f"@{n}")  # noqa: E731
     elif definition is None and at is None and (suffixed := _SUFFIXED.fullmatch(base)):
         definition, presets = _lookup(suffixed["name"])
         if definition is not None:
-            key = _SUFFIX_SETS.get(definition.name, "k")
+            key = definition.decimals or definition.number
+            point = definition.decimals is not None and suffixed["sep"] == "."
             numbers = [
-                (n, key, _suffix_number(n, suffixed["sep"], key, text))
+                (n, key, _suffix_number(n, text, point=point))
                 for n in suffixed["numbers"].split(",")
             ]
             write = lambda n: text.strip().replace(suffixed["numbers"], n)  # noqa: E731
     if definition is None:
         raise UnknownMetricError(text, _suggest(base, text))
     written = parsed["params"] or ""
-    if definition.name == "num_retrieved" and "rel" in written:  # ir_measures' NumRet(rel=1)
-        definition = REGISTRY["num_relevant_retrieved"]
+    for parameter, other in definition.becomes.items():
+        definition = REGISTRY[other] if parameter in written else definition
     own = _parameters(written, definition, text)
     twice = set(own) & {*params, *(key for _, key, _ in numbers)}
     if twice:
@@ -151,28 +120,21 @@ def parse(text: str) -> list[Metric]:
     return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
 
 
-def known_names() -> dict[str, str]:
-    """Every base name that is read, in lower case, and the metric it stands for."""
-    names = {preset: target for preset, (target, _) in PRESETS.items()}
-    for definition in REGISTRY.values():
-        names.update(dict.fromkeys((definition.name, *definition.synonyms), definition.name))
-    return names
-
-
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
+    """The metric of that name, and the parameters that the name sets."""
     key = base.strip().lower()
-    if key in PRESETS:
-        target, presets = PRESETS[key]
-        return REGISTRY[target], dict(presets)
-    target = known_names().get(key)
-    return (REGISTRY[target], {}) if target else (None, {})
+    for definition in REGISTRY.values():
+        if key in (definition.name, *definition.other_names):
+            return definition, dict(definition.presets.get(key, {}))
+    return None, {}
 
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
     params = dict(params)
     average = params.pop("average", None)
     if average is None:
-        average = "micro" if params.get("pool") else definition.average
+        pooled = definition.holds(definition.pooled, params)
+        average = "micro" if pooled else definition.average
     elif average not in get_args(Average):
         raise MetricParameterError(
             f"{text!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
@@ -180,48 +142,29 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
     if unknown := [key for key in params if key not in definition.parameters]:
         what = "cutoff" if unknown[0] == "k" else unknown[0]
         raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
-    metric = Metric(label, average, definition, params)
+    made = Metric(label, average, definition, params)
     try:
-        value = metric.build()
+        value = made.build()
     except MetricParameterError as error:
         raise MetricParameterError(f"{text!r}: {error}") from None
     if average == "micro" and not isinstance(value, Ratio):
         raise MetricParameterError(
             f"{text!r}: {definition.name} is not a ratio of sums, so it has no micro average."
         )
-    return metric
-
-
-def _own(expression: pl.Expr) -> Metric:
-    try:
-        label = expression.meta.output_name()
-    except pl.exceptions.PolarsError as error:
-        raise MetricParameterError(
-            'an expression needs a name of its own: .alias("...").'
-        ) from error
-    if not label:
-        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
-    if expression.meta.has_multiple_outputs():
-        raise MetricParameterError(
-            f"expression {label!r} stands for several columns. Give one expression for each."
-        )
-    if label == QUERY:
-        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
-    return Metric(label, expression=expression)
+    return made
 
 
 def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]:
     params: dict[str, Any] = {}
+    synonyms = _PARAMETER_SYNONYMS | dict(definition.parameter_synonyms)
     for item in _split(text):
         key, equals, value = item.partition("=")
-        key = _PARAMETER_SYNONYMS.get(key.strip(), key.strip())
+        key = synonyms.get(key.strip(), key.strip())
         if not equals:
             raise MetricParameterError(f"{whole!r}: parameters read name=value, not {item!r}.")
         literal = _literal(value.strip())
-        if key == "dcg" and literal in _IR_MEASURES_DCG:
+        if key == "dcg" and str(literal) in _IR_MEASURES_DCG:
             key, literal = "gain", _IR_MEASURES_DCG[literal]
-        elif key == "beta" and definition.name == "set_f":
-            key = "x"
         known = [*definition.parameters, "average"]
         if key not in known:
             near = did_you_mean(key, known)
@@ -258,8 +201,8 @@ def _number(digits: str, text: str) -> float | int:
     return value
 
 
-def _suffix_number(digits: str, separator: str, key: str, text: str) -> float | int:
-    if key == "p" and separator == "." and digits.isdigit():
+def _suffix_number(digits: str, text: str, *, point: bool) -> float | int:
+    if point and digits.isdigit():
         return float(f"0.{digits}")  # ranx: rbp.95
     try:
         return float(digits) if "." in digits else int(digits)
@@ -268,7 +211,7 @@ def _suffix_number(digits: str, separator: str, key: str, text: str) -> float | 
 
 
 def _suggest(base: str, text: str) -> Sequence[str]:
-    canonical = [*REGISTRY, *(s for d in REGISTRY.values() for s in d.synonyms), *PRESETS]
+    canonical = [*REGISTRY, *(name for d in REGISTRY.values() for name in d.other_names)]
     suffixed = _SUFFIXED.fullmatch(base)
     looked_up = suffixed["name"] if suffixed else base
     return [text.strip().replace(looked_up, name, 1) for name in nearest(looked_up, canonical, 2)]

@@ -24,16 +24,18 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import metric
+from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Order of the relevant"
 _INFAP_EPSILON = 1e-5
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="Σ over relevant i ≤ k of found(i)/i, ÷ R",
-    synonyms=("ap", "map", "average_precision_cut"),
+    synonyms=("ap", "map", "map_cut", "average_precision_cut"),
+    aliases=("map",),
+    presets={"gm_map": {"average": "geometric"}},
 )
 def average_precision(
     k: int | None = None,
@@ -57,7 +59,7 @@ def average_precision(
     return Ratio(precisions, relevant_count(rel))
 
 
-@metric(family=FAMILY, formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
+@registered(family=FAMILY, formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
 def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Mean of the recalls at every depth down to k.
 
@@ -72,10 +74,11 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
     return Ratio(total(where(relevant(rel) & within(k), share)), relevant_count(rel))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="1 / rank of the first relevant document",
     synonyms=("rr", "mrr", "recip_rank"),
+    aliases=("mrr",),
 )
 def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """How high the first relevant document stands: 1, 1/2, 1/3, …; 0 if none is in the top k.
@@ -88,9 +91,10 @@ def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     return largest(where(relevant(rel) & within(k), 1 / pl.col(RANK)))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="(1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)",
+    presets={"gm_bpref": {"average": "geometric"}},
 )
 def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
     """How seldom judged non-relevant documents stand above relevant ones; unjudged are ignored.
@@ -111,7 +115,7 @@ def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(relevant(rel) & within(None), preference)), relevant_count(rel))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="(1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)",
 )
@@ -134,10 +138,11 @@ def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(relevant(rel) & within(None), expected)), relevant_count(rel))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="max precision at or beyond the rank where recall reaches the point",
     synonyms=("iprec_at_recall",),
+    number="recall",
 )
 def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
     """Interpolated precision at a recall point.
@@ -153,7 +158,7 @@ def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
     return largest(where(relevant(rel) & within(None) & reached, found(rel) / pl.col(RANK)))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="mean of iprec at recall 0, 0.1, …, 1",
     synonyms=("11pt_avg", "eleven_point_average"),
@@ -169,7 +174,11 @@ def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     return reduce(add, points) / constant(11)
 
 
-@metric(family=FAMILY, formula="c / rank of the c-th relevant document, c = recall·R rounded")
+@registered(
+    family=FAMILY,
+    formula="c / rank of the c-th relevant document, c = recall·R rounded",
+    number="recall",
+)
 def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision at the rank where recall first reaches a point; 0 if it never does.
 
@@ -193,7 +202,7 @@ def _expr(value: pl.Expr | Ratio) -> pl.Expr:
     return value.expr if isinstance(value, Ratio) else value
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i",
     bounds=(None, None),
@@ -210,7 +219,7 @@ def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
     return ((1 + precisions) / (1 + relevant_count(rel) - precisions)).log()
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="mean over retrieved relevant of i − found(i)",
     bounds=(0.0, None),
@@ -236,10 +245,11 @@ def lag(
     return Ratio(lags + lost * (retrieved() - hits), relevant_count(rel), empty=None)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="P(a relevant document outranks a non-relevant one), equal scores count ½",
     synonyms=("roc_auc",),
+    pooled={"pool": True},
 )
 def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
     """Area under the ROC curve of the retrieved list.

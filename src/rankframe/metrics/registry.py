@@ -1,6 +1,7 @@
-"""The registry of metrics: `@metric` turns one function into a documented, named metric.
+"""The registry of metrics: `@registered` turns one function into a documented, named metric.
 
-The name parser, the command line's reference, the documentation and the common tests read it.
+What a metric has to say of itself is said there, once. The public names, the name parser, the
+command line's reference, the documentation and the common tests read it.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import UnionType
-from typing import Any, Literal, ParamSpec, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 
@@ -29,28 +30,67 @@ Family = Literal[
     "Two rankings",
 ]
 Frame = Literal["judged", "pair"]
+# Always, never, or with these values of its parameters: {"gain": "exp2"}.
+Condition: TypeAlias = bool | Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Definition:
-    """What a metric is called, what it means and how it behaves."""
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a metric says of itself."""
 
-    name: str
     family: Family
     formula: str
-    build: Callable[..., pl.Expr | Ratio]
-    synonyms: tuple[str, ...]
-    # the values it can take
-    low: float | None
-    high: float | None
+    # what it looks at: a run beside judgments, or two rankings
+    frame: Frame = "judged"
+    # other names that are read; aliases are those of them that are functions of rankframe too
+    synonyms: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    # names that mean the metric with some of its parameters set
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # the parameter that a number in the name sets: `ndcg@10`, `P_5`, `IPrec@0.1`
+    number: str = "k"
+    # the share that a number behind a dot sets, where that is another one: ranx's `rbp.95`
+    decimals: str | None = None
+    # what other tools call a parameter
+    parameter_synonyms: Mapping[str, str] = field(default_factory=dict)
+    # the metric that other tools mean by the same name with a parameter
+    becomes: Mapping[str, str] = field(default_factory=dict)
+    # the least and the largest value; None: there is no limit
+    bounds: tuple[float | None, float | None] = (0.0, 1.0)
     # how per-query values become one number unless the user says otherwise
-    average: Average
-    higher_is_better: bool
+    average: Average = "macro"
+    higher_is_better: bool = True
+    # it compares the documents of all queries with each other: the input must come as a whole, and
+    # the average is over the sums
+    pooled: Condition = False
+    # it computes 2 to the power of a grade
+    exponential: Condition = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(Facts):
+    """A registered metric."""
+
+    name: str
+    # its value for one query, from checked parameters
+    build: Callable[..., pl.Expr | Ratio]
+    # what users call: the same as an expression
+    function: Callable[..., pl.Expr]
+
+    def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
+        return _named, (self.name,)  # wherever it is unpickled, it is the one of that name
+
+    def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
+        """Whether it is so with these parameters."""
+        if isinstance(condition, bool):
+            return condition
+        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
+        return all((defaults | dict(params))[name] == value for name, value in condition.items())
 
     @property
-    def frame(self) -> Frame:
-        """Whether it looks at a run beside judgments, or at two rankings."""
-        return "pair" if self.family == "Two rankings" else "judged"
+    def other_names(self) -> tuple[str, ...]:
+        """What else it is called, with and without parameters set."""
+        return (*self.synonyms, *self.presets)
 
     @property
     def summary(self) -> str:
@@ -82,18 +122,11 @@ def names_over(frame: Frame) -> list[str]:
     return [name for name, definition in REGISTRY.items() if definition.frame == frame]
 
 
-def metric(
-    *,
-    family: Family,
-    formula: str,
-    synonyms: tuple[str, ...] = (),
-    bounds: tuple[float | None, float | None] = (0.0, 1.0),
-    average: Average = "macro",
-    higher_is_better: bool = True,
-) -> Callable[[Callable[P, pl.Expr | Ratio]], Callable[P, pl.Expr]]:
+class registered(Facts):  # noqa: N801 (a decorator)
     """Register a function as a metric; what users call then returns its polars expression."""
 
-    def register(function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
+    def __call__(self, function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
+        """The function as users call it."""
         name = function.__name__
 
         @functools.wraps(function)
@@ -109,12 +142,12 @@ def metric(
             value = build(*args, **kwargs)
             return value.expr if isinstance(value, Ratio) else value
 
-        REGISTRY[name] = Definition(
-            name, family, formula, build, synonyms, *bounds, average, higher_is_better
-        )
+        REGISTRY[name] = Definition(name=name, build=build, function=expression, **vars(self))
         return expression
 
-    return register
+
+def _named(name: str) -> Definition:
+    return REGISTRY[name]
 
 
 def _checked(key: str, value: Any, kind: Any) -> Any:

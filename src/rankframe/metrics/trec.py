@@ -25,7 +25,7 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import metric
+from rankframe.metrics.registry import registered
 
 FAMILY: Final = "trec_eval's experiments"
 
@@ -52,7 +52,7 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
     return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
 
 
-@metric(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
+@registered(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
 def ndcg_rel() -> pl.Expr | Ratio:
     """The nDCG averaged over the ranks of the documents with a gain.
 
@@ -68,7 +68,7 @@ def ndcg_rel() -> pl.Expr | Ratio:
     return Ratio(where(gains, ndcg_here).sum(), gains.sum().cast(pl.Float64))
 
 
-@metric(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
+@registered(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
 def rndcg() -> pl.Expr | Ratio:
     """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
 
@@ -91,7 +91,7 @@ def rndcg() -> pl.Expr | Ratio:
     return pl.when(gaining > 0).then((steps + whole) / count).otherwise(0.0)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)",
     synonyms=("bing",),
@@ -108,7 +108,7 @@ def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(relevant(rel) & within(None), weight)), relevant_count(rel))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal",
     synonyms=("g",),
@@ -129,7 +129,7 @@ def g_measure() -> pl.Expr | Ratio:
     return Ratio(where(within(None) & (_grade() > 0), worth).sum(), _grade().sum())
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)",
     bounds=(None, None),
@@ -160,7 +160,7 @@ def utility(
     return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="(1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1",
 )
@@ -177,7 +177,7 @@ def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
     return (1 - p) * gained / pl.max_horizontal(largest(_grade()), pl.lit(1.0))
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged",
     synonyms=("rbp_resid",),
@@ -199,7 +199,7 @@ def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
     return pl.when(retrieved() > total(where(known))).then(rest).otherwise(0.0)
 
 
-@metric(
+@registered(
     family=FAMILY,
     formula="unjudged in the top k / k",
     synonyms=("unj",),

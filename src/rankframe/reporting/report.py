@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,17 @@ import polars as pl
 
 from rankframe.base.columns import QUERY, Role
 from rankframe.base.errors import OutputError
-from rankframe.base.options import Duplicates, Missing, NoRelevant, Ties
+from rankframe.base.options import Correction, Duplicates, Missing, NoRelevant, Test, Ties, Unpaired
 from rankframe.base.output import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.curves.curve import Kind, curve
-from rankframe.decisions.align import Unpaired
 from rankframe.decisions.compare import compare
 from rankframe.decisions.comparison import Comparison
 from rankframe.decisions.diff import Diff, diff
 from rankframe.frames.judge import judge
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.metrics.names import Metric
+from rankframe.metrics.names import Metric, Metrics
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.page import page
 from rankframe.reporting.sections import (
@@ -37,7 +36,6 @@ from rankframe.reporting.sections import (
     sample,
     slices,
 )
-from rankframe.stats.tests import Correction, Test
 
 _MOST_CHANGES = 4  # systems whose movers are shown
 _MOVERS = 10
@@ -66,7 +64,7 @@ class Material:
 def report(
     qrels: Source,
     systems: Mapping[str, Source],
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] | None = None,
+    metrics: Metrics | None = None,
     *,
     output: str | os.PathLike[str],
     title: str = "Ranking report",
@@ -112,13 +110,12 @@ def report(
         confidence=confidence, seed=seed, unpaired=unpaired, **policies,
     )  # fmt: skip
     first = found.metrics[0]
-    chosen: str | pl.Expr = first.label if first.expression is None else first.expression
     moved = {}
     if first.average != "weighted":
         for name in [name for name in opened if name != base][:_MOST_CHANGES]:
             tell(f"changes of {name}")
             moved[name] = diff(
-                truth, opened[str(base)], opened[name], chosen, most=_MOVERS, **policies
+                truth, opened[str(base)], opened[name], first, most=_MOVERS, **policies
             )
     tell("curves")
     drawings = _drawings(truth, opened, found, moved, policies)

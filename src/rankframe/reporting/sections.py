@@ -221,12 +221,11 @@ def definitions(found: Comparison) -> str:
     parts = []
     for metric in found.metrics:
         definition = metric.definition
+        direction = "Higher is better." if metric.higher_is_better else "Lower is better."
         if definition is None:
-            parts.append(
-                fold(f"<code>{text(metric.label)}</code>", note("An expression of yours."))
-            )
+            said = note(f"An expression of yours. {direction}")
+            parts.append(fold(f"<code>{text(metric.label)}</code>", said))
             continue
-        direction = "Higher is better." if definition.higher_is_better else "Lower is better."
         parts.append(
             fold(
                 f"<code>{text(metric.label)}</code>: {text(definition.summary, most=400)}",

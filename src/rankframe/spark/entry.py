@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -34,7 +34,7 @@ from rankframe.evaluation.evaluate import (
 )
 from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
-from rankframe.metrics.names import resolve
+from rankframe.metrics.names import Metrics, resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import (
     Input,
@@ -63,7 +63,7 @@ _SAMPLE = 1_000
 def evaluate(
     qrels: Source,
     run: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,
@@ -138,7 +138,7 @@ def evaluate(
 def agree(
     a: Source,
     b: Source,
-    metrics: str | pl.Expr | Iterable[str | pl.Expr] = PAIR_METRICS,
+    metrics: Metrics = PAIR_METRICS,
     *,
     spark: SparkSession | None = None,
     partitions: int | None = None,

@@ -13,9 +13,11 @@ import polars as pl
 
 from rankframe.base.columns import RANK, RELEVANCE
 from rankframe.base.errors import OptionError, RankframeError
-from rankframe.metrics import REGISTRY, iprec, rndcg
+from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
+from rankframe.metrics.order import iprec
 from rankframe.metrics.parts import constant, power, where
+from rankframe.metrics.trec import rndcg
 from rankframe.trec_eval.measures import MEASURES, Measure, Style
 
 # A relstring travels as numbers: four bits a document, for as many as a float is exact for.

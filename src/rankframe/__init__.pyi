@@ -1,0 +1,108 @@
+"""The public names for type checkers, written by docs/make_metrics.py."""
+
+from rankframe import plot, spark
+from rankframe.base.errors import RankframeError
+from rankframe.curves.area import area_under, thin
+from rankframe.curves.curve import curve
+from rankframe.decisions.compare import compare
+from rankframe.decisions.comparison import Comparison
+from rankframe.decisions.diff import Diff, diff
+from rankframe.decisions.gate import gate
+from rankframe.decisions.verdict import Verdict
+from rankframe.evaluation.agree import agree
+from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
+from rankframe.evaluation.result import Result
+from rankframe.frames.judge import judge
+from rankframe.frames.pair import pair
+from rankframe.inputs.lists import from_lists
+from rankframe.metrics.agreement import (
+    average_overlap,
+    jaccard,
+    overlap,
+    rbd,
+    rbo,
+    rbo_min,
+    rbo_p,
+    rbo_res,
+    rbo_weight,
+)
+from rankframe.metrics.correlation import fcp, kendall_tau, ndpm, pearson, spearman, tau_ap
+from rankframe.metrics.counts import (
+    judged,
+    num_nonrelevant_judged_retrieved,
+    num_relevant,
+    num_relevant_retrieved,
+    num_retrieved,
+    unjudged,
+)
+from rankframe.metrics.gain import (
+    cg,
+    dcg,
+    err,
+    ideal_dcg,
+    ndcg,
+    nerr,
+    r_score,
+    rbp,
+    rbp_residual,
+)
+from rankframe.metrics.hits import (
+    f,
+    f1,
+    fall_out,
+    hit_rate,
+    hits,
+    precision,
+    r_precision,
+    recall,
+    relative_precision,
+    set_f,
+    set_map,
+    set_precision,
+    set_recall,
+)
+from rankframe.metrics.metric import metric
+from rankframe.metrics.order import (
+    auc,
+    average_precision,
+    average_recall,
+    bpref,
+    eleven_point,
+    infap,
+    iprec,
+    lag,
+    precision_at_recall,
+    reciprocal_rank,
+    yaap,
+)
+from rankframe.metrics.trec import (
+    bin_g,
+    g_measure,
+    ndcg_rel,
+    rndcg,
+    trec_rbp,
+    trec_rbp_resid,
+    trec_unj,
+    utility,
+)
+from rankframe.reporting.report import report
+
+__version__: str
+map = average_precision  # noqa: A001
+mrr = reciprocal_rank
+success = hit_rate
+
+__all__ = [
+    "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Verdict", "agree",
+    "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
+    "cg", "compare", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "f", "f1",
+    "fall_out", "fcp", "from_lists", "g_measure", "gate", "hit_rate", "hits", "ideal_dcg", "infap",
+    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "metric", "mrr", "ndcg",
+    "ndcg_rel", "ndpm", "nerr", "num_nonrelevant_judged_retrieved", "num_relevant",
+    "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson", "plot", "precision",
+    "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_min", "rbo_p", "rbo_res",
+    "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank", "relative_precision",
+    "report", "rndcg", "set_f", "set_map", "set_precision", "set_recall", "spark", "spearman",
+    "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "unjudged", "utility",
+    "yaap",
+]  # fmt: skip

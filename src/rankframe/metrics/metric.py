@@ -1,0 +1,115 @@
+"""A metric as somebody asks for it: one of the registry with its parameters, or a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import polars as pl
+
+from rankframe.base.columns import JUDGED_FRAME, QUERY
+from rankframe.base.errors import MetricParameterError
+from rankframe.base.options import Average
+from rankframe.metrics.parts import Ratio
+from rankframe.metrics.registry import Definition
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its parameters, under the label that the user gave it."""
+
+    label: str
+    average: Average = "macro"
+    definition: Definition | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    # a user's own, where there is no definition; stored values have neither
+    expression: pl.Expr | None = None
+    lower_is_better: bool = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of it is better, as it is of a user's own unless they say otherwise."""
+        if self.definition is None:
+            return not self.lower_is_better
+        return self.definition.higher_is_better
+
+    @property
+    def whole_input(self) -> bool:
+        """Whether it looks at all queries at once, so that they cannot come in pieces."""
+        if self.definition is not None:
+            return self.definition.holds(self.definition.pooled, self.params)
+        looked_at = [] if self.expression is None else self.expression.meta.root_names()
+        return any(map(JUDGED_FRAME.of_whole_input, looked_at))
+
+    @property
+    def exponential(self) -> bool:
+        """Whether it computes 2 to the power of a grade."""
+        found = self.definition
+        return found is not None and found.holds(found.exponential, self.params)
+
+    def build(self) -> pl.Expr | Ratio:
+        """Its value for one query, over the frame that it looks at."""
+        if self.definition is None:
+            assert self.expression is not None  # nobody builds what is stored
+            return self.expression
+        return self.definition.build(**self.params)
+
+
+def metric(
+    expression: pl.Expr,
+    name: str | None = None,
+    *,
+    higher_is_better: bool = True,
+    average: Average = "macro",
+) -> Metric:
+    """A metric of your own, for use wherever the name of a metric is.
+
+    expression: one number a query, over the judged frame (`rf.judge`), or, to compare two rankings
+        with `agree`, over the pair frame (`rf.pair`).
+    name: what results call it; without one, the expression has a name of its own: `.alias("…")`.
+    higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
+    average: how the values of queries become one number: by their mean ("macro"), "geometric"
+        mean, mean by weight ("weighted") or "sum".
+
+    A plain expression with a name is a metric too, of which more is better.
+
+    >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
+    >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
+    >>> rf.diff({"q": {"a": 1}}, before, after, first)
+    rankframe diff, first_rank: 2.0000 → 1.0000 (-1.0000)
+      1 queries: 1 better in b, 0 the same, 0 worse
+      q  2.0000 → 1.0000  -1.0000  b better
+    """
+    if not isinstance(expression, pl.Expr):
+        raise MetricParameterError(f"a metric of your own is an expression, not {expression!r}.")
+    if not isinstance(name, str | None):
+        raise MetricParameterError(f"the name of a metric is text, not {name!r}.")
+    if not isinstance(higher_is_better, bool):
+        raise MetricParameterError(f"higher_is_better is True or False, not {higher_is_better!r}.")
+    label = _own_name(expression) if name is None else name
+    if not label:
+        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
+    if expression.meta.has_multiple_outputs():
+        raise MetricParameterError(
+            f"expression {label!r} stands for several columns. Give one expression for each."
+        )
+    if label == QUERY:
+        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
+    if average not in get_args(Average):
+        raise MetricParameterError(
+            f"{label!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
+        )
+    if average == "micro":
+        raise MetricParameterError(
+            f"{label!r}: an expression is no ratio of sums, so it has no micro average."
+        )
+    return Metric(label, average, expression=expression, lower_is_better=not higher_is_better)
+
+
+def _own_name(expression: pl.Expr) -> str:
+    """What an expression calls its values, or nothing."""
+    try:
+        return expression.meta.output_name()
+    except pl.exceptions.PolarsError:
+        return ""
