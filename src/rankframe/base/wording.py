@@ -77,10 +77,10 @@ def best_of(metric: Metric, values: Sequence[float | None]) -> float | None:
 
 
 def markdown_text(text: str) -> str:
-    """Text that Markdown shows as it is, on one line.
+    r"""Text that Markdown shows as it is, on one line.
 
-    >>> markdown_text("a|b *new* bm25_v1")
-    'a\\\\|b \\\\*new\\\\* bm25_v1'
+    >>> print(markdown_text("a|b *new* bm25_v1"))
+    a\|b \*new\* bm25_v1
     """
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")
 

@@ -175,7 +175,10 @@ class _Judge:
             weights=self.known.weights,
             judged=judged_label(metric, self.aligned),
         )
-        return [self._check(rule, column, some) for some in subsets if some.by == by]
+        # A rule that finds no slice cannot be decided: nothing says that it holds.
+        nothing = Subset(None, None, np.empty(0, np.int64))
+        chosen = [some for some in subsets if some.by == by] or [nothing]
+        return [self._check(rule, column, some) for some in chosen]
 
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
         here = column.taken(subset.rows)
@@ -188,6 +191,8 @@ class _Judge:
         if n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
             reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
+            if rule.by is not None and subset.by is None:
+                reason = f"there is no slice per {', '.join(rule.by)} to check"
         elif shortage := self._unjudged(subset):
             status, reason = "undecided", shortage
         elif after is None or (rule.against_baseline and before is None):
