@@ -17,9 +17,10 @@ from rankframe.base.output import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.align import Unpaired
+from rankframe.decisions.change import Diff
 from rankframe.decisions.compare import compare
 from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import Diff, diff
+from rankframe.decisions.diff import diff
 from rankframe.frames.judge import judge
 from rankframe.frames.rank import Ties
 from rankframe.inputs.queries import By

@@ -19,8 +19,8 @@ from rankframe.base.wording import (
     share_text,
     signed_text,
 )
+from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import Diff
 from rankframe.evaluation.ledger import POLICY
 from rankframe.metrics.names import signature
 from rankframe.plot.canvas import GREY
