@@ -44,7 +44,7 @@ def test_every_input_is_read_once(decision: Decision) -> None:
 
 
 def test_large_judgments_are_not_read_for_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    # a look at how many rows there are (two, where a look does not tell), then the rows
+    # its first rows, how many there are, how long ids are, and all of it: however many runs
     monkeypatch.setattr(held, "_SMALL", 10)
     qrels = Counted(QRELS, "qrels")
     runs = {f"r{seed}": random_case(seed, queries=35).run for seed in range(1, 6)}
