@@ -82,21 +82,13 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
 
 def _share_denominators(values: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
     """A query that a system lacks weighs as it does in the first system that has it."""
-    frames = list(values.values())
     below = [sum_columns(label)[1] for label in labels]
-    for label in [column for column in below if column in frames[0].columns]:
-        largest = pl.DataFrame([f[label].alias(str(n)) for n, f in enumerate(frames)]).select(
-            pl.max_horizontal(pl.all())
-        )
+    for label in [column for column in below if column in next(iter(values.values())).columns]:
+        sides = [frame[label].alias(name) for name, frame in values.items()]
+        own, largest = pl.col(label), pl.DataFrame(sides).max_horizontal()
         for name, frame in values.items():
-            column = (
-                frame[label]
-                .to_frame()
-                .select(
-                    pl.when(pl.col(label) == 0).then(largest.to_series()).otherwise(pl.col(label))
-                )
-            )
-            values[name] = frame.with_columns(column.to_series().alias(label))
+            shared = pl.when(own == 0).then(largest).otherwise(own).alias(label)
+            values[name] = frame.with_columns(shared)
 
 
 @dataclass(frozen=True)

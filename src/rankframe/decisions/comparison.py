@@ -128,14 +128,11 @@ class Comparison:
         values = dict(zip(counts["item"], counts["value"], strict=True))
         said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
         if unpaired := values.get("queries_unpaired"):
-            said.append(f"{unpaired:,.0f} {self._unpaired_note()}")
+            said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         said.append(f"test: {self.note('policy_test')}")
         said.append(f"p values corrected ({self.note('policy_correction')})")
         said.append(f"interval: {self.note('policy_ci')}")
         return ", ".join(said)
-
-    def _unpaired_note(self) -> str:
-        return self.note("queries_unpaired")
 
     def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
         """What people read: cells under `HEADER`, and whether the difference is significant.
