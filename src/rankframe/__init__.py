@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Comparison": "decisions.comparison",
     "DEFAULT_METRICS": "evaluation.evaluate",
-    "Diff": "decisions.diff",
+    "Diff": "decisions.change",
     "RankframeError": "base.errors",
     "Result": "evaluation.result",
     "Verdict": "decisions.verdict",

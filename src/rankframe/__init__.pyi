@@ -4,9 +4,10 @@ from rankframe import plot, spark
 from rankframe.base.errors import RankframeError
 from rankframe.curves.area import area_under, thin
 from rankframe.curves.curve import curve
+from rankframe.decisions.change import Diff
 from rankframe.decisions.compare import compare
 from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import Diff, diff
+from rankframe.decisions.diff import diff
 from rankframe.decisions.gate import gate
 from rankframe.decisions.verdict import Verdict
 from rankframe.evaluation.agree import agree

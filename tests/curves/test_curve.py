@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import rankframe as rf
 from rankframe.curves.curve import curve
 from rankframe.inputs.scan import scan
 from rankframe.inputs.validate import load
@@ -89,6 +90,20 @@ def test_queries_without_attributes_are_a_slice_too() -> None:
     sliced = drawn(CASE, "roc", by="kind", queries=known)
     assert of_slice(sliced, "kind", "(none)").equals(drawn(only(CASE, ["q"]), "roc"))
     assert of_slice(sliced, "kind", "text").equals(drawn(only(CASE, ["p"]), "roc"))
+
+
+@pytest.mark.parametrize("known_kinds", [["text"], ["text", None]])
+def test_slices_are_called_as_in_an_evaluation(known_kinds: list[str | None]) -> None:
+    # q is absent; a query whose attributes are all null is in the same slice as it
+    known = pl.DataFrame({"query_id": ["p", "z"][: len(known_kinds)], "kind": known_kinds,
+                          "device": known_kinds})  # fmt: skip
+    by: Any = [("kind", "device"), "kind"]
+    evaluated = rf.evaluate(CASE.qrels, CASE.run, "map", by=by, queries=known).slices
+    names = evaluated.select("by", "slice").rows()
+    assert ("kind × device", "(none) × (none)") in names
+    for kind in ("roc", "precision_recall", "metric_at_k"):
+        sliced = drawn(CASE, kind, by=by, queries=known)
+        assert sliced.select("by", "slice").unique(maintain_order=True).rows() == names
 
 
 def test_a_slice_without_a_curve_has_no_rows() -> None:

@@ -11,7 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.decisions.diff import Diff, diff
+from rankframe.decisions.change import Diff
+from rankframe.decisions.diff import diff
 from tests.support.oracles import ODD_IDS, Table, random_case
 
 SHOP = Path(__file__).parents[2] / "data" / "shop"

@@ -262,3 +262,18 @@ def test_a_rule_by_slice_needs_attributes(pair, refusal) -> None:
     both = values(pair[1]), values(pair[0])
     said = refusal(rf.gate, None, *both, "map: no worse than -1% per locale")
     assert said.startswith("a rule asks for slices, per locale: pass queries=")
+
+
+def test_a_rule_that_finds_nothing_to_check_is_not_decided() -> None:
+    # nothing is relevant, and such queries are left out: no query is left
+    qrels, run = {"q1": {"a": 0}}, {"q1": {"a": 1.0}}
+    before = rf.evaluate(qrels, run, "map", no_relevant="skip")
+    known = pl.DataFrame({"query_id": ["q1"], "locale": ["de"]})
+    verdict = rf.gate(
+        qrels, run, before, "map: at least 0 per locale", queries=known, no_relevant="skip"
+    )
+    assert (verdict.status, verdict.exit_code) == ("undecided", 2)
+    assert verdict.headline == "UNDECIDED: 1 could not be decided (0 queries)"
+    assert verdict.checks["reason"].to_list() == ["there is no slice per locale to check"]
+    assert json.loads(verdict.to_json())["exit_code"] == 2
+    assert 'errors="1"' in verdict.to_junit()

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from tests.support.counted import Counted
 
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "data" / "shop"
@@ -262,3 +263,11 @@ def test_hostile_names_are_harmless(browser: Any, hostile: Path) -> None:
     text = browser.execute_script("return document.body.textContent")
     for name in ("tag", "image", "quotes", "emoji"):
         assert HOSTILE[name] in text, name
+
+
+def test_every_input_is_read_once(tmp_path: Path) -> None:
+    qrels = Counted(SHOP / "qrels.parquet", "qrels")
+    runs = {name: Counted(path, "run") for name, path in RUNS.items()}
+    frames = {name: run.frame for name, run in runs.items()}
+    rf.report(qrels.frame, frames, ["ndcg@10"], output=tmp_path / "report.html")
+    assert [source.reads for source in (qrels, *runs.values())] == [1, 1, 1, 1]

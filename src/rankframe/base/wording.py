@@ -1,12 +1,15 @@
-"""Numbers as people read them, the same in tables, pages and messages."""
+"""Numbers and names as people read them, the same in tables, pages and messages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rankframe.metrics.names import Metric
 
 UNDEFINED = "undefined"
+# What Markdown takes for more than a letter; an underscore only at the edge of a word.
+_MARKDOWN = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
 
 
 def number_text(value: float | None, metric: Metric | None = None) -> str:
@@ -71,3 +74,17 @@ def best_of(metric: Metric, values: Sequence[float | None]) -> float | None:
     if not known:
         return None
     return max(known) if metric.higher_is_better else min(known)
+
+
+def markdown_text(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line.
+
+    >>> print(markdown_text("a|b *new* bm25_v1"))
+    a\|b \*new\* bm25_v1
+    """
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """A row of a table from cells that are Markdown already."""
+    return f"| {' | '.join(cells)} |"

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rankframe.base.wording import count_text, number_text, share_text
+from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import HEADER, Comparison
-from rankframe.decisions.diff import Diff
 from rankframe.decisions.verdict import Verdict
 
 # Columns of a comparison that are left out first where a terminal is narrow.

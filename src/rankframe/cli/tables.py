@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from rankframe.base.wording import best_of, count_text, number_text
+from rankframe.base.wording import best_of, count_text, markdown_row, markdown_text, number_text
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.result import Result
 from rankframe.metrics import Definition
@@ -105,12 +105,13 @@ def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: For
     if style == "json":
         return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
     lines = [
-        _markdown_row(["metric", *results]),
-        _markdown_row(["---", *("---:" for _ in results)]),
+        markdown_row(["metric", *map(markdown_text, results)]),
+        markdown_row(["---", *("---:" for _ in results)]),
     ]
     for metric in metrics:
         values = [result[metric.label] for result in results.values()]
-        lines.append(_markdown_row([metric.label, *(number_text(v, metric) for v in values)]))
+        cells = [markdown_text(metric.label), *(number_text(v, metric) for v in values)]
+        lines.append(markdown_row(cells))
     return "\n".join(lines)
 
 
@@ -223,7 +224,3 @@ def _queries(rows: Sequence[Mapping[str, Any]]) -> str:
 def _bounds(definition: Definition) -> str:
     low, high = definition.bounds
     return f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"

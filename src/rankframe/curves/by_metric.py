@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.options import is_count
-from rankframe.engine.memory import count_pieces
+from rankframe.engine.held import hold
 from rankframe.engine.plan import Plan, compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
@@ -73,7 +73,8 @@ def metric_points(
     qrels: Scanned, run: Scanned, job: Job, metrics: CurveMetrics, *, per_query: bool
 ) -> pl.DataFrame:
     """Evaluate them, and give the points of the whole, of each slice or of each query."""
-    result = evaluate_scanned(qrels, run, job, pieces=count_pieces(qrels, run, None))
+    held = hold(qrels, [run])
+    result = evaluate_scanned(held.left, held.rights[0], job, pieces=held.pieces[0])
     names = list(metrics.columns)
     if per_query:
         lists = (

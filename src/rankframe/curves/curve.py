@@ -29,7 +29,7 @@ from rankframe.curves.by_score import (
     vertical_mean,
 )
 from rankframe.engine.work import Job
-from rankframe.inputs.queries import NO_VALUE, Attributes, By, read_attributes, refuse_strangers
+from rankframe.inputs.queries import Attributes, By, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, scan
 
 CurveAverage = Literal["pooled", "vertical"]
@@ -198,6 +198,7 @@ def _sliced(
     for way, numbers in enumerate(known.slices):
         each = drawn(numbers)
         by, names = attributes.slices[way]
-        named = pl.Series("slice", [*names, NO_VALUE], dtype=pl.String).gather(each[CURVE])
+        called = [attributes.name(way, number)[1] for number in range(len(names) + 1)]
+        named = pl.Series("slice", called, dtype=pl.String).gather(each[CURVE])
         frames.append(each.select(pl.lit(by).alias("by"), named, pl.exclude(CURVE)))
     return pl.concat(frames)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.decisions.systems import System
-from rankframe.engine.plan import denominator
+from rankframe.decisions.systems import System, depth_of, sum_columns
 from rankframe.evaluation.summary import Terms
 from rankframe.metrics.names import Metric
 
@@ -23,10 +22,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Aligned:
-    """Values of all systems for the same queries, in the same order."""
+    """Systems with values for the same queries, in the same order."""
 
     queries: pl.Series
-    values: dict[str, pl.DataFrame]
+    systems: Mapping[str, System]
     # how many queries not every system has, and how many each lacks
     unpaired: int
     lacking: dict[str, int]
@@ -37,7 +36,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
     first = next(iter(systems.values())).values[QUERY]
     values = {name: system.values for name, system in systems.items()}
     if all(frame[QUERY].equals(first) for frame in values.values()):
-        return Aligned(first, values, 0, dict.fromkeys(values, 0))
+        return Aligned(first, systems, 0, dict.fromkeys(values, 0))
     every = pl.concat([frame[QUERY] for frame in values.values()]).unique().sort()
     counts = {
         name: every.to_frame().join(frame, on=QUERY, how="anti", maintain_order="left")
@@ -58,39 +57,38 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
             raise OptionError("the systems have no query in common. Is the key column right?")
     else:
         kept = every.to_frame()
-    worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
+    worst = {
+        column: 0.0
+        for metric in metrics
+        if metric.higher_is_better
+        for column in (metric.label, *sum_columns(metric.label))
+    }
     aligned = {}
     for name, frame in values.items():
         here = kept.join(frame, on=QUERY, how="left", maintain_order="left")
         if unpaired == "zero" and lacking[name]:
             absent = here[QUERY].is_in(counts[name][QUERY].implode())
             here = here.with_columns(
-                pl.when(absent).then(pl.lit(worst.get(label.split("\0")[0]), pl.Float64))
+                pl.when(absent).then(pl.lit(worst.get(label), pl.Float64))
                 .otherwise(pl.col(label)).alias(label)
                 for label in here.columns if label != QUERY
             )  # fmt: skip
         aligned[name] = here
     if unpaired == "zero":
         _share_denominators(aligned, [metric.label for metric in metrics])
-    return Aligned(kept[QUERY], aligned, len(alone), lacking)
+    filled = {name: replace(system, values=aligned[name]) for name, system in systems.items()}
+    return Aligned(kept[QUERY], filled, len(alone), lacking)
 
 
 def _share_denominators(values: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
     """A query that a system lacks weighs as it does in the first system that has it."""
-    frames = list(values.values())
-    for label in [below for label in labels if (below := denominator(label)) in frames[0].columns]:
-        largest = pl.DataFrame([f[label].alias(str(n)) for n, f in enumerate(frames)]).select(
-            pl.max_horizontal(pl.all())
-        )
+    below = [sum_columns(label)[1] for label in labels]
+    for label in [column for column in below if column in next(iter(values.values())).columns]:
+        sides = [frame[label].alias(name) for name, frame in values.items()]
+        own, largest = pl.col(label), pl.DataFrame(sides).max_horizontal()
         for name, frame in values.items():
-            column = (
-                frame[label]
-                .to_frame()
-                .select(
-                    pl.when(pl.col(label) == 0).then(largest.to_series()).otherwise(pl.col(label))
-                )
-            )
-            values[name] = frame.with_columns(column.to_series().alias(label))
+            shared = pl.when(own == 0).then(largest).otherwise(own).alias(label)
+            values[name] = frame.with_columns(shared)
 
 
 @dataclass(frozen=True)
@@ -110,18 +108,11 @@ class Column:
     judged: Floats | None
 
     @classmethod
-    def of(
-        cls,
-        metric: Metric,
-        aligned: Aligned,
-        *,
-        weights: Floats | None = None,
-        judged: str | None = None,
-    ) -> Column:
-        """Take a metric's columns; `judged` is the label of what goes beside it."""
-        frames = list(aligned.values.values())
-        terms = [Terms.of(metric, frame, weights) for frame in frames]
-        for name, some in zip(aligned.values, terms, strict=True):
+    def of(cls, metric: Metric, aligned: Aligned, *, weights: Floats | None = None) -> Column:
+        """Take a metric's columns, and what goes beside it."""
+        systems = aligned.systems.values()
+        terms = [Terms.of(metric, system.values, weights) for system in systems]
+        for name, some in zip(aligned.systems, terms, strict=True):
             if endless := int((~np.isfinite(some.above) | ~np.isfinite(some.divisor)).sum()):
                 raise MetricParameterError(
                     f"{metric.label!r} is not finite for {endless:,} queries of {name!r}: there is "
@@ -132,9 +123,10 @@ class Column:
         def stacked(rows: list[Floats]) -> Floats:
             return np.where(complete, np.stack(rows), 0.0)
 
-        shares = None
-        if judged is not None and all(judged in frame.columns for frame in frames):
-            shares = np.stack([frame[judged].fill_null(0.0).to_numpy() for frame in frames])
+        depth, shares = depth_of(metric), None
+        if all(depth in system.judged for system in systems):
+            judged = [system.values[system.judged[depth]] for system in systems]
+            shares = np.stack([share.fill_null(0.0).to_numpy() for share in judged])
         return cls(
             metric,
             stacked([some.values for some in terms]),

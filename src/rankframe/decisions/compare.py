@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
-from typing import get_args
 
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
+from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import (
     Correction,
@@ -26,39 +24,23 @@ from rankframe.base.options import (
     Unpaired,
 )
 from rankframe.base.progress import Progress, Report
-from rankframe.decisions.align import Aligned, Column, align
+from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
 from rankframe.decisions.contrast import Options, contrasts, p_values
-from rankframe.decisions.systems import (
-    System,
-    names_of,
-    read_systems,
-    refuse_other_policies,
-    stored_metrics,
-)
+from rankframe.decisions.opening import Opened, open_systems
+from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds
-from rankframe.engine.memory import count_pieces
-from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
-from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate_scanned
+from rankframe.engine.held import Held
 from rankframe.evaluation.ledger import POLICY
 from rankframe.inputs.queries import (
+    Attributes,
     By,
-    Known,
-    Subset,
-    everything,
-    read_attributes,
-    refuse_strangers,
-    slices_of,
 )
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.scan import Columns, Source
 from rankframe.inputs.validate import load
-from rankframe.metrics.names import Metric, Metrics, parse, resolve
+from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import corrected
-
-_JUDGED = "\0judged"  # in front of the labels of what goes beside a metric
-_DEFAULT_DEPTH = 10
 
 
 def compare(
@@ -118,69 +100,53 @@ def compare(
     >>> found.table.select("system", "value", "difference", "wins", "losses").row(0)
     ('new', 0.6666666666666666, -0.16666666666666666, 1, 2)
     """
-    names = names_of(systems)
+    _check_mapping(systems)
     intervals = Intervals(ci, confidence, replicates, seed)
     options = Options(baseline, test, correction, permutations, intervals)
-    if unpaired not in get_args(Unpaired):
-        raise OptionError.choice("unpaired", unpaired, get_args(Unpaired))
     policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
-    holes: dict[str, pl.DataFrame] = {}
-    if qrels is None:
-        if bounds:
-            raise OptionError("bounds need judgments and runs: stored values have neither.")
-        found = read_systems(systems)
-        chosen = stored_metrics(found, _columns(metrics))
-        attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
-        _check_names(list(found), baseline)
-        options.check_metrics(chosen)
-        refuse_other_policies(found)
-    else:
-        chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
-        attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
-        _check_names(names, baseline)
-        options.check_metrics(chosen)
-        judgments = scan(qrels, "qrels", columns)
-        runs = {name: scan(systems[name], "run", columns) for name in names}
-        job = Job(
-            compile_plan([*chosen, *judged_beside(chosen)]),
-            policies,
-            attributes=None if attributes is None else attributes.weights_alone,
-            intervals=Intervals(None),
-            with_parts=True,
-        )
-        found = evaluate_systems(judgments, runs, job, max_memory, progress)
-        if bounds:
-            weighting = None if attributes is None else attributes.frame
-            holes = _hole_bounds(judgments, runs, chosen, policies, weighting)
-    aligned = align(found, chosen, unpaired)
-    known = Known() if attributes is None else attributes.of(aligned.queries)
-    refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
-    if any(metric.average == "weighted" for metric in chosen):
-        known.refuse_unweighted(len(aligned.queries))
-    subsets = [everything(aligned.queries), *slices_of(attributes, known)]
-    table, values = _compared(aligned, chosen, known, subsets, options, progress)
-    if holes:
-        values = values.join(
-            pl.concat(holes.values()), on=["system", "metric"], how="left", maintain_order="left"
-        ).with_columns(
-            pl.when(pl.col("by").is_null()).then(pl.col("if_nonrelevant", "if_relevant"))
-        )
+    runs = None
+    if qrels is not None:
+        runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
+    elif bounds:
+        raise OptionError("bounds need judgments and runs: stored values have neither.")
+    opening = open_systems(
+        systems if runs is None else {}, runs, metrics,
+        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
+    )  # fmt: skip
+    chosen = opening.metrics
+    _check_names(opening.names, baseline)
+    options.check_metrics(chosen)
+    opened = opening.side_by_side()
+    table, values = _compared(opened, chosen, options, progress)
+    if bounds and opened.held is not None:
+        values = _with_bounds(values, opened.held, opening.names, chosen, policies,
+                              opening.attributes)  # fmt: skip
     return Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(found, aligned, known, unpaired, options),
+        ledger=_ledger(opened, unpaired, options),
         metrics=tuple(chosen),
-        names=tuple(found),
+        names=tuple(opened.systems),
         per_query={
-            name: values.select(QUERY, *(metric.label for metric in chosen))
-            for name, values in aligned.values.items()
+            name: system.values.select(QUERY, *(metric.label for metric in chosen))
+            for name, system in opened.aligned.systems.items()
         },
         baseline=baseline,
     )
 
 
+def _check_mapping(systems: object) -> None:
+    if not isinstance(systems, Mapping):
+        raise OptionError(f'systems are given by name, {{"bm25": run, ...}}, not as {systems!r}.')
+    for name in systems:
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"a system's name is text, not {name!r}.")
+    if not systems:
+        raise OptionError("a comparison takes at least two systems, not 0.")
+
+
 def _check_names(names: Sequence[str], baseline: str | None) -> None:
-    if len(names) < 2 and (not names or baseline != names[0]):
+    if len(names) < 2 and baseline != names[0]:
         raise OptionError(f"a comparison takes at least two systems, not {len(names)}.")
     if baseline is not None and baseline not in names:
         near = did_you_mean(str(baseline), names)
@@ -190,89 +156,40 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         )
 
 
-def _columns(metrics: Metrics | None) -> list[str | Metric] | None:
-    """The columns of stored values that are asked for, by name or as metrics of that name."""
-    if metrics is None:
-        return None
-    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
-    columns = [one for one in given if isinstance(one, str | Metric)]
-    if not columns or len(columns) < len(given):
-        raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
-    labels = [one.label if isinstance(one, Metric) else one for one in columns]
-    if twice := [label for label in labels if labels.count(label) > 1]:
-        raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
-    return columns
-
-
-def judged_beside(metrics: Sequence[Metric]) -> list[Metric]:
-    """How much was judged, at the cutoff of each metric."""
-    return [
-        replace(parse(f"judged@{depth}")[0], label=f"{_JUDGED}@{depth}")
-        for depth in sorted({_depth(metric) for metric in metrics})
-    ]
-
-
-def _depth(metric: Metric) -> int:
-    return metric.params.get("k") or _DEFAULT_DEPTH
-
-
-def evaluate_systems(
-    qrels: Scanned,
-    runs: Mapping[str, Scanned],
-    job: Job,
-    max_memory: str | int | None,
-    progress: Report | None,
-) -> dict[str, System]:
-    """Evaluate each run, with the sums that averages over sums need."""
-    found = {}
-    for name, run in runs.items():
-
-        def report(done: Progress, name: str = name) -> None:
-            if progress is not None:
-                progress(replace(done, stage=f"{name}: {done.stage}"))
-
-        pieces = count_pieces(qrels, run, max_memory)
-        with naming_the_run(repr(name)):
-            result = evaluate_scanned(qrels, run, job, pieces=pieces, progress=report)
-        found[name] = System(result.per_query, result.ledger)
-    return found
-
-
-def _hole_bounds(
-    qrels: Scanned,
-    runs: Mapping[str, Scanned],
+def _with_bounds(
+    values: pl.DataFrame,
+    held: Held,
+    names: Sequence[str],
     metrics: Sequence[Metric],
     policies: Policies,
-    weighting: pl.DataFrame | None,
-) -> dict[str, pl.DataFrame]:
-    judgments = load(qrels)
-    return {
-        name: hole_bounds(
+    attributes: Attributes | None,
+) -> pl.DataFrame:
+    """Beside the values of all queries, what they would be had everything been judged."""
+    judgments = load(held.left)
+    weighting = None if attributes is None else attributes.frame
+    holes = [
+        hole_bounds(
             judgments, load(run), metrics, policies=policies, weighting=weighting
         ).with_columns(pl.lit(name).alias("system"))
-        for name, run in runs.items()
-    }
+        for name, run in zip(names, held.rights, strict=True)
+    ]
+    return values.join(
+        pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
+    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col("if_nonrelevant", "if_relevant")))
 
 
 def _compared(
-    aligned: Aligned,
-    metrics: Sequence[Metric],
-    known: Known,
-    subsets: Sequence[Subset],
-    options: Options,
-    progress: Report | None,
+    opened: Opened, metrics: Sequence[Metric], options: Options, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row for each metric, subset and pair of systems; and one for each system."""
-    names = list(aligned.values)
+    aligned, subsets = opened.aligned, opened.subsets
+    names = list(aligned.systems)
     pairs = list(combinations(range(len(names)), 2))
     if options.baseline is not None:
         base = names.index(options.baseline)
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
-    columns = [
-        Column.of(metric, aligned, weights=known.weights, judged=judged_label(metric, aligned))
-        for metric in metrics
-    ]
+    columns = [Column.of(metric, aligned, weights=opened.known.weights) for metric in metrics]
     found: list[tuple[int, dict[str, object]]] = []
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
@@ -317,21 +234,9 @@ def _with_corrected(table: pl.DataFrame, options: Options, families: int) -> pl.
     )
 
 
-def judged_label(metric: Metric, aligned: Aligned, system: str | None = None) -> str:
-    """Where it says how much was judged: beside evaluated runs, or as a column of stored values."""
-    depth = _depth(metric)
-    first = next(iter(aligned.values.values())) if system is None else aligned.values[system]
-    return f"{_JUDGED}@{depth}" if f"{_JUDGED}@{depth}" in first.columns else f"judged@{depth}"
-
-
-def _ledger(
-    systems: Mapping[str, System],
-    aligned: Aligned,
-    known: Known,
-    unpaired: Unpaired,
-    options: Options,
-) -> pl.DataFrame:
+def _ledger(opened: Opened, unpaired: Unpaired, options: Options) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
+    aligned, known = opened.aligned, opened.known
     done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[unpaired]
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(aligned.queries), "queries that are compared"),
@@ -344,7 +249,7 @@ def _ledger(
     items += [
         (None, f"{POLICY}{name}", None, note) for name, note in options.described(unpaired).items()
     ]
-    for name, system in systems.items():
+    for name, system in opened.systems.items():
         items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
         if system.ledger is not None:
             kept = system.ledger.filter(pl.col("item") != f"{POLICY}ci")

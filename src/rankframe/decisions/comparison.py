@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe.base.output import fresh_folder, place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.decisions.tables import Contents, as_latex, as_markdown
 from rankframe.metrics.names import Metric
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
@@ -90,15 +91,21 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Systems down, metrics across: the best in bold, what differs significantly marked."""
-        from rankframe.decisions.tables import as_markdown  # noqa: PLC0415 (it reads this class)
-
-        return as_markdown(self)
+        return as_markdown(self._contents)
 
     def to_latex(self) -> str:
         """The same as a LaTeX table for booktabs."""
-        from rankframe.decisions.tables import as_latex  # noqa: PLC0415 (it reads this class)
+        return as_latex(self._contents)
 
-        return as_latex(self)
+    @property
+    def _contents(self) -> Contents:
+        decided = (
+            f"{self.note('policy_significant')}; test: {self.note('policy_test')}; "
+            f"correction: {self.note('policy_correction')}"
+        )
+        return Contents(
+            self.metrics, self.names, self.baseline, self.systems, self.table, self.sliced, decided
+        )
 
     def metric(self, label: str) -> Metric:
         """The metric of that label."""
@@ -121,14 +128,11 @@ class Comparison:
         values = dict(zip(counts["item"], counts["value"], strict=True))
         said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
         if unpaired := values.get("queries_unpaired"):
-            said.append(f"{unpaired:,.0f} {self._unpaired_note()}")
+            said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         said.append(f"test: {self.note('policy_test')}")
         said.append(f"p values corrected ({self.note('policy_correction')})")
         said.append(f"interval: {self.note('policy_ci')}")
         return ", ".join(said)
-
-    def _unpaired_note(self) -> str:
-        return self.note("queries_unpaired")
 
     def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
         """What people read: cells under `HEADER`, and whether the difference is significant.

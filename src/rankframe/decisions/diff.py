@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -22,7 +20,8 @@ from rankframe.base.options import (
     Ties,
     is_count,
 )
-from rankframe.engine.memory import count_pieces
+from rankframe.decisions.change import Diff
+from rankframe.engine.held import hold
 from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
@@ -40,70 +39,7 @@ _SUMMARY: Final = {
     **dict.fromkeys(("wins", "ties", "losses", "undefined", "queries"), pl.Int64),
 }
 _DEFAULT_K = 10
-_LONGEST = 40  # characters of an id on the screen
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Diff:
-    """What changed between run a (before) and run b (after), for one metric.
-
-    summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
-        (mean_b − mean_a), and of how many queries b is better (wins), neither (ties) or a (losses),
-        how many have no value in one run or in both (undefined), and all of them (queries).
-    per_query: query_id, a, b, delta (b − a) and better ("b", "a", "same", or null where undefined),
-        in byte order of query_id.
-    movers: the queries of per_query that changed most, the largest change first.
-    documents: for the movers, every document in the top k of either run: query_id, doc_id,
-        relevance (null: unjudged), rank_a, rank_b (null: not retrieved) and change: "entered" or
-        "left" the top k, or "up", "down" or "same" within it. By rank_b, those that left last.
-    k: how deep documents were looked at.
-    """
-
-    summary: pl.DataFrame
-    per_query: pl.DataFrame
-    movers: pl.DataFrame
-    documents: pl.DataFrame
-    k: int
-
-    def __repr__(self) -> str:
-        width = max((len(row[0]) for row in self._shown), default=0)
-        moved = [
-            f"  {query:<{width}}  {a} → {b}  {delta}  {better} better"
-            for query, a, b, delta, better in self._shown
-        ]
-        return "\n".join([f"rankframe diff, {self._headline}", f"  {self._counted}", *moved])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in self.movers.columns)
-        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._shown)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return (
-            f"<p>{html.escape(self._headline)}<br><small>{html.escape(self._counted)}</small></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
-
-    @property
-    def _shown(self) -> list[tuple[str, ...]]:
-        return [
-            (_short(query), f"{a:.4f}", f"{b:.4f}", f"{delta:+.4f}", better)
-            for query, a, b, delta, better in self.movers.head(5).rows()  # allowed: five rows
-        ]
-
-    @property
-    def _headline(self) -> str:
-        metric, a, b, difference = self.summary.row(0)[:4]
-        before, after = ("undefined" if value is None else f"{value:.4f}" for value in (a, b))
-        change = "" if difference is None else f" ({difference:+.4f})"
-        return f"{metric}: {before} → {after}{change}"
-
-    @property
-    def _counted(self) -> str:
-        wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
-        said = f"{queries:,} queries: {wins:,} better in b, {ties:,} the same, {losses:,} worse"
-        if undefined:
-            said += f", {undefined:,} undefined (each mean is over the queries that its run has)"
-        return said
 
 
 def diff(
@@ -168,14 +104,14 @@ def diff(
     for side, source in zip(_SIDES, (a, b), strict=True):
         with naming_the_run(side):
             runs.append(scan(source, "run", columns))
+    held = hold(judgments, runs, again=True)
     results: list[Result] = []
-    for side, run in zip(_SIDES, runs, strict=True):
+    for side, run, pieces in zip(_SIDES, held.rights, held.pieces, strict=True):
         with naming_the_run(side):
-            pieces = count_pieces(judgments, run, None)
-            results.append(evaluate_scanned(judgments, run, job, pieces=pieces))
+            results.append(evaluate_scanned(held.left, run, job, pieces=pieces))
     per_query = _side_by_side(chosen, results)
     movers = _movers(per_query, int(most), only)
-    documents = _documents(movers[QUERY], judgments, runs, policies, int(depth))
+    documents = _documents(movers[QUERY], held.left, held.rights, policies, int(depth))
     summary = _summary(chosen, results, per_query)
     return Diff(summary, per_query, movers, documents, int(depth))
 
@@ -286,9 +222,3 @@ def _rows_of(queries: pl.Series, scanned: Scanned, policies: Policies) -> Keyed:
 def _named(cases: Mapping[str, pl.Expr]) -> pl.Expr:
     """The name of the first case that holds, or null."""
     return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in cases.items())
-
-
-def _short(text: str) -> str:
-    """An id for the screen: on one line, and not too long."""
-    shown = text if text.isprintable() else repr(text)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

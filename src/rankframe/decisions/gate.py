@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,18 @@ from rankframe.base.options import (
     Unpaired,
 )
 from rankframe.base.progress import Report
-from rankframe.decisions.align import Aligned, Column, align
-from rankframe.decisions.compare import evaluate_systems, judged_beside, judged_label
+from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Options
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
-from rankframe.decisions.systems import System, read_systems, refuse_other_policies, stored_metrics
+from rankframe.decisions.opening import Opened, open_systems
+from rankframe.decisions.stored import read_systems
+from rankframe.decisions.systems import Runs, System
 from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
-from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.inputs.queries import (
-    Known,
     Subset,
-    everything,
-    read_attributes,
-    refuse_strangers,
-    slices_of,
 )
-from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.metrics.names import Metric, Metrics, parse, resolve
+from rankframe.inputs.scan import Columns, Source
+from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -98,59 +92,36 @@ def gate(
     'pass'
     """
     demands = read_demands(rules, min_queries=min_queries, min_judged=min_judged)
-    if isinstance(unpaired, str) and unpaired not in ("error", "skip", "zero"):
-        raise OptionError.choice("unpaired", unpaired, ["error", "skip", "zero"])
-    before = _one(baseline, BASELINE)
-    own = {} if metrics is None else {metric.label: metric for metric in resolve(metrics)}
-    wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
-    systems = {BASELINE: before}
-    if qrels is None:
-        systems[CANDIDATE] = _one(run, CANDIDATE)
-    chosen = stored_metrics(systems, wanted)
     by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
     if by and queries is None:
         raise OptionError(
             f"a rule asks for slices, per {', '.join(by[0])}: pass queries=, a frame with query_id "
             "and attributes."
         )
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
-    if qrels is not None:
-        chosen = resolve(wanted)
+    stored, runs = {BASELINE: _one(baseline, BASELINE)}, None
+    if qrels is None:
+        stored[CANDIDATE] = _one(run, CANDIDATE)
+    else:
         policies = Policies(
             rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only
         )
-        depths = [parse(f"judged@{depth}")[0] for depth in demands.min_judged]
-        job = Job(
-            compile_plan([*chosen, *judged_beside([*chosen, *depths])]),
-            policies,
-            attributes=None if attributes is None else attributes.weights_alone,
-            intervals=Intervals(None),
-            with_parts=True,
-        )
-        found = evaluate_systems(
-            scan(qrels, "qrels", columns),
-            {CANDIDATE: scan(run, "run", columns)},
-            job,
-            max_memory,
-            progress,
-        )
-        systems |= found
-    refuse_other_policies(systems)
-    aligned = align(systems, chosen, unpaired)
-    known = Known() if attributes is None else attributes.of(aligned.queries)
-    refuse_strangers(known.absent, len(aligned.queries), aligned.queries)
-    if any(metric.average == "weighted" for metric in chosen):
-        known.refuse_unweighted(len(aligned.queries))
-    subsets = [everything(aligned.queries), *slices_of(attributes, known)]
-    judge = _Judge(demands, aligned, known, {metric.label: metric for metric in chosen})
-    checks = [check for rule in demands.rules for check in judge.checks(rule, subsets)]
+        runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
+    own = {} if metrics is None else {metric.label: metric for metric in resolve(metrics)}
+    wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
+    opening = open_systems(
+        stored, runs, wanted,
+        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
+    )  # fmt: skip
+    opened = opening.side_by_side(demands.min_judged)
+    judge = _Judge(demands, opened, {metric.label: metric for metric in opening.metrics})
+    checks = [check for rule in demands.rules for check in judge.checks(rule)]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),
         {
-            "queries": len(aligned.queries),
-            "unpaired": aligned.unpaired,
+            "queries": len(opened.aligned.queries),
+            "unpaired": opened.aligned.unpaired,
             "unpaired_policy": unpaired,
-            "without_attributes": known.absent,
+            "without_attributes": opened.known.absent,
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
@@ -171,21 +142,19 @@ class _Judge:
     """Looks at one rule after the other."""
 
     demands: Demands
-    aligned: Aligned
-    known: Known
+    opened: Opened
     metrics: Mapping[str, Metric]
 
-    def checks(self, rule: Rule, subsets: Sequence[Subset]) -> list[dict[str, object]]:
+    def checks(self, rule: Rule) -> list[dict[str, object]]:
         """A rule, for all queries or for each slice that it speaks of."""
         by = None if rule.by is None else " × ".join(rule.by)
-        metric = self.metrics[rule.metric]
         column = Column.of(
-            metric,
-            self.aligned,
-            weights=self.known.weights,
-            judged=judged_label(metric, self.aligned),
+            self.metrics[rule.metric], self.opened.aligned, weights=self.opened.known.weights
         )
-        return [self._check(rule, column, some) for some in subsets if some.by == by]
+        # A rule that finds no slice cannot be decided: nothing says that it holds.
+        nothing = Subset(None, None, np.empty(0, np.int64))
+        chosen = [some for some in self.opened.subsets if some.by == by] or [nothing]
+        return [self._check(rule, column, some) for some in chosen]
 
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
         here = column.taken(subset.rows)
@@ -198,6 +167,8 @@ class _Judge:
         if n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
             reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
+            if rule.by is not None and subset.by is None:
+                reason = f"there is no slice per {', '.join(rule.by)} to check"
         elif shortage := self._unjudged(subset):
             status, reason = "undecided", shortage
         elif after is None or (rule.against_baseline and before is None):
@@ -235,14 +206,14 @@ class _Judge:
 
     def _unjudged(self, subset: Subset) -> str:
         """What to say where too little of the candidate was judged."""
-        frame = self.aligned.values[CANDIDATE]
+        candidate = self.opened.aligned.systems[CANDIDATE]
         for depth, least in self.demands.min_judged.items():
-            label = judged_label(parse(f"judged@{depth}")[0], self.aligned, CANDIDATE)
-            if label not in frame.columns:
+            if depth not in candidate.judged:
                 raise MetricParameterError(
                     f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
                 )
-            shares = frame[label].gather(subset.rows).fill_null(0.0).to_numpy()
+            judged = candidate.values[candidate.judged[depth]]
+            shares = judged.gather(subset.rows).fill_null(0.0).to_numpy()
             share = float(exact_sum(shares)) / max(len(shares), 1)
             if share < least:
                 return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"

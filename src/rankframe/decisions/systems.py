@@ -1,36 +1,29 @@
-"""Stored per-query values → one frame a system, whatever they were stored as."""
+"""A system is its values per query: those of runs are evaluated here, `stored.py` reads others."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import (
-    BadValueError,
-    MetricParameterError,
-    OptionError,
-    UnknownMetricError,
-    UnreadableInputError,
+    naming_the_run,
 )
-from rankframe.base.messages import did_you_mean
-from rankframe.evaluation.ledger import POLICY
-from rankframe.evaluation.result import Result, is_result
-from rankframe.inputs.formats import READ_ERRORS, unreadable
-from rankframe.inputs.scan import Source, scan
-from rankframe.inputs.validate import check_rows, one_of_each
+from rankframe.base.options import Intervals, Policies
+from rankframe.base.progress import Progress, Report
+from rankframe.engine.held import Held, hold
+from rankframe.engine.plan import compile_plan, denominator, numerator
+from rankframe.engine.work import Job
+from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.inputs.queries import Attributes
+from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.metrics.names import Metric, parse
 
-RUN = "run"
 # Columns of agreement results that are no measures.
-_COUNTS = ("n_a", "n_b", "n_shared")
-# What says how intervals were made: no matter for the values.
-_NO_MATTER = f"{POLICY}ci"
+COUNTS = ("n_a", "n_b", "n_shared")
+_DEFAULT_DEPTH = 10
 
 
 @dataclass(frozen=True)
@@ -39,180 +32,90 @@ class System:
 
     values: pl.DataFrame
     ledger: pl.DataFrame | None = None
+    # by depth: the column that says how much of the top k was judged
+    judged: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def labels(self) -> list[str]:
         """The metrics that it has."""
-        return [name for name in self.values.columns if name not in (QUERY, *_COUNTS)]
+        return [name for name in self.values.columns if name not in (QUERY, *COUNTS)]
 
 
-def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
-    """Systems from results, their folders, or tables with query_id and a column a metric.
+@dataclass(frozen=True)
+class Runs:
+    """Runs by name, the judgments that they are evaluated against, and how."""
 
-    A table with a column `run`, as `--per-query` writes it, holds a system for each run.
+    qrels: Source
+    sources: Mapping[str, Source]
+    policies: Policies
+    columns: Columns | None = None
+    max_memory: str | int | None = None
+    progress: Report | None = None
+    # whether they are looked at once more after their evaluation
+    again: bool = False
+
+
+def evaluate_runs(
+    runs: Runs,
+    metrics: Sequence[Metric],
+    *,
+    depths: Iterable[int] = (),
+    attributes: Attributes | None = None,
+) -> tuple[dict[str, System], Held]:
+    """Evaluate each run, with the sums that averages over sums need, and with how much of its top
+    k was judged: at the cutoff of each metric, and at these depths. Also the inputs, as read.
     """
-    systems: dict[str, System] = {}
-    for name, source in sources.items():
-        for part, system in _read(name, source).items():
-            if part in systems:
-                raise OptionError(f"two systems are called {part!r}. Give each a name of its own.")
-            systems[part] = system
-    return systems
+    beside, judged = _judged_beside(metrics, depths)
+    job = Job(
+        compile_plan([*metrics, *beside]),
+        runs.policies,
+        attributes=None if attributes is None else attributes.weights_alone,
+        intervals=Intervals(None),
+        with_parts=True,
+    )
+    qrels = scan(runs.qrels, "qrels", runs.columns)
+    opened = [scan(source, "run", runs.columns) for source in runs.sources.values()]
+    held = hold(qrels, opened, runs.max_memory, again=runs.again)
+    found = {}
+    for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
+
+        def report(done: Progress, name: str = name) -> None:
+            if runs.progress is not None:
+                runs.progress(replace(done, stage=f"{name}: {done.stage}"))
+
+        with naming_the_run(repr(name)):
+            result = evaluate_scanned(held.left, run, job, pieces=pieces, progress=report)
+        found[name] = System(result.per_query, result.ledger, judged)
+    return found, held
 
 
-def _read(name: str, source: Source) -> dict[str, System]:
-    if isinstance(source, System):
-        return {name: source}
-    if isinstance(source, Mapping):
-        raise UnreadableInputError(
-            f"system {name!r}", "stored values are a result or a table, not a dict"
-        )
-    if isinstance(source, str | os.PathLike):
-        folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
-        if is_result(folder):
-            source = Result.read(folder)
-    if isinstance(source, Result):
-        return {name: System(_checked(source.per_query, name), source.ledger)}
-    scanned = scan(source, "queries")
-    schema = scanned.raw.collect_schema()
-    key = scanned.mapping[QUERY]
-    others = [
-        c
-        for c in schema
-        if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
-    ]
-    runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
-    try:
-        frame = scanned.raw.select(
-            pl.col(key).cast(pl.String).alias(QUERY), *runs, *others
-        ).collect()
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
-    check_rows(frame.select(QUERY).lazy(), "the stored table", scanned.name)
-    frame = _numbers(frame, [c for c in others if c not in _COUNTS])
-    if frame.width == 1 + len(runs):
-        raise UnreadableInputError(
-            scanned.name, "no stored values: it has no column of numbers beside query_id"
-        )
-    if runs and frame[RUN].null_count():
-        raise BadValueError(
-            "the stored table", "a null run", frame[RUN].null_count(), "run", "Name every run"
-        )
-    if not runs:
-        return {name: System(_checked(frame, name))}
-    parts = frame.partition_by(RUN, as_dict=True, include_key=False)
-    if len(parts) == 1:
-        return {name: System(_checked(next(iter(parts.values())), name))}
-    return {str(run): System(_checked(part, str(run))) for (run,), part in parts.items()}
+def depth_of(metric: Metric) -> int:
+    """How deep to look at what was judged, for this metric."""
+    return metric.params.get("k") or _DEFAULT_DEPTH
 
 
-def _is_number(dtype: pl.DataType) -> bool:
-    return dtype.is_numeric() or dtype == pl.Null
+def sum_columns(label: str) -> tuple[str, str]:
+    """The columns that an average over sums is made of: above the line, and below."""
+    return numerator(label), denominator(label)
 
 
-def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """With these columns as numbers, also where a file holds them as text; without other text."""
-    kept = []
-    for name in names:
-        column = frame[name]
-        if column.dtype == pl.String:
-            column = column.str.strip_chars().replace("", None)
-        numbers = column.cast(pl.Float64, strict=False)
-        if numbers.null_count() == column.null_count():
-            kept.append(numbers)
-    return frame.select(pl.exclude(names), *kept)
-
-
-def _checked(values: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The values in byte order of their queries, each once, and all of them finite."""
-    one_of_each(Keyed(values.select(QUERY)), f"system {name!r}", "error")
-    for label in values.columns:
-        if not values[label].dtype.is_float():
-            continue
-        bad = values.filter(~pl.col(label).is_finite())
-        if bad.height:
-            raise BadValueError(
-                f"system {name!r}",
-                f"a {label} that is not finite",
-                bad.height,
-                f"query_id {bad[QUERY][0]!r}",
-                "Leave the value empty where a metric is undefined",
-            )
-    return values if values[QUERY].is_sorted() else values.sort(QUERY)
-
-
-def stored_metrics(
-    systems: Mapping[str, System], wanted: Iterable[str | Metric] | None
-) -> list[Metric]:
-    """The metrics to compare: those asked for, or all that every system has."""
-    shared = [
-        label
-        for label in next(iter(systems.values())).labels
-        if all(label in system.labels for system in systems.values())
-    ]
-    if wanted is None:
-        wanted = shared
-        if not shared:
-            has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
-            raise MetricParameterError(f"the systems have no metric in common: {has}.")
-    metrics = []
-    for one in wanted:
-        label = one.label if isinstance(one, Metric) else one
-        for name, system in systems.items():
-            if label not in system.labels:
-                near = did_you_mean(label, system.labels)
-                raise MetricParameterError(
-                    f"system {name!r} has no values of {label!r}. {near}{' ' if near else ''}"
-                    f"It has {', '.join(system.labels)}."
-                )
-        metric = one if isinstance(one, Metric) else _metric(one)
-        if metric.average == "micro":
-            raise MetricParameterError(
-                f"{label!r} is an average over sums, which stored values do not have. Compare the "
-                "runs themselves, or use average=macro."
-            )
-        metrics.append(metric)
-    return metrics
-
-
-def _metric(label: str) -> Metric:
-    """What a column's name says of it; an expression of someone's own says nothing."""
-    try:
-        (metric,) = parse(label)
-    except (UnknownMetricError, MetricParameterError, ValueError):
-        return Metric(label)
-    return metric
-
-
-def refuse_other_policies(systems: Mapping[str, System]) -> None:
-    """Refuse values that were counted under different policies."""
-    first: tuple[str, dict[str, str]] | None = None
-    for name, system in systems.items():
-        if system.ledger is None:
-            continue
-        policies = _policies(system.ledger)
-        if first is None:
-            first = name, policies
-            continue
-        for policy in sorted({*policies, *first[1]}):
-            ours, theirs = first[1].get(policy), policies.get(policy)
-            if ours != theirs:
-                raise OptionError(
-                    f"{first[0]!r} was evaluated with {policy.removeprefix(POLICY)} = {ours}, "
-                    f"{name!r} with {theirs}: not the same thing. Evaluate one of them again."
-                )
-
-
-def _policies(ledger: pl.DataFrame) -> dict[str, str]:
-    rows = ledger.filter(pl.col("item").str.starts_with(POLICY), pl.col("item") != _NO_MATTER)
-    return dict(zip(rows["item"], rows["note"], strict=True))
-
-
-def names_of(sources: Mapping[str, object] | Sequence[object]) -> list[str]:
-    """The names of systems, refused where they are no names."""
-    if not isinstance(sources, Mapping):
-        raise OptionError(f'systems are given by name, {{"bm25": run, ...}}, not as {sources!r}.')
-    for name in sources:
-        if not isinstance(name, str) or not name:
-            raise OptionError(f"a system's name is text, not {name!r}.")
-    return list(sources)
+def _judged_beside(
+    metrics: Sequence[Metric], depths: Iterable[int]
+) -> tuple[list[Metric], dict[int, str]]:
+    """Metrics of how much was judged, and their labels by depth: one that is there is taken."""
+    taken = {metric.label for metric in metrics}
+    beside: list[Metric] = []
+    labels: dict[int, str] = {}
+    for depth in sorted({*map(depth_of, metrics), *depths}):
+        (judged,) = parse(f"judged@{depth}")
+        there = [
+            metric.label
+            for metric in metrics
+            if metric.definition is judged.definition and metric.params == judged.params
+        ]
+        if not there:
+            while judged.label in taken:  # by an expression of someone's own
+                judged = replace(judged, label=f"{judged.label}, beside")
+            beside.append(judged)
+        labels[depth] = there[0] if there else judged.label
+    return beside, labels

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
 import polars as pl
 
-from rankframe.base.wording import best_of, number_text
-from rankframe.decisions.comparison import Comparison
+from rankframe.base.wording import best_of, markdown_row, markdown_text, number_text
+from rankframe.metrics.names import Metric
 
 _MARK = "†"
-_SPECIAL = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a table shows of a contents."""
+
+    metrics: Sequence[Metric]
+    names: Sequence[str]
+    baseline: str | None
+    # a row for each metric, slice and system; and for each pair of systems
+    systems: pl.DataFrame
+    pairs: pl.DataFrame
+    # whether it speaks of slices
+    sliced: bool
+    # how it was decided that two systems differ
+    decided: str
 
 
 @dataclass(frozen=True)
@@ -38,37 +53,38 @@ class Block:
     rows: list[tuple[str, list[Cell]]]
 
 
-def as_markdown(comparison: Comparison) -> str:
+def as_markdown(contents: Contents) -> str:
     """Systems down, metrics across; one block after another where there are slices."""
-    metrics = [metric.label for metric in comparison.metrics]
-    sliced = comparison.sliced
-    head = [*(["slice"] if sliced else []), "system", *map(_plain, metrics)]
-    lines = [_row(head), _row(["---"] * (1 + sliced) + ["---:"] * len(metrics))]
-    for block in _blocks(comparison):
+    metrics = [markdown_text(metric.label) for metric in contents.metrics]
+    sliced = contents.sliced
+    head = [*(["slice"] if sliced else []), "system", *metrics]
+    lines = [markdown_row(head), markdown_row(["---"] * (1 + sliced) + ["---:"] * len(metrics))]
+    for block in _blocks(contents):
         for name, cells in block.rows:
             shown = [
                 (f"**{cell.text}**" if cell.best else cell.text)
                 + (f"<sup>{cell.marks}</sup>" if cell.marks else "")
                 for cell in cells
             ]
-            lines.append(_row([*([_plain(block.title)] if sliced else []), _plain(name), *shown]))
-    return "\n".join([*lines, "", _plain(_caption(comparison))])
+            of = [markdown_text(block.title)] if sliced else []
+            lines.append(markdown_row([*of, markdown_text(name), *shown]))
+    return "\n".join([*lines, "", markdown_text(_caption(contents))])
 
 
-def as_latex(comparison: Comparison) -> str:
+def as_latex(contents: Contents) -> str:
     """A table for the package booktabs."""
-    metrics = [_latex(metric.label) for metric in comparison.metrics]
+    metrics = [_latex(metric.label) for metric in contents.metrics]
     lines = [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex(_caption(comparison))}}}",
+        rf"\caption{{{_latex(_caption(contents))}}}",
         rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}",
         r"\toprule",
         " & ".join(["system", *metrics]) + r" \\",
     ]
-    for block in _blocks(comparison):
+    for block in _blocks(contents):
         lines.append(r"\midrule")
-        if comparison.sliced:
+        if contents.sliced:
             lines.append(
                 rf"\multicolumn{{{1 + len(metrics)}}}{{l}}{{\emph{{{_latex(block.title)}}}}} \\"
             )
@@ -86,29 +102,29 @@ def _latex_cell(cell: Cell) -> str:
     return rf"{text}$^{{{marks}}}$"
 
 
-def _blocks(comparison: Comparison) -> list[Block]:
-    names = comparison.names
-    if comparison.baseline is not None:
-        names = (comparison.baseline, *(name for name in names if name != comparison.baseline))
+def _blocks(contents: Contents) -> list[Block]:
+    names = contents.names
+    if contents.baseline is not None:
+        names = (contents.baseline, *(name for name in names if name != contents.baseline))
     letters = dict(zip(names, ascii_lowercase, strict=False))
     blocks = []
-    subsets = comparison.systems.select("by", "slice").unique(maintain_order=True)
+    subsets = contents.systems.select("by", "slice").unique(maintain_order=True)
     for by, slice_ in subsets.rows():  # allowed: one row a slice
         here = [
             frame.filter(
                 pl.col("by").eq_missing(pl.lit(by, pl.String)),
                 pl.col("slice").eq_missing(pl.lit(slice_, pl.String)),
             )
-            for frame in (comparison.systems, comparison.table)
+            for frame in (contents.systems, contents.pairs)
         ]
         rows = []
         for name in names:
             label = name
-            if comparison.baseline is None and name in letters:
+            if contents.baseline is None and name in letters:
                 label = f"({letters[name]}) {name}"
             cells = [
-                _cell(comparison, metric.label, name, here[0], here[1], letters)
-                for metric in comparison.metrics
+                _cell(contents, metric, name, here[0], here[1], letters)
+                for metric in contents.metrics
             ]
             rows.append((label, cells))
         few = " (few)" if here[0]["small"].any() else ""
@@ -117,19 +133,18 @@ def _blocks(comparison: Comparison) -> list[Block]:
 
 
 def _cell(
-    comparison: Comparison,
-    label: str,
+    contents: Contents,
+    metric: Metric,
     name: str,
     systems: pl.DataFrame,
     table: pl.DataFrame,
     letters: dict[str, str],
 ) -> Cell:
-    metric = comparison.metric(label)
-    values = systems.filter(pl.col("metric") == label)
+    values = systems.filter(pl.col("metric") == metric.label)
     value = values.filter(pl.col("system") == name)["value"][0]
     best = best_of(metric, values["value"].to_list())
-    pairs = table.filter(pl.col("metric") == label, pl.col("significant"))
-    if comparison.baseline is not None:
+    pairs = table.filter(pl.col("metric") == metric.label, pl.col("significant"))
+    if contents.baseline is not None:
         marks = _MARK * pairs.filter(pl.col("system") == name).height
     else:
         others = [
@@ -141,27 +156,14 @@ def _cell(
     return Cell(text, value is not None and value == best, marks)
 
 
-def _caption(comparison: Comparison) -> str:
+def _caption(contents: Contents) -> str:
     marks = (
-        f"{_MARK} differs from {comparison.baseline}"
-        if comparison.baseline is not None
+        f"{_MARK} differs from {contents.baseline}"
+        if contents.baseline is not None
         else "letters name the systems that it differs from"
     )
-    return (
-        f"Best in bold; {marks} ({comparison.note('policy_significant')}; "
-        f"test: {comparison.note('policy_test')}; correction: "
-        f"{comparison.note('policy_correction')})."
-    )
+    return f"Best in bold; {marks} ({contents.decided})."
 
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in text).replace(_MARK, r"$\dagger$").replace("–", "--")
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")

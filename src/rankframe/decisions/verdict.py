@@ -51,13 +51,15 @@ class Verdict:
 
     @property
     def status(self) -> Status:
-        """One failed check fails all; one that cannot be decided leaves all undecided."""
+        """One failed check fails all; one that cannot be decided leaves all undecided, and so does
+        nothing to check.
+        """
         found = set(self.checks["status"])
         if "fail" in found:
             return "fail"
         # A slice that is too small is passed over, a rule without any other one is not.
         decided = self.checks.filter(pl.col("status") != "skipped")["rule"].n_unique()
-        if "undecided" in found or decided < self.checks["rule"].n_unique():
+        if not found or "undecided" in found or decided < self.checks["rule"].n_unique():
             return "undecided"
         return "pass"
 
@@ -79,7 +81,7 @@ class Verdict:
                 ("skipped", "skipped for too few queries"),
             )
             if status in counts
-        ]
+        ] or ["nothing was checked"]
         word = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}[self.status]
         line = f"{word}: {', '.join(parts)} ({self.counted['queries']:,} queries"
         if self.counted["unpaired"]:

@@ -86,6 +86,10 @@ def available() -> int:
 
 def count_pieces(left: Scanned, right: Scanned, max_memory: str | int | None) -> int:
     """How many pieces it takes to stay within a limit, or within what the machine has."""
+    return pieces_for(estimated_need(left) + estimated_need(right), max_memory)
+
+
+def pieces_for(need: int, max_memory: str | int | None) -> int:
+    """The same for what takes so many bytes."""
     limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
-    need = estimated_need(left) + estimated_need(right)
     return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)

@@ -21,7 +21,8 @@ from rankframe.base.errors import (
 )
 from rankframe.inputs.formats import READ_ERRORS, open_path, open_stream, unreadable
 
-# A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like.
+# A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
+# was opened already, a `Scanned`.
 Source: TypeAlias = Any
 # {"query_id": "user_id"}, or one such mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
@@ -76,8 +77,10 @@ def scan(
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
-    `called` is what errors call it, where that is not its role.
+    `called` is what errors call it, where that is not its role. What was opened already stays so.
     """
+    if isinstance(source, Scanned):
+        return source
     name = describe(source, called or role or "input")
     try:
         raw = _open(source, role, name)

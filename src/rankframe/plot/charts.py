@@ -29,7 +29,7 @@ from rankframe.plot.canvas import (
 from rankframe.stats.resample import hash_ids
 
 if TYPE_CHECKING:
-    from rankframe.decisions.diff import Diff
+    from rankframe.decisions.change import Diff
     from rankframe.plot.canvas import Chart
 
 _MOST_BARS = 400  # about one for each dot across

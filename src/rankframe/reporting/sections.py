@@ -1,15 +1,13 @@
-"""The sections of a report, as HTML."""
+"""The sections of a report that are made of numbers, as HTML."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
 from rankframe.base.wording import (
     best_of,
     count_text,
@@ -20,31 +18,10 @@ from rankframe.base.wording import (
     signed_text,
 )
 from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import Diff
 from rankframe.evaluation.ledger import POLICY
 from rankframe.metrics.names import signature
-from rankframe.plot.canvas import GREY
-from rankframe.reporting.page import (
-    Cell,
-    figure,
-    fold,
-    note,
-    number,
-    search_box,
-    section,
-    table,
-    text,
-    words,
-)
-from rankframe.stats.resample import hash_ids
-
-if TYPE_CHECKING:
-    from rankframe.reporting.report import Material
-
-_MOST_QUERIES = 500
-_INNER = re.compile(r'id="([^"]+)"')
-# What is said of a document's rank in the other list, and where it has none there.
-_WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
+from rankframe.reporting.drawings import svg
+from rankframe.reporting.page import Cell, figure, fold, note, number, section, table, text, words
 
 
 def headline(found: Comparison) -> str:
@@ -102,7 +79,7 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     drawn = drawings.get("slices")
     label = found.metrics[0].label
     picture = (
-        "" if drawn is None else figure(_svg(drawn, "slices"), f"{label} by slice, with intervals")
+        "" if drawn is None else figure(svg(drawn, "slices"), f"{label} by slice, with intervals")
     )
     rows = (
         _pairs("slice-pairs", found, sliced, search="Find a slice")
@@ -110,60 +87,6 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
         else _alone("slice-values", found)
     )
     return section("slices", "Slices", picture, rows)
-
-
-def charts(drawings: Mapping[str, Any]) -> str:
-    """The drawings, but for those that stand elsewhere."""
-    shown = [
-        figure(_svg(drawn, f"chart{at}"), what)
-        for at, (what, drawn) in enumerate(drawings.items())
-        if what != "slices"
-    ]
-    return section("charts", "Charts", f'<div class="charts">{"".join(shown)}</div>')
-
-
-def changes(material: Material) -> str:
-    """The queries that moved most, with their lists side by side."""
-    parts = []
-    for name, change in material.moved.items():
-        summary = change.summary.to_dicts()[0]
-        parts.append(f"<h3>{text(name)} against {text(material.found.baseline)}</h3>")
-        parts.append(
-            note(
-                f"{summary['metric']}: {summary['wins']:,} queries better, {summary['ties']:,} the "
-                f"same, {summary['losses']:,} worse. The {change.movers.height} that moved most:"
-            )
-        )
-        parts += [
-            _mover(row, change, str(material.found.baseline), name, material.texts)
-            for row in change.movers.to_dicts()
-        ]
-    box = search_box("movers", "Find a query or document", "details.mover")
-    return section("changes", "What moved most", box, *parts)
-
-
-def sample(material: Material) -> str:
-    """Queries one by one: all, or a sample that is always the same."""
-    found, first = material.found, material.first
-    frames = list(found.per_query.values())
-    queries = frames[0][QUERY]
-    kept = pl.DataFrame({QUERY: queries, "_hash": hash_ids(queries)}).with_row_index("at")
-    kept = kept.sort("_hash").head(_MOST_QUERIES).sort("at")["at"]
-    ids = queries.gather(kept).to_list()
-    columns = [frame[first.label].gather(kept).to_list() for frame in frames]
-    described = bool(material.texts)
-    rows = []
-    for place, query in enumerate(ids):
-        values = [column[place] for column in columns]
-        more = [words(material.texts.get(query, ""))] if described else []
-        rows.append([words(query), *more, *(number(value) for value in values)])
-    said = f"{first.label} of every query."
-    if len(queries) > _MOST_QUERIES:
-        said = f"{first.label} of a sample: {len(ids):,} of {len(queries):,} queries."
-    header = ["query", *(["text"] if described else []), *found.names]
-    return section(
-        "queries", "Queries", note(said), table("sample", header, rows, search="Find a query")
-    )
 
 
 def holes(found: Comparison) -> str:
@@ -290,67 +213,6 @@ def _alone(name: str, found: Comparison) -> str:
     ]
     header = ["metric", "slice", "value", "from", "to", "queries"]
     return table(name, header, cells, search="Find a slice")
-
-
-def _mover(
-    row: Mapping[str, Any], change: Diff, base: str, name: str, texts: Mapping[str, str]
-) -> str:
-    query = row[QUERY]
-    documents = change.documents.filter(pl.col(QUERY) == query).to_dicts()
-    top: Any = change.documents["relevance"].max() or 0
-    lists = "".join(
-        _ranking(title, [d for d in documents if d[rank] is not None and d[rank] <= change.k],
-                 rank, other, top)
-        for title, rank, other in ((base, "rank_a", "rank_b"), (name, "rank_b", "rank_a"))
-    )  # fmt: skip
-    style = {"b": "up", "a": "down"}.get(row["better"], "")
-    said = f" <i>{text(texts[query])}</i>" if query in texts else ""
-    summary = (
-        f"<b>{text(query)}</b>{said} {row['a']:.4f} → {row['b']:.4f} "
-        f'<span class="{style}">{row["delta"]:+.4f}</span>'
-    )
-    return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
-
-
-def _ranking(
-    title: str, documents: Sequence[Mapping[str, Any]], rank: str, other: str, top: float
-) -> str:
-    """One system's list of a query: rank, grade, document, and its rank in the other list."""
-    items = []
-    for document in sorted(documents, key=lambda d: d[rank]):
-        grade = document["relevance"]
-        level = "none" if grade is None else f"g{_level(grade, top)}"
-        shown = "?" if grade is None else f"{grade:g}"
-        hint = "not judged" if grade is None else f"grade {shown}"
-        there = document[other]
-        where = _WHERE[other][there is None].format(there)
-        items.append(
-            f'<li><span class="rank">{document[rank]}</span>'
-            f'<span class="grade {level}" title="{hint}">{shown}</span>'
-            f'<span class="doc">{text(document["doc_id"])}</span>'
-            f'<span class="move">{where}</span></li>'
-        )
-    return f"<div><h4>{text(title)}</h4><ol>{''.join(items)}</ol></div>"
-
-
-def _level(grade: float, top: float) -> int:
-    """A shade for a grade: 0 for non-relevant, up to 3 for the highest one."""
-    if grade <= 0 or top <= 0:
-        return 0
-    return max(1, round(3 * grade / top))
-
-
-def _svg(chart: Any, name: str) -> str:
-    """A chart as a drawing in the page, whose greys follow the colours of the page."""
-    import vl_convert  # noqa: PLC0415 (an optional part)
-
-    spec = chart.to_dict()
-    spec["config"]["background"] = "transparent"
-    drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
-    # Names inside a drawing count on, from drawing to drawing: on one page each needs its own.
-    for at, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
-        drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{at}", drawn)
-    return drawn
 
 
 def _short(value: float | None) -> str:

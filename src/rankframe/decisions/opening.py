@@ -1,0 +1,101 @@
+"""The opening that compare and gate share: systems read or evaluated, and put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from rankframe.base.errors import OptionError
+from rankframe.base.options import Unpaired
+from rankframe.decisions.align import Aligned, align
+from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
+from rankframe.decisions.systems import Runs, System, evaluate_runs
+from rankframe.engine.held import Held
+from rankframe.evaluation.evaluate import DEFAULT_METRICS
+from rankframe.inputs.queries import (
+    Attributes,
+    By,
+    Known,
+    Subset,
+    everything,
+    read_attributes,
+    refuse_strangers,
+    slices_of,
+)
+from rankframe.inputs.scan import Columns, Source
+from rankframe.metrics.names import Metric, Metrics, resolve
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Systems over the same queries, and what is known of these."""
+
+    systems: Mapping[str, System]
+    aligned: Aligned
+    known: Known
+    # all queries, and every slice of them
+    subsets: Sequence[Subset]
+    # what was evaluated, if anything was
+    held: Held | None
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is to be compared, before any run is read."""
+
+    stored: Mapping[str, System]
+    runs: Runs | None
+    metrics: Sequence[Metric]
+    attributes: Attributes | None
+    unpaired: Unpaired
+
+    @property
+    def names(self) -> list[str]:
+        """The systems."""
+        return [*self.stored, *(() if self.runs is None else self.runs.sources)]
+
+    def side_by_side(self, depths: Iterable[int] = ()) -> Opened:
+        """Evaluate the runs, and refuse what cannot be compared.
+
+        `depths`: where to look at how much was judged, besides the cutoffs of metrics.
+        """
+        systems, held = dict(self.stored), None
+        if self.runs is not None:
+            found, held = evaluate_runs(
+                self.runs, self.metrics, depths=depths, attributes=self.attributes
+            )
+            systems |= found
+        refuse_other_policies(systems)
+        aligned = align(systems, self.metrics, self.unpaired)
+        queries, attributes = aligned.queries, self.attributes
+        known = Known() if attributes is None else attributes.of(queries)
+        refuse_strangers(known.absent, len(queries), queries)
+        if any(metric.average == "weighted" for metric in self.metrics):
+            known.refuse_unweighted(len(queries))
+        subsets = [everything(queries), *slices_of(attributes, known)]
+        return Opened(systems, aligned, known, subsets, held)
+
+
+def open_systems(
+    stored: Mapping[str, Source],
+    runs: Runs | None,
+    metrics: Metrics | None,
+    *,
+    unpaired: Unpaired,
+    queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    columns: Columns | None = None,
+) -> Opening:
+    """Read stored values and attributes, and find the metrics that every system has or gets."""
+    if unpaired not in get_args(Unpaired):
+        raise OptionError.choice("unpaired", unpaired, get_args(Unpaired))
+    systems = read_systems(stored)
+    chosen: list[Metric] = []
+    if runs is None or systems:
+        chosen = stored_metrics(systems, metrics)
+    if runs is not None:
+        chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
+    return Opening(systems, runs, chosen, attributes, unpaired)

@@ -1,0 +1,205 @@
+"""Stored per-query values → one frame a system, whatever they were stored as."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import (
+    BadValueError,
+    MetricParameterError,
+    OptionError,
+    UnknownMetricError,
+    UnreadableInputError,
+)
+from rankframe.base.messages import did_you_mean
+from rankframe.decisions.systems import COUNTS, System
+from rankframe.evaluation.ledger import POLICY
+from rankframe.evaluation.result import Result, is_result
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.scan import Source, scan
+from rankframe.inputs.validate import check_rows, one_of_each
+from rankframe.metrics.names import Metric, Metrics, parse
+
+RUN = "run"
+# What says how intervals were made: no matter for the values.
+_NO_MATTER = f"{POLICY}ci"
+_JUDGED = re.compile(r"judged@(\d+)")
+
+
+def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
+    """Systems from results, their folders, or tables with query_id and a column a metric.
+
+    A table with a column `run`, as `--per-query` writes it, holds a system for each run.
+    """
+    systems: dict[str, System] = {}
+    for name, source in sources.items():
+        for part, system in _read(name, source).items():
+            if part in systems:
+                raise OptionError(f"two systems are called {part!r}. Give each a name of its own.")
+            systems[part] = system
+    return systems
+
+
+def _read(name: str, source: Source) -> dict[str, System]:
+    if isinstance(source, System):
+        return {name: source}
+    if isinstance(source, Mapping):
+        raise UnreadableInputError(
+            f"system {name!r}", "stored values are a result or a table, not a dict"
+        )
+    if isinstance(source, str | os.PathLike):
+        folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
+        if is_result(folder):
+            source = Result.read(folder)
+    if isinstance(source, Result):
+        return {name: _system(source.per_query, name, source.ledger)}
+    scanned = scan(source, "queries")
+    schema = scanned.raw.collect_schema()
+    key = scanned.mapping[QUERY]
+    others = [
+        c
+        for c in schema
+        if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
+    ]
+    runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
+    try:
+        frame = scanned.raw.select(
+            pl.col(key).cast(pl.String).alias(QUERY), *runs, *others
+        ).collect()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    check_rows(frame.select(QUERY).lazy(), "the stored table", scanned.name)
+    frame = _numbers(frame, [c for c in others if c not in COUNTS])
+    if frame.width == 1 + len(runs):
+        raise UnreadableInputError(
+            scanned.name, "no stored values: it has no column of numbers beside query_id"
+        )
+    if runs and frame[RUN].null_count():
+        raise BadValueError(
+            "the stored table", "a null run", frame[RUN].null_count(), "run", "Name every run"
+        )
+    if not runs:
+        return {name: _system(frame, name)}
+    parts = frame.partition_by(RUN, as_dict=True, include_key=False)
+    if len(parts) == 1:
+        return {name: _system(next(iter(parts.values())), name)}
+    return {str(run): _system(part, str(run)) for (run,), part in parts.items()}
+
+
+def _is_number(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Null
+
+
+def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """With these columns as numbers, also where a file holds them as text; without other text."""
+    kept = []
+    for name in names:
+        column = frame[name]
+        if column.dtype == pl.String:
+            column = column.str.strip_chars().replace("", None)
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.null_count() == column.null_count():
+            kept.append(numbers)
+    return frame.select(pl.exclude(names), *kept)
+
+
+def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None) -> System:
+    """The values in byte order of their queries, each once, and all of them finite."""
+    one_of_each(Keyed(values.select(QUERY)), f"system {name!r}", "error")
+    for label in values.columns:
+        if not values[label].dtype.is_float():
+            continue
+        bad = values.filter(~pl.col(label).is_finite())
+        if bad.height:
+            raise BadValueError(
+                f"system {name!r}",
+                f"a {label} that is not finite",
+                bad.height,
+                f"query_id {bad[QUERY][0]!r}",
+                "Leave the value empty where a metric is undefined",
+            )
+    judged = {int(at[1]): label for label in values.columns if (at := _JUDGED.fullmatch(label))}
+    return System(values if values[QUERY].is_sorted() else values.sort(QUERY), ledger, judged)
+
+
+def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:
+    """The metrics to compare: those asked for, or all that every system has."""
+    wanted = _columns(metrics)
+    if wanted is None:
+        wanted = [
+            _metric(label)
+            for label in next(iter(systems.values())).labels
+            if all(label in system.labels for system in systems.values())
+        ]
+        if not wanted:
+            has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
+            raise MetricParameterError(f"the systems have no metric in common: {has}.")
+    for metric in wanted:
+        for name, system in systems.items():
+            if metric.label not in system.labels:
+                near = did_you_mean(metric.label, system.labels)
+                raise MetricParameterError(
+                    f"system {name!r} has no values of {metric.label!r}. {near}"
+                    f"{' ' if near else ''}It has {', '.join(system.labels)}."
+                )
+        if metric.average == "micro":
+            raise MetricParameterError(
+                f"{metric.label!r} is an average over sums, which stored values do not have. "
+                "Compare the runs themselves, or use average=macro."
+            )
+    return wanted
+
+
+def _columns(metrics: Metrics | None) -> list[Metric] | None:
+    """The columns of stored values that are asked for, by name or as metrics of that name."""
+    if metrics is None:
+        return None
+    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    if not given or any(not isinstance(one, str | Metric) for one in given):
+        raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+    found = [one if isinstance(one, Metric) else _metric(str(one)) for one in given]
+    labels = [metric.label for metric in found]
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
+    return found
+
+
+def _metric(label: str) -> Metric:
+    """What a column's name says of it; an expression of someone's own says nothing."""
+    try:
+        (metric,) = parse(label)
+    except (UnknownMetricError, MetricParameterError, ValueError):
+        return Metric(label)
+    return replace(metric, label=label)
+
+
+def refuse_other_policies(systems: Mapping[str, System]) -> None:
+    """Refuse values that were counted under different policies."""
+    first: tuple[str, dict[str, str]] | None = None
+    for name, system in systems.items():
+        if system.ledger is None:
+            continue
+        policies = _policies(system.ledger)
+        if first is None:
+            first = name, policies
+            continue
+        for policy in sorted({*policies, *first[1]}):
+            ours, theirs = first[1].get(policy), policies.get(policy)
+            if ours != theirs:
+                raise OptionError(
+                    f"{first[0]!r} was evaluated with {policy.removeprefix(POLICY)} = {ours}, "
+                    f"{name!r} with {theirs}: not the same thing. Evaluate one of them again."
+                )
+
+
+def _policies(ledger: pl.DataFrame) -> dict[str, str]:
+    rows = ledger.filter(pl.col("item").str.starts_with(POLICY), pl.col("item") != _NO_MATTER)
+    return dict(zip(rows["item"], rows["note"], strict=True))

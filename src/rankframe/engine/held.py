@@ -1,0 +1,57 @@
+"""Inputs that are looked at more than once are read once, where they fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rankframe.engine.memory import estimated_need, pieces_for
+from rankframe.inputs.formats import READ_ERRORS
+from rankframe.inputs.scan import Scanned
+
+# Rows of an input that is held without being counted first: some 12 MB.
+_SMALL = 1 << 18
+
+
+@dataclass(frozen=True)
+class Held:
+    """One input, and others that it is worked on with, one by one."""
+
+    left: Scanned
+    rights: tuple[Scanned, ...]
+    # how many pieces each of the others takes
+    pieces: tuple[int, ...]
+
+
+def hold(
+    left: Scanned,
+    rights: Sequence[Scanned],
+    max_memory: str | int | None = None,
+    *,
+    again: bool = False,
+) -> Held:
+    """Read the left input, and of the others those that are small; nothing where pieces are needed.
+
+    `again`: the others are looked at more than once, so that all are read, if they fit together.
+    What cannot be read stays as it is: whoever works on it says why.
+    """
+    first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
+    need, *needs = map(estimated_need, (first, *others))
+    pieces = tuple(pieces_for(need + one, max_memory) for one in needs)
+    if any(number > 1 for number in pieces):
+        return Held(left, tuple(rights), pieces)
+    if again and pieces_for(need + sum(needs), max_memory) == 1:
+        others = map(_read, others)
+    return Held(_read(first), tuple(others), pieces)
+
+
+def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
+    """The same with its rows in memory, unless it has more than so many."""
+    rows = scanned.frame if most is None else scanned.frame.head(most + 1)
+    try:
+        frame = rows.collect(engine="in-memory")
+    except READ_ERRORS:
+        return scanned
+    if most is not None and frame.height > most:
+        return scanned
+    return replace(scanned, raw=frame.lazy(), mapping={name: name for name in frame.columns})

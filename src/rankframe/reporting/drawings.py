@@ -1,0 +1,104 @@
+"""The charts of a report: drawn, and put into the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from rankframe.curves.curve import Kind, curve
+from rankframe.decisions.change import Diff
+from rankframe.decisions.comparison import Comparison
+from rankframe.frames.judge import judge
+from rankframe.inputs.scan import Scanned
+from rankframe.metrics.names import Metric
+from rankframe.plot import charts as plot
+from rankframe.plot.canvas import GREY
+from rankframe.reporting.page import figure, section
+
+_INNER = re.compile(r'id="([^"]+)"')
+
+
+def drawings(
+    qrels: Scanned,
+    systems: Mapping[str, Scanned],
+    found: Comparison,
+    moved: Mapping[str, Diff],
+    policies: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The charts by what they show."""
+    first = found.metrics[0]
+    drawn: dict[str, Any] = {}
+
+    def curves(kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
+        return {
+            name: curve(qrels, run, kind, **options, **policies) for name, run in systems.items()
+        }
+
+    if (plain := _without_cutoff(first)) is not None:
+        shown = curves("metric_at_k", metric=plain, ci="bootstrap")
+        drawn[f"{plain} over its cutoffs, with intervals"] = plot.metric_at_k(shown, plain)
+    eleven = curves("precision_recall", interpolated=True)
+    drawn["Precision at eleven points of recall, mean over queries"] = plot.precision_recall(eleven)
+    drawn["ROC of retrieved documents, pooled over queries by score"] = plot.roc(curves("roc"))
+    label = first.label
+    drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
+    for name, change in moved.items():
+        drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(
+            change
+        )
+    best = _best(found)
+    judged = judge(qrels, systems[best], columns=policies["columns"], rel=policies["rel"])
+    drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
+        judged, most=30
+    )
+    if found.sliced:
+        by_system = {
+            name: found.systems.filter(pl.col("system") == name, pl.col("by").is_not_null())
+            for name in found.names
+        }
+        drawn["slices"] = plot.slices(by_system, label)
+    return drawn
+
+
+def charts(drawings: Mapping[str, Any]) -> str:
+    """The drawings, but for those that stand elsewhere."""
+    shown = [
+        figure(svg(drawn, f"chart{at}"), what)
+        for at, (what, drawn) in enumerate(drawings.items())
+        if what != "slices"
+    ]
+    return section("charts", "Charts", f'<div class="charts">{"".join(shown)}</div>')
+
+
+def svg(chart: Any, name: str) -> str:
+    """A chart as a drawing in the page, whose greys follow the colours of the page."""
+    import vl_convert  # noqa: PLC0415 (an optional part)
+
+    spec = chart.to_dict()
+    spec["config"]["background"] = "transparent"
+    drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
+    # Names inside a drawing count on, from drawing to drawing: on one page each needs its own.
+    for at, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
+        drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{at}", drawn)
+    return drawn
+
+
+def _without_cutoff(metric: Metric) -> str | None:
+    """The name of a metric that has a cutoff, without it."""
+    definition = metric.definition
+    if definition is None or "k" not in definition.parameters:
+        return None
+    params = ", ".join(f"{k}={v}" for k, v in metric.params.items() if k != "k")
+    return f"{definition.name}({params})" if params else definition.name
+
+
+def _best(found: Comparison) -> str:
+    """The system with the best value of the first metric."""
+    first = found.metrics[0]
+    rows = found.systems.filter(pl.col("metric") == first.label, pl.col("by").is_null())
+    return rows.sort(
+        "value", descending=first.higher_is_better, nulls_last=True, maintain_order=True
+    )["system"][0]

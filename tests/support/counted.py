@@ -1,0 +1,31 @@
+"""Sources that count how often they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from rankframe.inputs.scan import scan
+
+
+class Counted:
+    """A lazy frame over what `scan` reads, and how often somebody asked it for rows."""
+
+    def __init__(self, source: object, role: str) -> None:
+        self.rows = scan(source, role).frame.collect()  # pyright: ignore[reportArgumentType]
+        self.reads = 0
+        self.frame = register_io_source(self._read, schema=self.rows.schema, is_pure=True)
+
+    def _read(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        self.reads += 1
+        rows = self.rows if n_rows is None else self.rows.head(n_rows)
+        rows = rows if with_columns is None else rows.select(with_columns)
+        yield rows if predicate is None else rows.filter(predicate)
