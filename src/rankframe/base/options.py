@@ -107,3 +107,10 @@ def _check(policies: Policies | PairPolicies, choices: dict[str, object]) -> Non
     k_max = policies.k_max
     if k_max is not None and not is_count(k_max):
         raise OptionError(f"k_max must be a whole number of at least 1, not {k_max!r}.")
+
+
+# What `rankframe plot` draws: the names of the charts in `plot`.
+ChartKind = Literal[
+    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
+    "slices", "heatmap", "discounts",
+]  # fmt: skip
