@@ -8,7 +8,7 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -82,31 +82,26 @@ def head_of(file: str | IO[bytes]) -> bytes:
 def readable() -> str:
     """What is read, for messages."""
     *others, last = FORMATS
-    return f"{_listed(one.endings[0] for one in others)}, and {last.name} ({_listed(last.endings)})"
+    called = ", ".join(one.endings[0] for one in others)
+    return f"{called}, and {last.name} ({', '.join(last.endings)})"
 
 
 def writable(*, any_table: bool) -> str:
     """What is written, for messages: any table, or judgments and runs."""
-    return _listed(end for one in FORMATS if one.any_table or not any_table for end in one.endings)
-
-
-def _listed(endings: Iterable[str]) -> str:
-    return ", ".join(endings)
+    able = (one for one in FORMATS if one.any_table or not any_table)
+    return ", ".join(ending for one in able for ending in one.endings)
 
 
 def _open_parquet(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
     return pl.scan_parquet(files, glob=False)
 
 
-def _open_csv(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
-    first = files[0]
-    remote = isinstance(first, str) and "://" in first
-    semicolons = not remote and _separator(head_of(first)) == ";"
-    return _open_table(files, role, name, separator=";" if semicolons else ",")
-
-
-def _open_table(files: Files, _role: Role | None, _name: str, *, separator: str) -> pl.LazyFrame:
-    return pl.scan_csv(files, separator=separator, infer_schema=False, glob=False)
+def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str) -> pl.LazyFrame:
+    """A table with a header; of these separators the one that it has, else the first."""
+    remote = isinstance(files[0], str) and "://" in files[0]
+    found = None if remote else _separator(head_of(files[0]))
+    used = found if found and found in separators else separators[0]
+    return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
 
 
 def _open_json_lines(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
@@ -159,7 +154,7 @@ FORMATS = (
     Format(
         "CSV",
         (".csv",),
-        open=_open_csv,
+        open=partial(_open_table, separators=",;"),
         begins=lambda head: _separator(head) in (",", ";"),
         write=pl.DataFrame.write_csv,
     ),
@@ -167,7 +162,7 @@ FORMATS = (
         "TSV",
         (".tsv",),
         also=(".tab",),
-        open=partial(_open_table, separator="\t"),
+        open=partial(_open_table, separators="\t"),
         begins=lambda head: _separator(head) == "\t",
         write=partial(pl.DataFrame.write_csv, separator="\t"),
     ),

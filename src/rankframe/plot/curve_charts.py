@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rankframe.plot.canvas import Chart
 
 
-@chart(of=lambda given: (given.curves("roc", scores=given.scores),))
+@chart(
+    of=lambda given: (given.curves("roc", scores="distance" if given.distance else "similarity"),)
+)
 def roc(curves: Mapping[str, pl.DataFrame]) -> Chart:
     """ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
 
@@ -66,7 +68,7 @@ def metric_at_k(curves: Mapping[str, pl.DataFrame], metric: str = "value") -> Ch
     return styled(layered(curved, band))
 
 
-@chart(runs=1, of=lambda given: (given.one_curve("cumulative_gain", ks=given.ks),))
+@chart(runs=1, of=lambda given: (*given.curves("cumulative_gain", ks=given.ks).values(),))
 def cumulative_gain(points: pl.DataFrame) -> Chart:
     """What is gained down the list and what could be, `rf.curve(qrels, run, "cumulative_gain")`."""
     shown = {"found": "dcg", "at best": "ideal_dcg"}

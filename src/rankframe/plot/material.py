@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -33,11 +33,6 @@ class Material:
     rel: float | None = None
 
     @property
-    def scores(self) -> Literal["distance", "similarity"]:
-        """What the scores are."""
-        return "distance" if self.distance else "similarity"
-
-    @property
     def family(self) -> str:
         """The metric without its cutoff."""
         return self.metric.split("@", maxsplit=1)[0]
@@ -53,10 +48,6 @@ class Material:
             name: curve(self.qrels, run, kind, **options, columns=self.columns, rel=self.rel)
             for name, run in self.runs.items()
         }
-
-    def one_curve(self, kind: Kind, **options: Any) -> pl.DataFrame:
-        """The curve of the one run."""
-        return next(iter(self.curves(kind, **options).values()))
 
     def per_query(self) -> dict[str, pl.DataFrame]:
         """The metric of every query, for each run."""

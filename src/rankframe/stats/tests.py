@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -83,33 +82,6 @@ def against_margin(
     return bound, float(stdtr(queries - 1, -above / error))
 
 
-# From all p values to all of them, corrected but for those beyond 1.
-Corrected: TypeAlias = Callable[[Floats], Floats]
-
-
-@dataclass(frozen=True)
-class CorrectionRule:
-    """A way to correct p values for looking at many of them."""
-
-    adjust: Corrected
-    # It bounds the chance of any false alarm, rather than the share of false alarms.
-    any_alarm: bool
-
-
-CORRECTIONS: dict[str, CorrectionRule] = {}
-
-
-def correction(name: str, *, any_alarm: bool) -> Callable[[Corrected], Corrected]:
-    """Register a correction under the name by which users call it."""
-
-    def register(function: Corrected) -> Corrected:
-        CORRECTIONS[name] = CorrectionRule(function, any_alarm)
-        return function
-
-    return register
-
-
-@correction("holm", any_alarm=True)
 def _holm(p_values: Floats) -> Floats:
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
@@ -117,16 +89,29 @@ def _holm(p_values: Floats) -> Floats:
     return adjusted
 
 
-@correction("bonferroni", any_alarm=True)
 def _bonferroni(p_values: Floats) -> Floats:
     return p_values * len(p_values)
 
 
-@correction("bh", any_alarm=False)
 def _benjamini_hochberg(p_values: Floats) -> Floats:
     from scipy.stats import false_discovery_control  # noqa: PLC0415
 
     return false_discovery_control(p_values, method="bh")
+
+
+class CorrectionRule(NamedTuple):
+    """A way to correct p values for looking at many of them."""
+
+    adjust: Callable[[Floats], Floats]
+    # It bounds the chance of any false alarm, rather than the share of false alarms.
+    any_alarm: bool
+
+
+CORRECTIONS = {
+    "holm": CorrectionRule(_holm, any_alarm=True),
+    "bonferroni": CorrectionRule(_bonferroni, any_alarm=True),
+    "bh": CorrectionRule(_benjamini_hochberg, any_alarm=False),
+}
 
 
 def corrected(
