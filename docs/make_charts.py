@@ -1,4 +1,5 @@
-"""Draw the charts of the demo data into docs/charts, and with --screenshot the report as well.
+"""Draw every chart of the demo data into docs/charts and list them in docs/charts.md; with
+--screenshot the report as well.
 
 python docs/make_charts.py [--out DIR] [--screenshot]    (the picture of the report needs Chromium)
 """
@@ -6,17 +7,24 @@ python docs/make_charts.py [--out DIR] [--screenshot]    (the picture of the rep
 from __future__ import annotations
 
 import argparse
+import inspect
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import rankframe as rf
-from rankframe.plot.draw import Picture, draw
+from rankframe.plot.draw import draw
+from rankframe.plot.material import Material
+from rankframe.plot.registry import CHARTS, Definition
 
 DOCS = Path(__file__).resolve().parent
 SHOP = DOCS.parent / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
+# By how many runs a chart takes.
+SHOWN = {None: list(RUNS), 0: [], 1: ["hybrid"], 2: ["bm25", "hybrid"]}
+PAGE = DOCS / "charts.md"
+BEGIN, END = "<!-- written by make_charts.py -->", "<!-- until here -->"
 
 
 def main() -> None:
@@ -27,27 +35,30 @@ def main() -> None:
     asked = parser.parse_args()
     target = asked.out / "charts"
     target.mkdir(parents=True, exist_ok=True)
-    for kind, runs in {
-        "roc": RUNS,
-        "precision_recall": RUNS,
-        "metric_at_k": RUNS,
-        "cumulative_gain": {"hybrid": RUNS["hybrid"]},
-        "differences": {name: RUNS[name] for name in ("bm25", "hybrid")},
-        "distribution": RUNS,
-        "slices": RUNS,
-        "heatmap": {"hybrid": RUNS["hybrid"]},
-        "discounts": {},
-    }.items():
-        picture = Picture(
-            kind,
+    for definition in CHARTS.values():
+        material = Material(
             SHOP / "qrels.parquet",
-            runs,
+            {name: RUNS[name] for name in SHOWN[definition.runs]},
             queries=SHOP / "queries.parquet",
             by=["locale", "device"],
         )
-        draw(picture, target / f"{kind}.svg")
+        draw(definition.name, material, target / f"{definition.name}.svg")
+    (asked.out / PAGE.name).write_text(page(), encoding="utf-8")
     if asked.screenshot:
         screenshot(asked.out / "report.png")
+
+
+def page() -> str:
+    """docs/charts.md with the list of charts as the register has it."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    table = ["| chart | shows |", "|---|---|", *map(_row, CHARTS.values())]
+    return before + "\n".join([BEGIN, *table, END]) + rest.split(END)[1]
+
+
+def _row(definition: Definition) -> str:
+    name = definition.name
+    given = ", ".join(inspect.signature(definition.function).parameters)
+    return f"| ![{name}](charts/{name}.svg) | `rf.plot.{name}({given})`: {definition.summary} |"
 
 
 def screenshot(target: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_run_comes_back_as_it_was_written(rows: list[tuple[str, str, float]]) 
     frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
     ranked = frame.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     file = io.BytesIO()
-    write_trec(ranked, file, "run", tag="me")
+    write_trec(ranked, file, tag="me")
     assert file.getvalue().split()[5] == b"me"
     again = read_trec(io.BytesIO(file.getvalue()), "run", "x")
     assert again.rows() == ranked.cast({"rank": pl.Float64}).rows()
@@ -174,7 +174,7 @@ def test_a_run_comes_back_as_it_was_written(rows: list[tuple[str, str, float]]) 
 def test_judgments_come_back_as_they_were_written(grades: list[float]) -> None:
     frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("abc"), "relevance": grades})
     file = io.BytesIO()
-    write_trec(frame, file, "qrels")
+    write_trec(frame, file)
     assert file.getvalue().startswith(f"q 0 a {grades[0]}\n".encode())
     assert read_trec(io.BytesIO(file.getvalue()), "qrels", "x").rows() == frame.rows()
 
@@ -182,7 +182,7 @@ def test_judgments_come_back_as_they_were_written(grades: list[float]) -> None:
 def test_a_run_without_scores_is_written_in_the_order_of_its_ranks() -> None:
     frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2, 1]})
     file = io.BytesIO()
-    write_trec(frame, file, "run")
+    write_trec(frame, file)
     result = rf.evaluate({"q": {"b": 1}}, io.BytesIO(file.getvalue()), "mrr")
     assert result["mrr"] == 1
     assert result.count("rank_score_disagree") == 0
@@ -191,4 +191,4 @@ def test_a_run_without_scores_is_written_in_the_order_of_its_ranks() -> None:
 @pytest.mark.parametrize("bad", ["a b", "a\tb", "#a"])
 def test_an_id_that_trec_text_cannot_hold_is_not_written(bad: str, refusal) -> None:
     frame = pl.DataFrame({"query_id": [bad], "doc_id": ["d"], "relevance": [1.0]})
-    assert repr(bad) in refusal(write_trec, frame, io.BytesIO(), "qrels")
+    assert repr(bad) in refusal(write_trec, frame, io.BytesIO())

@@ -10,7 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.errors import MissingExtraError
-from rankframe.plot import canvas
+from rankframe.plot import canvas, registry
 from tests.support.oracles import random_case
 
 CASE, OTHER = random_case(1), random_case(2)
@@ -48,9 +48,13 @@ CHARTS = {
 }
 
 
+def test_all_charts_are_here() -> None:
+    assert set(CHARTS) - {"plain"} == set(registry.CHARTS)
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_saves_itself(name: str, tmp_path: Path) -> None:
-    chart: Any = CHARTS[name]()
+    chart: Any = CHARTS[name]().properties(title="Mine")
     for ending, start in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".html", b"<!DOCTYPE html>")):
         target = tmp_path / f"x{ending}"
         chart.save(str(target))

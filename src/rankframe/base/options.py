@@ -28,6 +28,11 @@ Unpaired: TypeAlias = Literal["error", "skip", "zero"]
 Method: TypeAlias = Literal["bootstrap", "t"]
 Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+# What `rankframe plot` draws: the names of the charts in `plot`.
+ChartKind: TypeAlias = Literal[
+    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
+    "slices", "heatmap", "discounts",
+]  # fmt: skip
 Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 _FEWEST_REPLICATES = 100

@@ -1,35 +1,19 @@
-"""Judgments and runs from one file format to another, and frames to files."""
+"""Judgments and runs from one file format to another."""
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
-from rankframe.base.errors import OutputError
 from rankframe.base.options import Duplicates
-from rankframe.base.output import write_file
 from rankframe.frames.rank import rank_run
-from rankframe.inputs.formats import TREC
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.trec_format import Kind, write_trec
+from rankframe.inputs.trec_format import Kind
 from rankframe.inputs.validate import load_one_of_each
-
-Writer: TypeAlias = Callable[[pl.DataFrame, Any], object]
-
-_WRITERS: dict[str, Writer] = {
-    ".parquet": lambda frame, file: frame.write_parquet(file),
-    ".csv": lambda frame, file: frame.write_csv(file),
-    ".tsv": lambda frame, file: frame.write_csv(file, separator="\t"),
-    ".jsonl": lambda frame, file: frame.write_ndjson(file),
-    ".ndjson": lambda frame, file: frame.write_ndjson(file),
-}
+from rankframe.inputs.writers import format_of, write_as
 
 
 def convert_file(
@@ -46,41 +30,14 @@ def convert_file(
     """
     scanned = scan(source, kind, columns)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
-    write = _writer(target, {**_WRITERS, **dict.fromkeys(TREC, partial(_as_trec, kind=found))})
+    form = format_of(target, any_table=False)
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
-    _write(frame.with_columns(_whole_numbers(frame)), target, write)
-    return found, frame.height
-
-
-def write_frame(frame: pl.DataFrame, target: Path) -> None:
-    """Write a frame as Parquet, CSV, TSV or JSON Lines, by the target's ending: whole or not."""
-    _write(frame, target, _writer(target))
-
-
-def check_target(target: Path) -> None:
-    """Refuse a place that a frame cannot be written to."""
-    _writer(target)
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}.")
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder.")
-
-
-def _writer(target: Path, writers: Mapping[str, Writer] = _WRITERS) -> Writer:
-    ending = Path(target.name.lower().removesuffix(".gz")).suffix
-    if ending not in writers:
-        raise OutputError(
-            f"cannot tell the format of {target} from its ending. "
-            f"rankframe writes {', '.join(writers)}."
-        )
-    return writers[ending]
-
-
-def _as_trec(frame: pl.DataFrame, file: Any, *, kind: Kind) -> None:
-    if kind == "run":
+    frame = frame.with_columns(_whole_numbers(frame))
+    if found == "run" and not form.any_table:
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
-    write_trec(frame, file, kind)
+    write_as(form, frame, target)
+    return found, frame.height
 
 
 def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
@@ -91,15 +48,3 @@ def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
         for column in named
         if frame.select((column == column.round()).all()).item()
     ]
-
-
-def _write(frame: pl.DataFrame, target: Path, write: Callable[[pl.DataFrame, Any], object]) -> None:
-    if target.suffix.lower() != ".gz":
-        write_file(target, lambda path: write(frame, path))
-        return
-
-    def compressed(path: Path) -> None:
-        with gzip.open(path, "wb") as file:
-            write(frame, file)
-
-    write_file(target, compressed)

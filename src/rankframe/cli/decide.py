@@ -215,7 +215,7 @@ def diff(
     import rankframe as rf
     from rankframe.base.progress import progress_bar
     from rankframe.cli import decision_tables as show
-    from rankframe.cli.convert import write_frame
+    from rankframe.inputs.writers import write_frame
 
     check_targets(per_query, documents)
     truth, before, after = open_sources([qrels, a, b])

@@ -252,7 +252,7 @@ def _deliver(
 ) -> None:
     """Write what was asked for, and print the rest."""
     from rankframe.cli import tables as show
-    from rankframe.cli.convert import write_frame
+    from rankframe.inputs.writers import write_frame
 
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
         if target:

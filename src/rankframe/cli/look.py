@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rankframe.base.options import ChartKind
 from rankframe.cli.options import (
     STATISTICS,
     By,
@@ -25,14 +26,9 @@ from rankframe.cli.options import (
 )
 from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
 
-Kind = Literal[
-    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
-    "slices", "heatmap", "discounts",
-]  # fmt: skip
-
 
 def plot(
-    kind: Annotated[Kind, typer.Argument(help="What to draw.")],
+    kind: Annotated[ChartKind, typer.Argument(help="What to draw.")],
     sources: Annotated[
         list[str] | None,
         typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs."),
@@ -55,15 +51,16 @@ def plot(
 ) -> None:
     """Draw a chart: curves, differences, distributions, slices, heat maps."""
     from rankframe.base.progress import progress_bar
-    from rankframe.plot.draw import Picture, draw
+    from rankframe.plot.draw import draw
+    from rankframe.plot.material import Material
 
     given = sources or []
     opened = open_sources(given)
     names = run_names(given[1:])
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
-            Picture(
-                kind=kind,
+            kind,
+            Material(
                 qrels=opened[0] if opened else None,
                 runs=dict(zip(names, opened[1:], strict=True)),
                 metric=metric,

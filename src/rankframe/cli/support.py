@@ -71,7 +71,7 @@ def refuse_without(engine: str, options: Mapping[str, object]) -> None:
 
 def check_targets(*targets: Path | None) -> None:
     """Refuse what cannot be written before any work is done."""
-    from rankframe.cli.convert import check_target
+    from rankframe.inputs.writers import check_target
 
     for target in targets:
         if target:

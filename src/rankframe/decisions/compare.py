@@ -222,12 +222,11 @@ def _in_order(
 
 
 def _with_corrected(table: pl.DataFrame, options: Options, families: int) -> pl.DataFrame:
-    p_values = table["p_value"].to_list()
-    if options.test == "tukey" and options.correction != "bh":
-        # Corrected over pairs already; within each family a step-down would not hold.
-        after = [None if p is None else min(p * families, 1.0) for p in p_values]
-    else:
-        after = corrected(p_values, options.correction)
+    after = corrected(
+        table["p_value"].to_list(),
+        options.correction,
+        families=families if options.significance.over_pairs else None,
+    )
     return table.with_columns(
         pl.Series("p_corrected", after, pl.Float64),
         pl.Series("significant", [p is not None and p < options.level for p in after], pl.Boolean),

@@ -17,16 +17,16 @@ from rankframe.evaluation.summary import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.intervals import Bounds, around, finished, percentile_interval, t_interval
-from rankframe.stats.resample import Grouping, Hashes, poisson_sums
-from rankframe.stats.tests import (
+from rankframe.stats.paired import (
+    Chance,
+    Pair,
     Paired,
+    PValues,
+    SignificanceTest,
     difference_error,
-    randomisation_p_values,
-    sign_p_value,
-    t_p_value,
-    tukey_p_values,
-    wilcoxon_p_value,
 )
+from rankframe.stats.resample import Grouping, Hashes, poisson_sums
+from rankframe.stats.tests import TESTS
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,21 @@ class Options:
                 raise OptionError.choice(name, getattr(self, name), get_args(kind))
         check_replicates("permutations", self.permutations)
 
+    @property
+    def significance(self) -> SignificanceTest:
+        """What its test says of itself."""
+        return TESTS[self.test]
+
     def check_metrics(self, metrics: Sequence[Metric]) -> None:
         """Refuse metrics that the test does not know how to test."""
+        others = (name for name in get_args(Test) if TESTS[name].takes == "any average")
+        hint = " or ".join(f'test="{name}"' for name in others)
         for metric in metrics:
-            if self.test in ("wilcoxon", "sign") and metric.average in ("weighted", "micro"):
+            plain = metric.average not in ("weighted", "micro")
+            if not plain and self.significance.takes == "plain means":
                 raise OptionError(
                     f"{metric.label!r} is no plain mean, and the {self.test} test knows no other. "
-                    'Use test="t" or test="randomisation".'
+                    f"Use {hint}."
                 )
 
     @property
@@ -61,8 +69,8 @@ class Options:
 
     def described(self, unpaired: str) -> dict[str, str]:
         """As the ledger shows them."""
-        how = self.test
-        if how in ("randomisation", "tukey"):
+        how: str = self.test
+        if self.significance.draws:
             how += f", {self.permutations:,} permutations, seed {self.intervals.seed}"
         return {
             "baseline": self.baseline or "none: every pair is compared",
@@ -102,21 +110,12 @@ def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> li
     ]
 
 
-def p_values(
-    contrasts: Sequence[Contrast], pairs: Sequence[tuple[int, int]], options: Options
-) -> list[list[float | None]]:
+def p_values(contrasts: Sequence[Contrast], pairs: Sequence[Pair], options: Options) -> PValues:
     """Of each metric and pair of systems, before any correction."""
-    if options.test in ("randomisation", "tukey"):
-        by_chance = tukey_p_values if options.test == "tukey" else randomisation_p_values
-        found = by_chance(
-            [contrast.whole for contrast in contrasts],
-            pairs,
-            Grouping(contrasts[0].hashes),
-            permutations=options.permutations,
-            seed=options.intervals.seed,
-        )
-    else:
-        found = [[contrast.p_value(*pair) for pair in pairs] for contrast in contrasts]
+    test = options.significance
+    seen = [contrast.whole if test.draws else contrast.paired for contrast in contrasts]
+    chance = Chance(contrasts[0].hashes, options.permutations, options.intervals.seed)
+    found = test.p_values(seen, pairs, chance)
     # One query says nothing.
     enough = [contrast.paired.queries > 1 for contrast in contrasts]
     return [row if e else [None] * len(pairs) for row, e in zip(found, enough, strict=True)]
@@ -226,18 +225,6 @@ class Contrast:
         if not self.paired.common or average in ("geometric", "micro"):
             return plain
         return float(second - first) / (1.0 if average == "sum" else float(below))
-
-    def p_value(self, base: int, other: int) -> float | None:
-        """Of two systems, by a test that does not draw."""
-        paired = self.paired
-        match self.options.test:
-            case "wilcoxon":
-                return wilcoxon_p_value(paired, base, other)
-            case "sign":
-                return sign_p_value(paired, base, other)
-            case _:
-                apart = paired.ratios[other] - paired.ratios[base]
-                return t_p_value(apart, difference_error(paired, base, other), paired.queries)
 
     def _moves(self, base: int, other: int) -> tuple[int, int]:
         """In how many queries the other one is better, and worse."""

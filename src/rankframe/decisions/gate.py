@@ -36,6 +36,7 @@ from rankframe.inputs.queries import (
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
+from rankframe.stats.tests import against_margin
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
@@ -181,7 +182,9 @@ class _Judge:
             status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
         else:
             change, error, differing = _improvement(contrast, relative=rule.relative)
-            bound, p_value = _bound(change, error, n, rule)
+            bound, p_value = against_margin(
+                change, error, n, margin=rule.number, confidence=rule.confidence
+            )
             status, reason = _decided(rule, change, bound)
             if status == "pass" and differing < _FEW:
                 reason = f"{differing} of {n:,} queries differ, too few to trust the bound"
@@ -238,17 +241,6 @@ def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, i
     before_each, after_each = contrast.column.values
     differing = int(np.count_nonzero(before_each != after_each))
     return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
-
-
-def _bound(change: float, error: float, queries: int, rule: Rule) -> tuple[float, float]:
-    """The one-sided lower bound of a change, and the p value against the margin."""
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (only where something is decided)
-
-    bound = change - float(stdtrit(queries - 1, rule.confidence)) * error
-    above = change - rule.number
-    if error == 0:
-        return change, 0.0 if above >= 0 else 1.0
-    return bound, float(stdtr(queries - 1, -above / error))
 
 
 def _decided(rule: Rule, change: float, bound: float) -> tuple[Status, str]:

@@ -1,75 +1,181 @@
-"""Files and pipes → a LazyFrame as found: Parquet, CSV, JSON Lines, TREC text, plain or gzipped."""
+"""The file formats, a row each: by which endings they go, how they begin, how they are opened and
+written. Reading, writing, `rankframe convert` and what messages list follow from the table.
+"""
 
 from __future__ import annotations
 
 import glob as globbing
 import gzip
-import io
-import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 
 from rankframe.base.columns import Role
-from rankframe.base.errors import EmptyInputError, UnreadableInputError
-from rankframe.base.messages import did_you_mean
-from rankframe.inputs.trec_format import looks_like_trec, read_trec
+from rankframe.base.errors import UnreadableInputError
+from rankframe.inputs.trec_format import looks_like_trec, read_trec, write_trec
 
-PARQUET = (".parquet", ".pq", ".parq")
-TREC = (".trec", ".txt", ".qrels", ".run")
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
+# Paths (or one address), or open files that hold the same.
+Files: TypeAlias = list[str] | list[IO[bytes]]
+
+GZIP = b"\x1f\x8b"
 _HEAD = 4096
 # What reading a file may raise, whatever is wrong with it.
 READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
-def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
-    """A file, a glob pattern, or a folder of Parquet files."""
-    path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path:
-        raise UnreadableInputError("''", "a path is needed, and this one is empty")
-    if "://" in path:
-        return _scan(path, path, role, name)
-    if Path(path).is_dir():
-        return _open_folder(Path(path), name)
-    files = [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
-    if not files:
-        raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
-    if Path(files[0]).is_fifo():
-        with Path(files[0]).open("rb") as pipe:
-            return open_stream(pipe, role, name)
-    if all(Path(file).stat().st_size == 0 for file in files):
-        raise EmptyInputError(role or "input", name)
-    # Names are given to polars literally: a real file may have brackets in its name.
-    return _scan(files, files[0], role, name)
+@dataclass(frozen=True)
+class Format:
+    """A file format."""
+
+    name: str
+    # the endings by which it is called, the first foremost
+    endings: tuple[str, ...]
+    # files of this format, their role and how messages call them
+    open: Callable[[Files, Role | None, str], pl.LazyFrame]
+    # whether a file that begins so, unpacked, is one
+    begins: Callable[[bytes], bool]
+    # into a path or an open file
+    write: Callable[[pl.DataFrame, Any], object]
+    # other endings that are understood
+    also: tuple[str, ...] = ()
+    # or nothing but judgments and ranked runs
+    any_table: bool = True
+
+    def has(self, ending: str) -> bool:
+        """Whether it goes by this ending."""
+        return ending in (*self.endings, *self.also)
 
 
-def open_stream(file: IO[bytes], role: Role | None, name: str) -> pl.LazyFrame:
-    """An open file or a pipe."""
-    try:
-        content = file.read()
-    except ValueError as error:  # a closed file
-        raise UnreadableInputError(name, str(error)) from error
-    if isinstance(content, str):
-        content = content.encode()
-    if content.startswith(b"\x1f\x8b"):
-        content = gzip.decompress(content)
-    if not content.strip():
-        raise EmptyInputError(role or "input", name)
-    if content.startswith(b"PAR1"):
-        return pl.read_parquet(io.BytesIO(content)).lazy()
-    kind = _sniff(content[:_HEAD])
-    if kind == "json":
-        return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None).lazy()
-    if kind == "trec" or kind is None:
-        return _trec([io.BytesIO(content)], role, name)
-    return pl.read_csv(io.BytesIO(content), separator=kind, infer_schema=False).lazy()
+def by_ending(path: str | Path, packed: tuple[str, ...] = (".gz", ".zst")) -> Format | None:
+    """The format that a name says, whether packed in one of these ways or not."""
+    name = Path(path).name.lower()
+    for compression in packed:
+        name = name.removesuffix(compression)
+    return next((one for one in FORMATS if one.has(Path(name).suffix)), None)
 
+
+def by_beginning(head: bytes) -> Format | None:
+    """The format that a file looks like."""
+    return next((one for one in FORMATS if one.begins(head)), None)
+
+
+def head_of(file: str | IO[bytes]) -> bytes:
+    """How a file begins, unpacked."""
+    if not isinstance(file, str):
+        head = file.read(_HEAD)
+        file.seek(0)
+        return head
+    with Path(file).open("rb") as opened:
+        head = opened.read(_HEAD)
+    if not head.startswith(GZIP):
+        return head
+    with gzip.open(file) as unpacked:
+        return unpacked.read(_HEAD)
+
+
+def readable() -> str:
+    """What is read, for messages."""
+    *others, last = FORMATS
+    called = ", ".join(one.endings[0] for one in others)
+    return f"{called}, and {last.name} ({', '.join(last.endings)})"
+
+
+def writable(*, any_table: bool) -> str:
+    """What is written, for messages: any table, or judgments and runs."""
+    able = (one for one in FORMATS if one.any_table or not any_table)
+    return ", ".join(ending for one in able for ending in one.endings)
+
+
+def _open_parquet(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
+    return pl.scan_parquet(files, glob=False)
+
+
+def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str) -> pl.LazyFrame:
+    """A table with a header; of these separators the one that it has, else the first."""
+    remote = isinstance(files[0], str) and "://" in files[0]
+    found = None if remote else _separator(head_of(files[0]))
+    used = found if found and found in separators else separators[0]
+    return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
+
+
+def _open_json_lines(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
+    # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
+    literal: Any = [globbing.escape(file) if isinstance(file, str) else file for file in files]
+    return pl.scan_ndjson(literal, infer_schema_length=None)
+
+
+def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
+    if role == "queries":
+        raise UnreadableInputError(name, "TREC text holds no table of queries")
+    # One by one, so that a bad line is named by its own file and number.
+    frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
+    return pl.concat(frames, how="diagonal").lazy()
+
+
+def _first_line(head: bytes) -> str:
+    """The first line that says something."""
+    lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
+    return next((s for s in map(str.strip, lines) if s and not s.startswith("#")), "")
+
+
+def _separator(head: bytes) -> str | None:
+    """What parts the names in the header of a table; None where there is no such header."""
+    line = _first_line(head)
+    if line.startswith("{") or looks_like_trec(line):
+        return None
+    return next((c for c in ("\t", ",", ";") if c in line), None)
+
+
+PARQUET = Format(
+    "Parquet",
+    (".parquet",),
+    also=(".pq", ".parq"),
+    open=_open_parquet,
+    begins=lambda head: head.startswith(b"PAR1"),
+    write=pl.DataFrame.write_parquet,
+)
+TREC = Format(
+    "TREC text",
+    (".trec", ".txt", ".qrels", ".run"),
+    open=_open_trec,
+    begins=lambda head: looks_like_trec(_first_line(head)),
+    write=write_trec,
+    any_table=False,
+)
+# In the order in which they are listed; a file is of the first whose beginning it has.
+FORMATS = (
+    PARQUET,
+    Format(
+        "CSV",
+        (".csv",),
+        open=partial(_open_table, separators=",;"),
+        begins=lambda head: _separator(head) in (",", ";"),
+        write=pl.DataFrame.write_csv,
+    ),
+    Format(
+        "TSV",
+        (".tsv",),
+        also=(".tab",),
+        open=partial(_open_table, separators="\t"),
+        begins=lambda head: _separator(head) == "\t",
+        write=partial(pl.DataFrame.write_csv, separator="\t"),
+    ),
+    Format(
+        "JSON Lines",
+        (".jsonl", ".ndjson"),
+        also=(".jsonlines",),
+        open=_open_json_lines,
+        begins=lambda head: _first_line(head).startswith("{"),
+        write=pl.DataFrame.write_ndjson,
+    ),
+    TREC,
+)
 
 _PLAIN = (
     (FileNotFoundError, "no such file"),
@@ -85,114 +191,15 @@ def unreadable(name: str, error: Exception) -> UnreadableInputError:
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)
+    said = re.sub(r"\s+", " ", text.strip().split("\n\n")[0]).rstrip(".")
     if "File out of specification" in text or "PAR1" in text:
-        bad = _bad_part(name)
+        bad = _bad_part(name) or name
         return UnreadableInputError(
-            bad or name, "it is not a Parquet file, or a truncated one", f"({_first_line(text)})"
+            bad, "it is not a Parquet file, or a truncated one", f"({said})"
         )
     if re.search(r"utf-?8", text, re.IGNORECASE):
         return UnreadableInputError(name, "it is not UTF-8 text")
-    return UnreadableInputError(name, _first_line(text))
-
-
-def _scan(source: str | list[str], first: str, role: Role | None, name: str) -> pl.LazyFrame:
-    suffix = _suffix(first)
-    if suffix in PARQUET:
-        return pl.scan_parquet(source, glob=False)
-    if suffix in _SEPARATORS:
-        separator = _SEPARATORS[suffix]
-        if suffix == ".csv" and "://" not in first and _sniff(_head(first)) == ";":
-            separator = ";"
-        return pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
-    if suffix in _JSON_LINES:
-        return _json_lines(source)
-    if suffix in TREC:
-        return _trec(source, role, name)
-    if "://" in first:
-        return pl.scan_parquet(source)
-    return _scan_unnamed(source, first, role, name)
-
-
-def _scan_unnamed(
-    source: str | list[str], first: str, role: Role | None, name: str
-) -> pl.LazyFrame:
-    """Files whose ending says nothing: look at how the first one begins."""
-    head = _head(first)
-    if head.startswith(b"PAR1"):
-        return pl.scan_parquet(source, glob=False)
-    kind = _sniff(head)
-    if kind == "json":
-        return _json_lines(source)
-    if kind == "trec":
-        return _trec(source, role, name)
-    if kind is None:
-        raise UnreadableInputError(
-            name,
-            "its ending is not one that rankframe knows, and neither does it look like one",
-            "It reads .parquet, .csv, .tsv, .jsonl, and TREC text (.trec, .txt, .qrels, .run)",
-        )
-    return pl.scan_csv(source, separator=kind, infer_schema=False, glob=False)
-
-
-def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
-    """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`)."""
-    first = next((p for p in folder.rglob("*.parquet") if p.is_file()), None)
-    if first is None:
-        raise UnreadableInputError(name, "there is no .parquet file in this folder")
-    # Ids in folder names stay as they are written: 007 is not 7.
-    parts = [p.split("=")[0] for p in first.relative_to(folder).parts[:-1] if "=" in p]
-    pattern = Path(globbing.escape(str(folder))) / "**/*.parquet"
-    return pl.scan_parquet(
-        pattern, hive_partitioning=True, hive_schema=dict.fromkeys(parts, pl.String)
-    )
-
-
-def _json_lines(source: str | list[str]) -> pl.LazyFrame:
-    files = [source] if isinstance(source, str) else source
-    # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
-    return pl.scan_ndjson([globbing.escape(f) for f in files], infer_schema_length=None)
-
-
-def _trec(source: str | Sequence[str | IO[bytes]], role: Role | None, name: str) -> pl.LazyFrame:
-    if role == "queries":
-        raise UnreadableInputError(name, "TREC text holds no table of queries")
-    files = [source] if isinstance(source, str) else source
-    # One by one, so that a bad line is named by its own file and number.
-    frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
-    return pl.concat(frames, how="diagonal").lazy()
-
-
-def _sniff(head: bytes) -> str | None:
-    """`json`, `trec`, the separator of a table with a header, or None."""
-    lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
-    first = next((s for s in map(str.strip, lines) if s and not s.startswith("#")), "")
-    if first.startswith("{"):
-        return "json"
-    if looks_like_trec(first):
-        return "trec"
-    return next((c for c in ("\t", ",", ";") if c in first), None)
-
-
-def _head(path: str) -> bytes:
-    with Path(path).open("rb") as file:
-        head = file.read(_HEAD)
-    if not head.startswith(b"\x1f\x8b"):
-        return head
-    with gzip.open(path) as file:
-        return file.read(_HEAD)
-
-
-def _suffix(path: str) -> str:
-    name = Path(path).name.lower()
-    for compression in (".gz", ".zst"):
-        name = name.removesuffix(compression)
-    return Path(name).suffix
-
-
-def _similar_file(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"There is no folder {str(path.parent)!r} either"
-    return did_you_mean(path.name, (p.name for p in path.parent.iterdir()))
+    return UnreadableInputError(name, said)
 
 
 def _bad_part(name: str) -> str | None:
@@ -205,7 +212,3 @@ def _bad_part(name: str) -> str | None:
         except (pl.exceptions.PolarsError, OSError):
             return file
     return None
-
-
-def _first_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text.strip().split("\n\n")[0]).rstrip(".")

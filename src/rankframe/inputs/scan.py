@@ -19,7 +19,8 @@ from rankframe.base.errors import (
     MissingColumnError,
     UnreadableInputError,
 )
-from rankframe.inputs.formats import READ_ERRORS, open_path, open_stream, unreadable
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.opening import open_path, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.

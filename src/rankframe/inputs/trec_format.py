@@ -5,6 +5,7 @@ Fields are parted by any white space; blank lines and lines that start with # ar
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import IO, Literal
 
 import polars as pl
@@ -74,10 +75,8 @@ def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataF
     return fields.select(QUERY, DOC, SCORE).with_columns(kept)
 
 
-def write_trec(
-    frame: pl.DataFrame, target: str | IO[bytes], role: Kind, tag: str = "rankframe"
-) -> None:
-    """Write judgments or a ranked run as TREC text."""
+def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "rankframe") -> None:
+    """Write judgments (with a grade) or a ranked run as TREC text."""
     for key in (QUERY, DOC):
         bad = frame[key].filter(frame[key].str.contains(r"\s|^#" if key == QUERY else r"\s"))
         if len(bad):
@@ -85,7 +84,7 @@ def write_trec(
                 f"{len(bad):,} {key}s hold white space or begin with #, e.g. {bad[0]!r}: "
                 "TREC text cannot hold them. Write another format."
             )
-    if role == "qrels":
+    if RELEVANCE in frame.columns:
         columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
     else:
         columns = [

@@ -4,17 +4,14 @@
 here but what a drawing needs.
 """
 
-from rankframe.plot.charts import (
+from rankframe.plot.curve_charts import (
     cumulative_gain,
-    differences,
     discounts,
-    distribution,
-    heatmap,
     metric_at_k,
     precision_recall,
     roc,
-    slices,
 )
+from rankframe.plot.query_charts import differences, distribution, heatmap, slices
 
 __all__ = [
     "cumulative_gain",

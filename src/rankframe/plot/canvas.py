@@ -32,20 +32,38 @@ def load_altair() -> Any:
     return altair
 
 
-def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Rows that travel inside the chart."""
-    return load_altair().Data(values=list(rows))
+def chart_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A chart of rows that travel inside it."""
+    alt = load_altair()
+    from rankframe.plot.whole import WholeChart  # noqa: PLC0415 (imports altair)
+
+    return WholeChart(alt.Data(values=list(rows)))
 
 
-def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> Any:
+def layered(*charts: Any) -> Any:
+    """Charts on top of each other."""
+    from rankframe.plot.whole import WholeLayerChart  # noqa: PLC0415 (imports altair)
+
+    return WholeLayerChart(layer=charts)
+
+
+def in_rows(chart: Any, row: Any, *, spacing: int | None = None) -> Any:
+    """A chart for each value of a column, below each other."""
+    alt = load_altair()
+    from rankframe.plot.whole import WholeFacetChart  # noqa: PLC0415 (imports altair)
+
+    parts = chart.facet(row=row)
+    space = alt.Undefined if spacing is None else spacing
+    return WholeFacetChart(parts.data, parts.spec, parts.facet, spacing=space)
+
+
+def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[dict[str, Any]]:
     """Frames by name, as the rows of one chart."""
-    return inline(
-        [
-            {"system": name, **row}
-            for name, frame in frames.items()
-            for row in frame.select(columns).to_dicts()
-        ]
-    )
+    return [
+        {"system": name, **row}
+        for name, frame in frames.items()
+        for row in frame.select(columns).to_dicts()
+    ]
 
 
 def lines(
@@ -78,7 +96,7 @@ def lines(
     scale = alt.Scale(domain=[0, 1]) if shares else alt.Scale(zero=False, nice=False)
     encoded = {"order": "place:O"} if shares else {}
     return (
-        alt.Chart(named(thinned, ["place", x, y]))
+        chart_of(named(thinned, ["place", x, y]))
         .mark_line(strokeWidth=2, clip=True, point=False)
         .encode(
             x=alt.X(f"{x}:Q", title=titles[0], scale=scale),
@@ -113,8 +131,8 @@ def shades(count: int) -> list[str]:
 
 
 def styled(chart: Any) -> Any:
-    """A chart in the house style, which saves itself whole."""
-    whole = (
+    """A chart in the house style."""
+    return (
         chart.configure(background="white")
         .configure_view(strokeWidth=0)
         .configure_axis(
@@ -125,16 +143,3 @@ def styled(chart: Any) -> Any:
         .configure_header(labelColor=GREY, titleColor=GREY, labelAngle=0, labelAlign="left",
                           labelLimit=300)
     )  # fmt: skip
-    kind = type(whole)
-    # Set in this way because charts take what is set on them for a part of their picture.
-    object.__setattr__(whole, "__class__", type(kind.__name__, (_Whole, kind), {}))
-    return whole
-
-
-class _Whole:
-    """A chart whose HTML brings its scripts along, instead of fetching them."""
-
-    def save(self, fp: Any, *args: Any, **options: Any) -> None:
-        if str(fp).lower().endswith((".html", ".htm")):
-            options.setdefault("inline", True)
-        super().save(fp, *args, **options)  # type: ignore[misc]

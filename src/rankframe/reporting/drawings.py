@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from rankframe import plot
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
 from rankframe.frames.judge import judge
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric
-from rankframe.plot import charts as plot
 from rankframe.plot.canvas import GREY
 from rankframe.reporting.page import figure, section
 

@@ -190,7 +190,7 @@ def _tagged(run: Source) -> tuple[Source, str | None]:
     if not isinstance(run, str | os.PathLike):
         return run, None
     path = Path(os.path.expanduser(run))  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path.is_file() or path.suffix.lower() in PARQUET:
+    if not path.is_file() or PARQUET.has(path.suffix.lower()):
         return run, None
     try:
         with path.open("rb") as file:

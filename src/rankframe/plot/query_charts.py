@@ -1,11 +1,8 @@
-"""Charts in one call: each function returns an altair chart. Needs the extra `report`.
-
-`.save("x.png")`, `.save("x.svg")` and `.save("x.html")` work without a network.
-"""
+"""Charts of queries: how they change and spread, in which slices, where their documents stand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,15 +14,17 @@ from rankframe.plot.canvas import (
     GREY,
     HEIGHT,
     WIDTH,
+    chart_of,
     colour,
-    inline,
-    lines,
+    in_rows,
+    layered,
     load_altair,
     named,
     scale_of,
     shades,
     styled,
 )
+from rankframe.plot.registry import chart
 from rankframe.stats.resample import hash_ids
 
 if TYPE_CHECKING:
@@ -36,52 +35,11 @@ _MOST_BARS = 400  # about one for each dot across
 _UNJUDGED = "#bdbdbd"
 
 
-def roc(curves: Mapping[str, pl.DataFrame]) -> Chart:
-    """ROC curves by name, from `rf.curve(qrels, run, "roc")`; the diagonal is chance.
-
-    >>> points = rf.curve({"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}, "roc")
-    >>> rf.plot.roc({"mine": points}).to_dict()["layer"][1]["mark"]["type"]
-    'line'
-    """
-    alt = load_altair()
-    chance = (
-        alt.Chart(inline([{"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0}]))
-        .mark_line(strokeDash=[4, 4], color=GREY)
-        .encode(x="fpr:Q", y="tpr:Q")
-    )
-    curved = lines(curves, "fpr", "tpr", ("false positive rate", "true positive rate"), shares=True)
-    return styled(chance + curved)
-
-
-def precision_recall(curves: Mapping[str, pl.DataFrame]) -> Chart:
-    """Precision against recall, from `rf.curve(qrels, run, "precision_recall")`."""
-    return styled(lines(curves, "recall", "precision", ("recall", "precision"), shares=True))
-
-
-def metric_at_k(curves: Mapping[str, pl.DataFrame], metric: str = "value") -> Chart:
-    """A metric over its cutoffs, from `rf.curve(qrels, run, "metric_at_k")`, with intervals."""
-    alt = load_altair()
-    curved = lines(curves, "k", "value", ("cutoff k", metric), shares=False)
-    if not all({"ci_low", "ci_high"} <= set(points.columns) for points in curves.values()):
-        return styled(curved)
-    band = (
-        alt.Chart(named(curves, ["k", "ci_low", "ci_high"]))
-        .mark_area(opacity=0.15)
-        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
-    )
-    return styled(curved + band)
-
-
-def cumulative_gain(points: pl.DataFrame) -> Chart:
-    """Gain down the list, from `rf.curve(qrels, run, "cumulative_gain")`: found, and at best."""
-    shown = {"found": "dcg", "at best": "ideal_dcg"}
-    curves = {name: points.select("k", value=column) for name, column in shown.items()}
-    axes = ("cutoff k", "discounted cumulative gain")
-    return styled(lines(curves, "k", "value", axes, shares=False))
-
-
+@chart(runs=2, of=lambda given: (given.difference(),))
 def differences(change: Diff) -> Chart:
-    """Every query's change, sorted: a bar up is better in b. Of many queries, every so manieth."""
+    """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
+    better in b. Of many queries, every so manieth.
+    """
     alt = load_altair()
     moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
     total = moved.height
@@ -100,7 +58,7 @@ def differences(change: Diff) -> Chart:
     }
     rows = moved.with_columns(outcome=pl.col("better").replace_strict(names))
     chart = (
-        alt.Chart(inline(rows.select("place", "delta", "outcome", QUERY).to_dicts()))
+        chart_of(rows.select("place", "delta", "outcome", QUERY).to_dicts())
         .mark_bar()
         .encode(
             x=alt.X(
@@ -122,8 +80,11 @@ def differences(change: Diff) -> Chart:
     return styled(chart)
 
 
+@chart(of=lambda given: (given.per_query(), given.metric))
 def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20) -> Chart:
-    """How a metric is distributed over queries: per-query frames by name, one panel a system."""
+    """How a metric is distributed over queries, a panel for each system,
+    `{name: result.per_query}`.
+    """
     alt = load_altair()
     for name, frame in values.items():
         if metric not in frame.columns:
@@ -146,8 +107,8 @@ def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20
             }
             for at in range(bins)
         ]
-    chart = (
-        alt.Chart(inline(rows))
+    panel = (
+        chart_of(rows)
         .mark_bar(binSpacing=1)
         .encode(
             x=alt.X("from:Q", bin="binned", title=metric),
@@ -157,13 +118,13 @@ def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20
             tooltip=["system:N", "from:Q", "to:Q", alt.Tooltip("queries:Q", format=",")],
         )
         .properties(width=WIDTH, height=90)
-        .facet(row=alt.Row("system:N", title=None, sort=list(values)))
     )
-    return styled(chart)
+    return styled(in_rows(panel, alt.Row("system:N", title=None, sort=list(values))))
 
 
+@chart(of=lambda given: (given.slices(), given.metric))
 def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
-    """A metric in every slice with its interval: `Result.slices` by name."""
+    """A metric in every slice with its interval, `{name: result.slices}`."""
     alt = load_altair()
     columns = ["slice", "value", "ci_low", "ci_high", "queries"]
     chosen = {
@@ -176,7 +137,7 @@ def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
         raise OptionError(f"there are no slices of {metric!r}: evaluate it with by= and queries=.")
     order = pl.concat([frame["slice"] for frame in chosen.values()]).unique(maintain_order=True)
     order = order.to_list()
-    base = alt.Chart(named(chosen, columns)).encode(
+    base = chart_of(named(chosen, columns)).encode(
         y=alt.Y("system:N", title=None, sort=list(frames), axis=None),
         color=colour(list(frames)),
     )
@@ -185,18 +146,14 @@ def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
         x=alt.X("value:Q", title=metric, scale=alt.Scale(zero=False)),
         tooltip=["system:N", "slice:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"],
     )
-    chart = (
-        alt.layer(whiskers, dots)
-        .properties(width=WIDTH, height=16 * len(frames))
-        .facet(row=alt.Row("slice:N", title=None, sort=order), spacing=4)
-    )
-    return styled(chart)
+    panel = layered(whiskers, dots).properties(width=WIDTH, height=16 * len(frames))
+    return styled(in_rows(panel, alt.Row("slice:N", title=None, sort=order), spacing=4))
 
 
+@chart(runs=1, of=lambda given: (given.judged(), given.k))
 def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) -> Chart:
-    """Where the relevant documents stand: a row a query, a column a rank, its grade as colour.
-
-    `judged` is `rf.judge(qrels, run)`; of many queries, a sample that is always the same.
+    """Where the relevant documents stand, `rf.judge(qrels, run)`: a row a query, a column a rank,
+    its grade as colour. Of many queries, a sample that is always the same.
     """
     alt = load_altair()
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
@@ -221,7 +178,7 @@ def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) ->
     grades = sorted(set(cells["grade"]) - {"unjudged"}, key=float)
     greens = shades(len(grades))
     chart = (
-        alt.Chart(inline(cells.select(QUERY, "rank", "grade").to_dicts()))
+        chart_of(cells.select(QUERY, "rank", "grade").to_dicts())
         .mark_rect()
         .encode(
             x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
@@ -240,24 +197,6 @@ def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) ->
         .properties(width=WIDTH, height=12 * max(some.height, 1))
     )
     return styled(chart)
-
-
-def discounts(k: int = 20) -> Chart:
-    """How much each rank weighs: the discounts of the metrics, beside each other."""
-    weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
-        "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
-        "reciprocal rank: 1 / i": lambda i: 1 / i,
-        "rbp (p = 0.8): p^(i − 1)": lambda i: 0.8 ** (i - 1).cast(pl.Float64),
-        "r_score (half-life 5): 2^(−(i − 1) / 4)": lambda i: 2.0 ** (-(i - 1).cast(pl.Float64) / 4),
-        "precision: 1": lambda i: i * 0.0 + 1,
-    }
-    ranks = pl.DataFrame({"k": range(1, k + 1)})
-    curves = {
-        name: ranks.select("k", value=weigh(pl.col("k").cast(pl.Float64)))
-        for name, weigh in weights.items()
-    }
-    axes = ("rank i", "weight, relative to the first rank")
-    return styled(lines(curves, "k", "value", axes, shares=False))
 
 
 def _range(numbers: pl.Series) -> tuple[float, float]:

@@ -1,0 +1,83 @@
+"""Files, folders, addresses and pipes → a LazyFrame as found, in whatever format (`formats.py`)."""
+
+from __future__ import annotations
+
+import glob as globbing
+import gzip
+import io
+import os
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from rankframe.base.columns import Role
+from rankframe.base.errors import EmptyInputError, UnreadableInputError
+from rankframe.base.messages import did_you_mean
+from rankframe.inputs.formats import GZIP, TREC, by_beginning, by_ending, head_of, readable
+
+
+def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
+    """A file, a glob pattern, or a folder of Parquet files."""
+    path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
+    if not path:
+        raise UnreadableInputError("''", "a path is needed, and this one is empty")
+    if "://" in path:
+        found = by_ending(path)
+        return pl.scan_parquet(path) if found is None else found.open([path], role, name)
+    if Path(path).is_dir():
+        return _open_folder(Path(path), name)
+    files = [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
+    if not files:
+        raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
+    if Path(files[0]).is_fifo():
+        with Path(files[0]).open("rb") as pipe:
+            return open_stream(pipe, role, name)
+    if all(Path(file).stat().st_size == 0 for file in files):
+        raise EmptyInputError(role or "input", name)
+    found = by_ending(files[0]) or by_beginning(head_of(files[0]))
+    if found is None:
+        raise UnreadableInputError(
+            name,
+            "its ending is not one that rankframe knows, and neither does it look like one",
+            f"It reads {readable()}",
+        )
+    # Names are given to polars literally: a real file may have brackets in its name.
+    return found.open(files, role, name)
+
+
+def open_stream(file: IO[bytes], role: Role | None, name: str) -> pl.LazyFrame:
+    """An open file or a pipe, read to its end."""
+    try:
+        content = file.read()
+    except ValueError as error:  # a closed file
+        raise UnreadableInputError(name, str(error)) from error
+    if isinstance(content, str):
+        content = content.encode()
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
+    if not content.strip():
+        raise EmptyInputError(role or "input", name)
+    held = io.BytesIO(content)
+    # What looks like nothing is refused as TREC text, which names the line.
+    found = by_beginning(head_of(held)) or TREC
+    return found.open([held], role, name).collect().lazy()
+
+
+def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
+    """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`)."""
+    first = next((p for p in folder.rglob("*.parquet") if p.is_file()), None)
+    if first is None:
+        raise UnreadableInputError(name, "there is no .parquet file in this folder")
+    # Ids in folder names stay as they are written: 007 is not 7.
+    parts = [p.split("=")[0] for p in first.relative_to(folder).parts[:-1] if "=" in p]
+    pattern = Path(globbing.escape(str(folder))) / "**/*.parquet"
+    return pl.scan_parquet(
+        pattern, hive_partitioning=True, hive_schema=dict.fromkeys(parts, pl.String)
+    )
+
+
+def _similar_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no folder {str(path.parent)!r} either"
+    return did_you_mean(path.name, (p.name for p in path.parent.iterdir()))

@@ -1,0 +1,114 @@
+"""Every format is read by its endings, by its beginning and from a stream, and written."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from rankframe.inputs.formats import FORMATS, Format, by_beginning, by_ending, head_of
+from rankframe.inputs.scan import scan
+from rankframe.inputs.writers import check_target, format_of, write_as, write_frame
+
+RUN = pl.DataFrame(
+    {
+        "query_id": ["q1", "q1", "007"],
+        "doc_id": ["a", "b", "a"],
+        "score": [2.5, 1.0, 1e-7],
+        "rank": [1.0, 2.0, 1.0],
+    }
+)
+EVERY = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+ENDINGS = [(form, ending) for form in FORMATS for ending in (*form.endings, *form.also)]
+
+
+def found(source: object) -> list[tuple]:
+    frame = scan(source, "run").frame.select(RUN.columns).collect()
+    return frame.rows()
+
+
+@pytest.mark.parametrize(("form", "ending"), ENDINGS)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_format_is_written_and_read_by_its_endings(
+    form: Format, ending: str, packed: str, tmp_path: Path
+) -> None:
+    target = tmp_path / f"RUN{ending.upper()}{packed}"
+    write_as(format_of(target, any_table=False), RUN, target)
+    assert by_ending(target) is form
+    assert target.read_bytes().startswith(b"\x1f\x8b") == bool(packed)
+    if (form.name, packed) != ("Parquet", ".gz"):  # which polars does not unpack
+        assert found(target) == RUN.rows()
+
+
+@EVERY
+def test_a_format_is_known_by_its_beginning(form: Format, tmp_path: Path) -> None:
+    target = tmp_path / "without ending"
+    form.write(RUN, target)
+    assert by_beginning(head_of(str(target))) is form
+    assert found(target) == RUN.rows()
+    for content in (target.read_bytes(), gzip.compress(target.read_bytes())):
+        assert found(io.BytesIO(content)) == RUN.rows()
+
+
+@EVERY
+def test_only_tables_hold_tables(form: Format, tmp_path: Path, refusal) -> None:
+    target = tmp_path / f"x{form.endings[0]}"
+    if form.any_table:
+        write_frame(RUN, target)
+        assert found(target) == RUN.rows()
+    else:
+        assert refusal(check_target, target).startswith(f"cannot tell the format of {target}")
+
+
+def test_no_ending_means_two_formats() -> None:
+    endings = [ending for _, ending in ENDINGS]
+    assert len(endings) == len(set(endings))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('# made today\n\n{"query_id": "q", "doc_id": "d", "score": 1}\n', "JSON Lines"),
+        ('{ "a": 1, "b": 2 }\n', "JSON Lines"),
+        ("q Q0 d 1 0.5 tag\n", "TREC text"),
+        ("q\tQ0\td\t1\t0.5\ta,b\n", "TREC text"),
+        ("q 0 d 1\n", "TREC text"),
+        ("query_id\tdoc_id, as is\tscore\n", "TSV"),
+        ("query_id;doc_id;score\n", "CSV"),
+        ("\ufeffquery_id,doc_id,score\n", "CSV"),
+    ],
+)
+def test_beginnings_that_could_be_others(text: str, name: str) -> None:
+    known = by_beginning(text.encode())
+    assert known is not None
+    assert known.name == name
+
+
+def test_semicolons_part_columns_too(tmp_path: Path) -> None:
+    content = RUN.write_csv(separator=";")
+    for name in ("x.csv", "x"):
+        (tmp_path / name).write_text(content)
+        assert found(tmp_path / name) == RUN.rows()
+    assert found(io.StringIO(content)) == RUN.rows()
+
+
+def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
+    strange = tmp_path / "x.xlsx"
+    strange.write_bytes(b"PK nothing\n")
+    assert refusal(scan, strange, "run").endswith(
+        "It reads .parquet, .csv, .tsv, .jsonl, and TREC text (.trec, .txt, .qrels, .run)."
+    )
+    tables = "rankframe writes .parquet, .csv, .tsv, .jsonl, .ndjson"
+    assert refusal(check_target, strange).endswith(f"{tables}.")
+    assert refusal(format_of, strange, any_table=False).endswith(
+        f"{tables}, .trec, .txt, .qrels, .run."
+    )
+
+
+def test_places_that_are_none_are_refused(tmp_path: Path, refusal) -> None:
+    (tmp_path / "x.csv").mkdir()
+    assert refusal(check_target, tmp_path / "x.csv").endswith("it is a folder.")
+    assert "there is no folder" in refusal(check_target, tmp_path / "no" / "x.csv")

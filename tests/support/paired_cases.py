@@ -1,0 +1,64 @@
+"""Systems over the same queries, and their p values by any test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankframe.stats.paired import Chance, Paired
+from rankframe.stats.tests import TESTS
+
+MANY = 20_000
+
+
+def plain(values: Any) -> Paired:
+    """Systems × queries of plain means."""
+    values = np.asarray(values, float)
+    return Paired(values, values, np.ones_like(values))
+
+
+def random_values(
+    systems: int, queries: int, seed: int = 1, *, shift: float = 0.0, step: float = 0.0
+) -> np.ndarray:
+    """Correlated values, each system `shift` better; with a step, of a grid, so that some tie."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=queries) + rng.normal(size=(systems, queries))
+    values += shift * np.arange(systems)[:, None]
+    return np.round(values / step) * step if step else values
+
+
+def chance(queries: int, seed: int = 7, most: int = 1 << 16) -> Chance:
+    hashes = np.random.default_rng(seed).integers(0, 2**64, queries, np.uint64)
+    return Chance(hashes, most=most)
+
+
+def p_value(test: str, paired: Paired, base: int = 0, other: int = 1) -> float | None:
+    """Of a test that does not draw."""
+    ((found,),) = TESTS[test].p_values([paired], [(base, other)], chance(0))
+    return found
+
+
+def drawn(
+    test: str, paired: Paired, pairs: list, of: Chance, *, permutations: int, seed: int
+) -> list[float | None]:
+    """Of one metric, by a test that draws."""
+    draws = replace(of, permutations=permutations, seed=seed)
+    (found,) = TESTS[test].p_values([paired], pairs, draws)
+    return found
+
+
+def by_chance(paired: Paired, count: int = MANY, seed: int = 0, of: Chance | None = None) -> float:
+    of = of or chance(paired.queries)
+    (p,) = drawn("randomisation", paired, [(0, 1)], of, permutations=count, seed=seed)
+    assert p is not None
+    return p
+
+
+def ratio_case(queries: int, seed: int = 4) -> Paired:
+    """Hits of so many, which differ between the systems."""
+    rng = np.random.default_rng(seed)
+    below = rng.integers(1, 6, (2, queries)).astype(float)
+    above = rng.integers(0, below + 1).astype(float)
+    return Paired(above / below, above, below)
