@@ -29,8 +29,8 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
 from rankframe.base.options import Correction, Intervals, Method, Test
-from rankframe.engine.plan import denominator, numerator
-from rankframe.engine.work import WHOLE, tally_values
+from rankframe.engine.plan import PerQuery
+from rankframe.engine.tally import WHOLE, tally_values
 from rankframe.evaluation.summary import summarise
 from rankframe.inputs.queries import Known
 from rankframe.metrics.names import Metric
@@ -187,20 +187,20 @@ def means(experiment: int, rng: np.random.Generator) -> Outcomes:
     return found
 
 
-def _one_system(experiment: int, rng: np.random.Generator, n: int) -> tuple[pl.DataFrame, Known]:
+def _one_system(experiment: int, rng: np.random.Generator, n: int) -> tuple[PerQuery, Known]:
     values = {label: kind(ndtr(rng.standard_normal(n))) for label, kind in KINDS.items()}
     common, (same,) = numbers(rng, n, 1, correlation=1.0)
     values[WEIGHTED] = ndcg(ndtr(same))
     # Queries with more relevant documents find a smaller share of them.
     relevant = rng.geometric(0.2, n)
     hits = rng.binomial(relevant, rng.beta(2, 2, n) * relevant**-0.25)
-    values |= {
-        MICRO: hits / relevant,
-        numerator(MICRO): hits.astype(np.float64),
-        denominator(MICRO): relevant.astype(np.float64),
-    }
-    frame = pl.DataFrame({"query_id": query_ids(experiment, n), **values})
-    return frame, Known(_weights(rng, common))
+    values[MICRO] = hits / relevant
+    computed = PerQuery(
+        pl.DataFrame({"query_id": query_ids(experiment, n), **values}),
+        pl.DataFrame({MICRO: hits.astype(np.float64)}),
+        pl.DataFrame({MICRO: relevant.astype(np.float64)}),
+    )
+    return computed, Known(_weights(rng, common))
 
 
 def _weights(rng: np.random.Generator, common: Floats) -> Floats:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import rankframe as rf
 from rankframe.base.options import Policies
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.evaluation.ledger import Counts
 from rankframe.inputs.scan import scan
 from rankframe.metrics import names_over
@@ -128,7 +128,7 @@ def test_slices_of_tables_give_the_same_bits(
     twice = pl.concat([run, run[[40]]])
     twice = twice.sort("query_id", maintain_order=True) if order == "sorted" else twice
     said = refusal(rf.evaluate, qrels, twice, "map")
-    monkeypatch.setattr("rankframe.engine.chunks.SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.engine.chunks.CHUNK_ROWS", rows)
     assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
     assert refusal(rf.evaluate, qrels, twice, "map") == said
     assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
+from rankframe.base.columns import PAIR_FRAME
 from rankframe.base.options import Intervals, PairPolicies
 from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.agree import Agreement, agree_scanned
-from rankframe.frames.pair import PAIR_FRAME
 from rankframe.inputs.scan import scan_ranking
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import resolve
@@ -83,7 +83,7 @@ def test_slices_give_the_same_bits(rows: int, order: str, monkeypatch, refusal) 
     twice = pl.concat([b, b[[40]]])
     said = refusal(rf.agree, a, twice, "rbo")
     assert said.startswith("ranking b has 1 duplicate (query_id, doc_id) pair, e.g. (")
-    monkeypatch.setattr("rankframe.engine.chunks.SLICE_ROWS", rows)
+    monkeypatch.setattr("rankframe.engine.chunks.CHUNK_ROWS", rows)
     assert_same(whole, rf.agree(a, b, EVERYTHING))
     assert refusal(rf.agree, a, twice, "rbo") == said
 

@@ -18,9 +18,10 @@ from scipy import stats
 import rankframe as rf
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import WHOLE, Job
+from rankframe.engine.tally import WHOLE, Tally
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.summary import Tally, summarise
+from rankframe.evaluation.job import Job
+from rankframe.evaluation.summary import summarise
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from rankframe.stats.intervals import percentile_interval
@@ -223,7 +224,7 @@ def test_any_pieces_and_any_order_of_rows_give_the_same_bits(method: str) -> Non
     whole = evaluated(ci=method, replicates=100).summary
     for seed, pieces in enumerate((1, 2, 7)):
         sides = [f.sample(fraction=1, shuffle=True, seed=seed) for f in frames(CASE)]
-        found = in_pieces(sides[0], sides[1], pieces, method=method, replicates=100)
+        found = in_pieces(sides[0], sides[1], pieces, ci=method, replicates=100)
         assert found.summary.equals(whole), pieces
 
 

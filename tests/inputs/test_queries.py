@@ -13,8 +13,8 @@ import pytest
 import rankframe as rf
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import read_attributes, slicings
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve

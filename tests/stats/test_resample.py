@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rankframe.stats.resample import (
     MOST_GROUPS,
-    QUERIES,
     Grouping,
     Groups,
     as_exact,
@@ -33,7 +32,7 @@ def hashes_of(count: int, seed: int = 1) -> np.ndarray:
 def assert_same_groups(one: Groups, other: Groups) -> None:
     assert one.shift == other.shift
     assert one.keys.tolist() == other.keys.tolist()
-    for name in {*one.sums, *other.sums}:
+    for name in {*one.fine, *other.fine}:
         assert one.values(name).tolist() == other.values(name).tolist(), name
     assert one.counts.tolist() == other.counts.tolist()
 
@@ -115,7 +114,7 @@ def test_groups_hold_what_was_put_into_them() -> None:
         assert groups.values("v").sum() == pytest.approx(value.sum(), rel=0, abs=1e-8)
         assert groups.values("nothing").tolist() == [0.0] * len(groups.keys)
         assert set(groups.origins.tolist()) >= {int(hashes.min()) >> groups.shift << groups.shift}
-    assert groups.sums[QUERIES].tolist() == [1] * 1_000
+    assert groups.queries.tolist() == [1] * 1_000
     assert np.abs(groups.values("v") - value[np.argsort(hashes)]).max() <= 2.0**-41
 
 

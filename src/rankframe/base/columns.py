@@ -125,3 +125,52 @@ class FrameColumns:
 JUDGED_FRAME: Final = FrameColumns(
     "judged", JUDGED, LEVELLED, r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", WHOLE_INPUT
 )
+
+# The pair frame: one row per document that either of two rankings has. One meaning each.
+# Those of COMPARED speak of the documents that are compared (with
+# missing="shared": the ones that both rankings have), and exist for a cutoff too: concordant_top10.
+PAIR: Final[dict[str, pl.DataType]] = {
+    QUERY: pl.String(),
+    DOC: pl.String(),
+    # place in each ranking, from 1; null where the ranking lacks the document
+    "rank_a": pl.Int64(),
+    "rank_b": pl.Int64(),
+    "score_a": pl.Float64(),
+    "score_b": pl.Float64(),
+    # of the query: how many documents each ranking has, and how many both have
+    "n_a": pl.Int64(),
+    "n_b": pl.Int64(),
+    "n_shared": pl.Int64(),
+    # the row's number within its query; and how many documents both have down to this depth
+    "depth": pl.Int64(),
+    "overlap": pl.Int64(),
+    # the share of documents in common at this depth, as RBO's treatments of ties see it ...
+    **{f"agreement{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
+    # ... and what the unseen documents of a shorter ranking can add: as its seen ones did, at most
+    **{f"unseen{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
+    **{f"unseen_most{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
+}
+COMPARED: Final[dict[str, pl.DataType]] = {
+    # the document is compared
+    "compared": pl.Boolean(),
+    # how many compared documents the first ranking puts above this one, by what the second says
+    "concordant": pl.Int64(),
+    "discordant": pl.Int64(),
+    "tied_in_b": pl.Int64(),
+    # how many are tied with it in the first ranking, and above it in the second
+    "tied_in_a": pl.Int64(),
+    # no compared document before it has the same score
+    "distinct_a": pl.Boolean(),
+    "distinct_b": pl.Boolean(),
+    # place among the compared, equal scores sharing the mean of theirs
+    "mean_rank_a": pl.Float64(),
+    "mean_rank_b": pl.Float64(),
+    # how many compared documents stand above it in the second ranking, and in both
+    "above_in_b": pl.Int64(),
+    "above_in_both": pl.Int64(),
+    # score less the mean of the compared, times a power of 2 of the query's own; null unless both
+    # rankings have the document, and scores
+    "deviation_a": pl.Float64(),
+    "deviation_b": pl.Float64(),
+}
+PAIR_FRAME: Final = FrameColumns("pair", PAIR | COMPARED, COMPARED, r"top([1-9]\d*)")

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Protocol
 
-from rankframe.metrics.names import Metric
+from rankframe.base.options import Average
 
 UNDEFINED = "undefined"
 # What Markdown takes for more than a letter; an underscore only at the edge of a word.
 _MARKDOWN = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
 
 
-def number_text(value: float | None, metric: Metric | None = None) -> str:
+class Shown(Protocol):
+    """What a number is of: a metric."""
+
+    @property
+    def average(self) -> Average:
+        """How it is averaged."""
+        ...
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of it is better."""
+        ...
+
+
+def number_text(value: float | None, metric: Shown | None = None) -> str:
     """A value: four digits, or a whole number for what is summed up.
 
     >>> number_text(0.12345), number_text(None)
@@ -23,7 +38,7 @@ def number_text(value: float | None, metric: Metric | None = None) -> str:
     return f"{value:,.0f}" if metric is not None and metric.average == "sum" else f"{value:.4f}"
 
 
-def signed_text(value: float | None, metric: Metric | None = None) -> str:
+def signed_text(value: float | None, metric: Shown | None = None) -> str:
     """A difference, with its sign; nothing has none.
 
     >>> signed_text(-0.00001), signed_text(0.5)
@@ -68,7 +83,7 @@ def p_text(p_value: float | None) -> str:
     return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
-def best_of(metric: Metric, values: Sequence[float | None]) -> float | None:
+def best_of(metric: Shown, values: Sequence[float | None]) -> float | None:
     """The best of some values; None where none is known."""
     known = [value for value in values if value is not None]
     if not known:

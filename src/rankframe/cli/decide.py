@@ -117,7 +117,7 @@ def compare(
 ) -> None:
     """Compare systems over the same queries: which is better, by how much, and how sure is that."""
     import rankframe as rf
-    from rankframe.base.output import refuse_taken
+    from rankframe.base.places import refuse_taken
     from rankframe.base.progress import progress_bar
     from rankframe.cli import decision_tables as show
     from rankframe.decisions.comparison import COMPARISON_FILES

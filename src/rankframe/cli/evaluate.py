@@ -101,7 +101,7 @@ def evaluate(
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
     from rankframe.base.errors import naming_the_run
-    from rankframe.base.output import refuse_taken
+    from rankframe.base.places import refuse_taken
     from rankframe.base.progress import progress_bar
     from rankframe.evaluation.result import RESULT_FILES
     from rankframe.metrics.names import resolve

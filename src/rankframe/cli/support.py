@@ -105,6 +105,6 @@ def shares(given: list[str] | None) -> dict[int, float]:
 
 def write_text(target: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    from rankframe.base.output import write_file
+    from rankframe.base.places import write_file
 
     write_file(target, lambda path: path.write_text(text, encoding="utf-8"))

@@ -15,8 +15,8 @@ from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.options import is_count
 from rankframe.engine.held import hold
 from rankframe.engine.plan import Plan, compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric, resolve
 
@@ -73,7 +73,7 @@ def metric_points(
     qrels: Scanned, run: Scanned, job: Job, metrics: CurveMetrics, *, per_query: bool
 ) -> pl.DataFrame:
     """Evaluate them, and give the points of the whole, of each slice or of each query."""
-    held = hold(qrels, [run])
+    held = hold(qrels, [run], job.row_bytes)
     result = evaluate_scanned(held.left, held.rights[0], job, pieces=held.pieces[0])
     names = list(metrics.columns)
     if per_query:

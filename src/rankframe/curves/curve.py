@@ -28,7 +28,7 @@ from rankframe.curves.by_score import (
     roc,
     vertical_mean,
 )
-from rankframe.engine.work import Job
+from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes, By, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, scan
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.decisions.systems import System, depth_of, sum_columns
-from rankframe.evaluation.summary import Terms
+from rankframe.base.options import Unpaired
+from rankframe.decisions.systems import System, depth_of
+from rankframe.engine.plan import PerQuery
+from rankframe.engine.terms import Terms
 from rankframe.metrics.names import Metric
 
-Unpaired = Literal["error", "skip", "zero"]
 Floats = NDArray[np.float64]
 
 
@@ -57,38 +57,50 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
             raise OptionError("the systems have no query in common. Is the key column right?")
     else:
         kept = every.to_frame()
-    worst = {
-        column: 0.0
-        for metric in metrics
-        if metric.higher_is_better
-        for column in (metric.label, *sum_columns(metric.label))
-    }
-    aligned = {}
+    worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
+    filled = {}
     for name, frame in values.items():
-        here = kept.join(frame, on=QUERY, how="left", maintain_order="left")
-        if unpaired == "zero" and lacking[name]:
-            absent = here[QUERY].is_in(counts[name][QUERY].implode())
-            here = here.with_columns(
-                pl.when(absent).then(pl.lit(worst.get(label), pl.Float64))
-                .otherwise(pl.col(label)).alias(label)
-                for label in here.columns if label != QUERY
-            )  # fmt: skip
-        aligned[name] = here
+        places = kept.join(frame.select(QUERY).with_row_index("_at"), on=QUERY, how="left",
+                           maintain_order="left")["_at"]  # fmt: skip
+        zero = places.is_null() if unpaired == "zero" else None
+        computed = PerQuery(*(
+            _taken(side, places, zero, worst) for side in systems[name].computed.frames
+        ))  # fmt: skip
+        filled[name] = replace(
+            systems[name],
+            computed=replace(computed, values=computed.values.with_columns(kept[QUERY])),
+        )
     if unpaired == "zero":
-        _share_denominators(aligned, [metric.label for metric in metrics])
-    filled = {name: replace(system, values=aligned[name]) for name, system in systems.items()}
+        _share_denominators(filled)
     return Aligned(kept[QUERY], filled, len(alone), lacking)
 
 
-def _share_denominators(values: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
+def _taken(
+    frame: pl.DataFrame, places: pl.Series, zero: pl.Series | None, worst: Mapping[str, float]
+) -> pl.DataFrame:
+    """The rows at these places; where there is none, the worst value if so asked."""
+    taken = frame.select(pl.all().gather(places)) if frame.width else frame
+    if zero is None or not zero.any():
+        return taken
+    return taken.with_columns(
+        pl.when(zero).then(pl.lit(worst.get(label), pl.Float64)).otherwise(pl.col(label))
+        .alias(label)
+        for label in taken.columns if label != QUERY
+    )  # fmt: skip
+
+
+def _share_denominators(systems: dict[str, System]) -> None:
     """A query that a system lacks weighs as it does in the first system that has it."""
-    below = [sum_columns(label)[1] for label in labels]
-    for label in [column for column in below if column in next(iter(values.values())).columns]:
-        sides = [frame[label].alias(name) for name, frame in values.items()]
-        own, largest = pl.col(label), pl.DataFrame(sides).max_horizontal()
-        for name, frame in values.items():
+    sides = [system.computed.below for system in systems.values()]
+    for label in sides[0].columns:
+        largest = pl.DataFrame(
+            [side[label].alias(str(at)) for at, side in enumerate(sides) if label in side.columns]
+        ).max_horizontal()
+        own = pl.col(label)
+        for name, system in systems.items():
             shared = pl.when(own == 0).then(largest).otherwise(own).alias(label)
-            values[name] = frame.with_columns(shared)
+            below = system.computed.below.with_columns(shared)
+            systems[name] = replace(system, computed=replace(system.computed, below=below))
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,7 @@ class Column:
     def of(cls, metric: Metric, aligned: Aligned, *, weights: Floats | None = None) -> Column:
         """Take a metric's columns, and what goes beside it."""
         systems = aligned.systems.values()
-        terms = [Terms.of(metric, system.values, weights) for system in systems]
+        terms = [Terms.of(metric, system.computed, weights) for system in systems]
         for name, some in zip(aligned.systems, terms, strict=True):
             if endless := int((~np.isfinite(some.above) | ~np.isfinite(some.divisor)).sum()):
                 raise MetricParameterError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.base.output import fresh_folder, place
+from rankframe.base.places import fresh_folder, place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
 from rankframe.metrics.names import Metric

@@ -23,8 +23,8 @@ from rankframe.base.options import (
 from rankframe.decisions.change import Diff
 from rankframe.engine.held import hold
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.evaluation.result import Result
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
@@ -104,7 +104,7 @@ def diff(
     for side, source in zip(_SIDES, (a, b), strict=True):
         with naming_the_run(side):
             runs.append(scan(source, "run", columns))
-    held = hold(judgments, runs, again=True)
+    held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
     for side, run, pieces in zip(_SIDES, held.rights, held.pieces, strict=True):
         with naming_the_run(side):

@@ -21,6 +21,7 @@ from rankframe.base.errors import (
 )
 from rankframe.base.messages import did_you_mean
 from rankframe.decisions.systems import COUNTS, System
+from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.result import Result, is_result
 from rankframe.inputs.formats import READ_ERRORS, unreadable
@@ -127,7 +128,8 @@ def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None)
                 "Leave the value empty where a metric is undefined",
             )
     judged = {int(at[1]): label for label in values.columns if (at := _JUDGED.fullmatch(label))}
-    return System(values if values[QUERY].is_sorted() else values.sort(QUERY), ledger, judged)
+    ordered = values if values[QUERY].is_sorted() else values.sort(QUERY)
+    return System(PerQuery.of(ordered), ledger, judged)
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:

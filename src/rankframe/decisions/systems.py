@@ -14,9 +14,9 @@ from rankframe.base.errors import (
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.held import Held, hold
-from rankframe.engine.plan import compile_plan, denominator, numerator
-from rankframe.engine.work import Job
-from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.evaluation.evaluate import evaluate_computed
+from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.metrics.names import Metric, parse
@@ -30,10 +30,15 @@ _DEFAULT_DEPTH = 10
 class System:
     """A system's values, one row a query in byte order, and what was counted to get them."""
 
-    values: pl.DataFrame
+    computed: PerQuery
     ledger: pl.DataFrame | None = None
     # by depth: the column that says how much of the top k was judged
     judged: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """query_id and a column a metric."""
+        return self.computed.values
 
     @property
     def labels(self) -> list[str]:
@@ -71,11 +76,10 @@ def evaluate_runs(
         runs.policies,
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),
-        with_parts=True,
     )
     qrels = scan(runs.qrels, "qrels", runs.columns)
     opened = [scan(source, "run", runs.columns) for source in runs.sources.values()]
-    held = hold(qrels, opened, runs.max_memory, again=runs.again)
+    held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
 
@@ -84,19 +88,16 @@ def evaluate_runs(
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
         with naming_the_run(repr(name)):
-            result = evaluate_scanned(held.left, run, job, pieces=pieces, progress=report)
-        found[name] = System(result.per_query, result.ledger, judged)
+            result, computed = evaluate_computed(
+                held.left, run, job, pieces=pieces, progress=report
+            )
+        found[name] = System(computed, result.ledger, judged)
     return found, held
 
 
 def depth_of(metric: Metric) -> int:
     """How deep to look at what was judged, for this metric."""
     return metric.params.get("k") or _DEFAULT_DEPTH
-
-
-def sum_columns(label: str) -> tuple[str, str]:
-    """The columns that an average over sums is made of: above the line, and below."""
-    return numerator(label), denominator(label)
 
 
 def _judged_beside(

@@ -13,8 +13,8 @@ from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Intervals, Policies, Ties, is_count
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import scan

@@ -1,4 +1,4 @@
-"""Tables in memory, worked on in slices by query: arrays that fit in the processor's cache, and all
+"""Tables in memory, worked on in chunks by query: arrays that fit in the processor's cache, and all
 cores at work.
 """
 
@@ -19,46 +19,48 @@ from rankframe.engine.work import Piece, Work, merged
 from rankframe.inputs.validate import one_of_each
 
 # Arrays of 4 bytes a row reach 4 MiB, from where numpy asks for huge pages: far fewer page faults.
-SLICE_ROWS = 1 << 20
-_MOST_SLICES = 256  # their numbers fit in a byte
+CHUNK_ROWS = 1 << 20
+_MOST_CHUNKS = 256  # their numbers fit in a byte
 _DEAL_SEED = 31_337  # another one than files are split by
 # the rows of some queries, in several parts
-Slice = list[pl.DataFrame]
+Chunk = list[pl.DataFrame]
 
 
-def in_slices(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[str, str]) -> Piece:
-    """Work on tables in memory: in slices by query, side by side, unless they are small.
+def in_chunks(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[str, str]) -> Piece:
+    """Work on tables in memory: in chunks by query, side by side, unless they are small.
 
     `roles` are what errors call the two.
     """
-    count = _slice_count(max(left.height, right.height))
+    count = _chunk_count(max(left.height, right.height))
     if count < 2 or work.plan.whole_input:
         return work.piece(left, right)
     ordered = left[QUERY].is_sorted() and right[QUERY].is_sorted()
 
-    def one(both: tuple[Slice, Slice]) -> Piece:
+    def one(both: tuple[Chunk, Chunk]) -> Piece:
         ours, theirs = (pl.concat(side, rechunk=True) for side in both)
         return work.piece(ours, theirs, alone=False)
 
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            slices = _cut(left, right, count) if ordered else _dealt(left, right, count, pool)
-            return merged(pool.map(one, slices), ordered=ordered)
+            chunks = _cut(left, right, count) if ordered else _dealt(left, right, count, pool)
+            whole = merged(pool.map(one, chunks), ordered=ordered)
     except DuplicateError as error:
         # Said of the whole input: how many in all, and which rows of it.
         one_of_each(Keyed((left, right)[roles.index(error.role)]), error.role, "error")
         raise
+    assert whole is not None  # neither side is empty
+    return whole
 
 
-def _slice_count(rows: int) -> int:
-    """How many slices: enough for every core, the same number for each."""
+def _chunk_count(rows: int) -> int:
+    """How many chunks: enough for every core, the same number for each."""
     workers = os.cpu_count() or 1
-    count = min(rows // SLICE_ROWS, _MOST_SLICES)
+    count = min(rows // CHUNK_ROWS, _MOST_CHUNKS)
     return count - count % workers if count > workers else count
 
 
-def _cut(left: pl.DataFrame, right: pl.DataFrame, count: int) -> Iterator[tuple[Slice, Slice]]:
-    """Slices of tables that are sorted by query: neighbouring rows."""
+def _cut(left: pl.DataFrame, right: pl.DataFrame, count: int) -> Iterator[tuple[Chunk, Chunk]]:
+    """Chunks of tables that are sorted by query: neighbouring rows."""
     larger = left if left.height > right.height else right
     firsts = larger[QUERY].gather(np.arange(1, count) * (larger.height // count))
     firsts = firsts.unique(maintain_order=True)
@@ -69,8 +71,8 @@ def _cut(left: pl.DataFrame, right: pl.DataFrame, count: int) -> Iterator[tuple[
 
 def _dealt(
     left: pl.DataFrame, right: pl.DataFrame, count: int, pool: ThreadPoolExecutor
-) -> Iterator[tuple[Slice, Slice]]:
-    """Slices of tables in any order: queries are dealt out by their hash, rows stay in order."""
+) -> Iterator[tuple[Chunk, Chunk]]:
+    """Chunks of tables in any order: queries are dealt out by their hash, rows stay in order."""
 
     def deal(rows: pl.DataFrame) -> list[pl.DataFrame]:
         rows = rows.rechunk()
@@ -82,7 +84,7 @@ def _dealt(
 
     sides = [
         zip(
-            *pool.map(deal, side.iter_slices(SLICE_ROWS)),  # allowed: a million rows at a time
+            *pool.map(deal, side.iter_slices(CHUNK_ROWS)),  # allowed: a million rows at a time
             strict=True,
         )
         for side in (left, right)

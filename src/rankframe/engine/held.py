@@ -26,6 +26,7 @@ class Held:
 def hold(
     left: Scanned,
     rights: Sequence[Scanned],
+    row_bytes: tuple[int, int],
     max_memory: str | int | None = None,
     *,
     again: bool = False,
@@ -36,7 +37,8 @@ def hold(
     What cannot be read stays as it is: whoever works on it says why.
     """
     first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
-    need, *needs = map(estimated_need, (first, *others))
+    need = estimated_need(first, row_bytes[0])
+    needs = [estimated_need(other, row_bytes[1]) for other in others]
     pieces = tuple(pieces_for(need + one, max_memory) for one in needs)
     if any(number > 1 for number in pieces):
         return Held(left, tuple(rights), pieces)

@@ -1,4 +1,4 @@
-"""How much memory an evaluation needs, how much there is, and sizes as people write them."""
+"""How much memory some work needs, how much there is, and sizes as people write them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from rankframe.base.errors import OptionError
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 
-# Measured peaks per row, strings of up to 12 bytes included (those live inside the column).
-_BYTES_PER_ROW = {"run": 140, "qrels": 120, "ranking a": 250, "ranking b": 250}
-_INLINE = 12
+_INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
 _SHARE, _PIECE_SHARE = 0.7, 0.4
 _MOST_PIECES = 1000  # more files than this cost more than they save
@@ -41,8 +39,8 @@ def parse_size(text: str | int) -> int:
     return size
 
 
-def estimated_need(scanned: Scanned) -> int:
-    """About how many bytes an evaluation of the whole input takes for this side.
+def estimated_need(scanned: Scanned, row_bytes: int) -> int:
+    """About how many bytes it takes to work on this side, where a row takes so many.
 
     0 for what cannot be read: whoever reads it will say why.
     """
@@ -51,13 +49,12 @@ def estimated_need(scanned: Scanned) -> int:
         lengths = scanned.frame.select(pl.col(QUERY, DOC).str.len_bytes()).head(_SAMPLE).collect()
     except READ_ERRORS:
         return 0
-    return rows * bytes_per_row(scanned.role, lengths.select(pl.all().mean()).row(0))
+    return rows * (row_bytes + long_ids(lengths.select(pl.all().mean()).row(0)))
 
 
-def bytes_per_row(role: str, id_lengths: Iterable[float | None]) -> int:
-    """About how many bytes an evaluation takes for a row, with ids of these lengths in bytes."""
-    long = sum(length for length in id_lengths if length and length > _INLINE)
-    return _BYTES_PER_ROW[role] + int(long)
+def long_ids(lengths: Iterable[float | None]) -> int:
+    """How many bytes a row's ids take beside their columns, given their lengths in bytes."""
+    return int(sum(length for length in lengths if length and length > _INLINE))
 
 
 def available() -> int:
@@ -84,9 +81,11 @@ def available() -> int:
     return free
 
 
-def count_pieces(left: Scanned, right: Scanned, max_memory: str | int | None) -> int:
+def count_pieces(
+    left: Scanned, right: Scanned, row_bytes: tuple[int, int], max_memory: str | int | None
+) -> int:
     """How many pieces it takes to stay within a limit, or within what the machine has."""
-    return pieces_for(estimated_need(left) + estimated_need(right), max_memory)
+    return pieces_for(sum(map(estimated_need, (left, right), row_bytes)), max_memory)
 
 
 def pieces_for(need: int, max_memory: str | int | None) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
 _PARTS_AT_ONCE = 12
 _REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat}
 _CODE = "_query"
+# Of a metric: its value; where it is averaged over its sums, what is above and below the line too.
+Side: TypeAlias = Literal["value", "above", "below"]
+Expressions: TypeAlias = dict[tuple[Side, str], pl.Expr]
 
 
 class Rows(Protocol):
@@ -46,8 +49,8 @@ class Plan:
 
     metrics: tuple[Metric, ...]
     parts: Parts
-    over_parts: dict[str, pl.Expr]
-    over_rows: dict[str, pl.Expr]
+    over_parts: Expressions
+    over_rows: Expressions
 
     @cached_property
     def columns(self) -> set[str]:
@@ -55,14 +58,9 @@ class Plan:
         rows = [rows for rows, _ in self.parts.reductions.values()]
         return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
 
-    @cached_property
-    def labels(self) -> list[str]:
-        """The columns of the values, in the order of the metrics."""
-        return [label for metric in self.metrics for label, _ in _values(metric)]
-
     @property
-    def metric_labels(self) -> list[str]:
-        """The columns that users see: without the sums that micro averages need."""
+    def labels(self) -> list[str]:
+        """What the metrics are called, in order."""
         return [metric.label for metric in self.metrics]
 
     @property
@@ -70,19 +68,57 @@ class Plan:
         """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
         return any(metric.whole_input for metric in self.metrics)
 
-    def no_values(self) -> pl.DataFrame:
+    def no_values(self) -> PerQuery:
         """The values of no query at all."""
-        return pl.DataFrame(schema={QUERY: pl.String, **dict.fromkeys(self.labels, pl.Float64)})
+        summed = {metric.label: pl.Float64 for metric in self.metrics if metric.average == "micro"}
+        labels = dict.fromkeys(self.labels, pl.Float64)
+        return PerQuery(
+            pl.DataFrame(schema={QUERY: pl.String, **labels}),
+            pl.DataFrame(schema=summed),
+            pl.DataFrame(schema=summed),
+        )
 
 
-def numerator(label: str) -> str:
-    """The column with the numerators of a metric that is averaged over its sums."""
-    return f"{label}\0numerator"
+@dataclass(frozen=True)
+class PerQuery:
+    """What was computed for each of some queries, row by row of three frames."""
 
+    # query_id, then a column a metric
+    values: pl.DataFrame
+    # of metrics that are averaged over their sums: what is above and below the line
+    above: pl.DataFrame
+    below: pl.DataFrame
 
-def denominator(label: str) -> str:
-    """The column with the denominators of a metric that is averaged over its sums."""
-    return f"{label}\0denominator"
+    @classmethod
+    def of(cls, values: pl.DataFrame) -> PerQuery:
+        """Values alone."""
+        return cls(values, pl.DataFrame(), pl.DataFrame())
+
+    @property
+    def height(self) -> int:
+        """How many queries there are."""
+        return self.values.height
+
+    def kept(self, keep: NDArray[np.bool_]) -> PerQuery:
+        """Some of the queries."""
+        if keep.all():
+            return self
+        mask = pl.Series(keep)
+        return PerQuery(*(frame.filter(mask) if frame.width else frame for frame in self.frames))
+
+    @staticmethod
+    def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:
+        """Those of different queries as one, in byte order; `ordered`: they come so."""
+        whole = [pl.concat(some) for some in zip(*(p.frames for p in parts), strict=True)]
+        if not ordered:
+            order = whole[0][QUERY].arg_sort()
+            whole = [frame[order] if frame.width else frame for frame in whole]
+        return PerQuery(*whole)
+
+    @property
+    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """All three."""
+        return self.values, self.above, self.below
 
 
 def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME) -> Plan:
@@ -91,8 +127,8 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME
     `columns` are those of the frame that they look at.
     """
     parts = Parts()
-    over_parts: dict[str, pl.Expr] = {}
-    over_rows: dict[str, pl.Expr] = {}
+    over_parts: Expressions = {}
+    over_rows: Expressions = {}
     for metric in metrics:
         if metric.definition is None:
             over_rows.update(_values(metric))
@@ -110,31 +146,46 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME
     return plan
 
 
-def per_query_values(plan: Plan, judged: Rows) -> pl.DataFrame:
-    """One row per judged query, in byte order: query_id and a Float64 column for each value."""
+def per_query_values(plan: Plan, judged: Rows) -> PerQuery:
+    """What is computed for each query of the frame, in byte order."""
     rows = judged.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
     names = list(plan.parts.reductions)
     for start in range(0, len(names), _PARTS_AT_ONCE):
         some = names[start : start + _PARTS_AT_ONCE]
         reduced |= _reduced({n: plan.parts.reductions[n] for n in some}, rows, judged.starts)
-    values = [judged.queries.to_frame()]
+    found: dict[tuple[Side, str], pl.Series] = {}
     if plan.over_parts:
-        values.append(
-            pl.DataFrame(reduced).select(e.alias(label) for label, e in plan.over_parts.items())
-        )
+        computed = pl.DataFrame(reduced).select(_numbered(plan.over_parts))
+        found |= zip(plan.over_parts, computed, strict=True)
     if plan.over_rows:
-        values.append(_grouped(plan.over_rows, rows, judged.code))
-    whole = pl.concat(values, how="horizontal")
-    return whole.select(QUERY, pl.col(plan.labels).cast(pl.Float64))
+        found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, judged.code), strict=True)
+
+    def side(which: Side) -> list[pl.Series]:
+        return [
+            found[which, label].cast(pl.Float64).alias(label)
+            for label in plan.labels
+            if (which, label) in found
+        ]
+
+    return PerQuery(
+        judged.queries.to_frame().with_columns(side("value")),
+        pl.DataFrame(side("above")),
+        pl.DataFrame(side("below")),
+    )
 
 
-def _values(metric: Metric) -> Iterator[tuple[str, pl.Expr]]:
+def _values(metric: Metric) -> Iterator[tuple[tuple[Side, str], pl.Expr]]:
     value = metric.build()
-    yield metric.label, value.expr if isinstance(value, Ratio) else value
+    yield ("value", metric.label), value.expr if isinstance(value, Ratio) else value
     if metric.average == "micro" and isinstance(value, Ratio):
-        yield numerator(metric.label), value.numerator
-        yield denominator(metric.label), value.denominator
+        yield ("above", metric.label), value.numerator
+        yield ("below", metric.label), value.denominator
+
+
+def _numbered(expressions: Expressions) -> list[pl.Expr]:
+    """Under names that cannot be taken."""
+    return [expression.alias(str(at)) for at, expression in enumerate(expressions.values())]
 
 
 def _reduced(
@@ -149,25 +200,24 @@ def _reduced(
     }
 
 
-def _grouped(
-    expressions: dict[str, pl.Expr], rows: pl.DataFrame, code: NDArray[np.int32]
-) -> pl.DataFrame:
+def _grouped(expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int32]) -> pl.DataFrame:
     # Told that the rows are sorted, polars adds up each group in their order, not by threads.
     numbered = pl.DataFrame({_CODE: pl.Series(code).set_sorted()}).hstack(rows)
     try:
         values = (
             numbered.lazy()
             .group_by(_CODE, maintain_order=True)
-            .agg(e.alias(label) for label, e in expressions.items())
+            .agg(_numbered(expressions))
             .drop(_CODE)
             .collect(engine="in-memory")
         )
     except pl.exceptions.PolarsError as error:
         problem = str(error).split("\n")[0]
+        labels = dict.fromkeys(label for _, label in expressions)
         raise MetricParameterError(
-            f"one of the expressions {', '.join(map(repr, expressions))} failed: {problem}."
+            f"one of the expressions {', '.join(map(repr, labels))} failed: {problem}."
         ) from error
-    for label, dtype in values.schema.items():
+    for (_, label), dtype in zip(expressions, values.dtypes, strict=True):
         if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
             raise MetricParameterError(
                 f"expression {label!r} gives {dtype} per query, not one number. "
@@ -177,7 +227,7 @@ def _grouped(
 
 
 def _check_columns(plan: Plan, columns: FrameColumns) -> None:
-    for label, expression in plan.over_rows.items():
+    for (_, label), expression in plan.over_rows.items():
         unknown = [n for n in expression.meta.root_names() if columns.type_of(n) is None]
         if unknown:
             raise MetricParameterError(

@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -24,32 +25,32 @@ from rankframe.inputs.validate import check_rows, count_rows
 _PROBES = 9
 
 
-class NotInOrder(Exception):  # noqa: N818 (a finding, not an error)
-    """The inputs are not sorted by query, or something is wrong with them that is better said of
-    the whole: work on them in another way.
+class InOrder:
+    """Pieces in order of their queries, each of about so many rows, with how many it has.
+
+    They end early where the inputs turn out not to be sorted, or something is wrong with a row
+    that is better said of the whole: `complete` says whether all queries came.
     """
 
+    def __init__(self, left: Scanned, right: Scanned, work: Work, *, rows: int) -> None:
+        self._sides = [_Stretches(side, rows) for side in (left, right)]
+        self._work = work
+        self.complete = False
 
-def in_order(
-    left: Scanned, right: Scanned, work: Work, *, rows: int
-) -> Iterator[tuple[Piece, int]]:
-    """Pieces in order of their queries, each of about so many rows, with how many it has."""
-    sides = [_Stretches(side, rows) for side in (left, right)]
-    if not all(side.looks_sorted() for side in sides):
-        raise NotInOrder
-    workers = os.cpu_count() or 1
-    waiting: deque[tuple[Future[Piece], int]] = deque()
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            for ours, theirs in _side_by_side(*sides):
-                piece = pool.submit(work.piece, ours, theirs, alone=False)
+    def __iter__(self) -> Iterator[tuple[Piece, int]]:
+        if not all(side.looks_sorted() for side in self._sides):
+            return
+        workers = os.cpu_count() or 1
+        waiting: deque[tuple[Future[Piece], int]] = deque()
+        with ThreadPoolExecutor(workers) as pool, suppress(BadValueError, DuplicateError):
+            for ours, theirs in _side_by_side(*self._sides):
+                piece = pool.submit(self._work.piece, ours, theirs, alone=False)
                 waiting.append((piece, ours.height + theirs.height))
                 if len(waiting) > workers:
                     yield _first(waiting)
             while waiting:
                 yield _first(waiting)
-    except (BadValueError, DuplicateError) as error:
-        raise NotInOrder from error
+            self.complete = all(side.in_order for side in self._sides)
 
 
 def _first(waiting: deque[tuple[Future[Piece], int]]) -> tuple[Piece, int]:
@@ -60,12 +61,14 @@ def _first(waiting: deque[tuple[Future[Piece], int]]) -> tuple[Piece, int]:
 def _side_by_side(
     left: _Stretches, right: _Stretches
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """The rows of the same queries on both sides."""
+    """The rows of the same queries on both sides, as long as these come in order."""
     longer = left if left.total > right.total else right
     bound: str | None = ""
     while bound is not None:
         bound = longer.next_bound()
         ours, theirs = left.before(bound), right.before(bound)
+        if not (left.in_order and right.in_order):
+            return
         if ours.height or theirs.height:
             yield ours, theirs
 
@@ -76,6 +79,7 @@ class _Stretches:
     def __init__(self, side: Scanned, rows: int) -> None:
         self.total = count_rows(side)
         self._side, self._rows, self._read = side, rows, 0
+        self.in_order = True
         self._held = side.frame.head(0).collect()
 
     def looks_sorted(self) -> bool:
@@ -119,5 +123,4 @@ class _Stretches:
         self._read += self._rows
         check_rows(rows.lazy(), self._side.role, self._side.name)
         self._held = pl.concat([self._held, rows], rechunk=True)
-        if not self._held[QUERY].is_sorted():
-            raise NotInOrder
+        self.in_order = self.in_order and self._held[QUERY].is_sorted()

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base import options
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import PAIR_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
-from rankframe.base.output import fresh_folder
+from rankframe.base.places import fresh_folder
 from rankframe.base.progress import Report
 from rankframe.engine.drive import in_memory, in_pieces
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import Plan, compile_plan, per_query_values
-from rankframe.engine.work import WHOLE, Piece, tally_values
-from rankframe.evaluation.ledger import Additive, described
+from rankframe.engine.tally import WHOLE, tally_values
+from rankframe.engine.work import Additive, Piece
+from rankframe.evaluation.ledger import described
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
-from rankframe.frames.pair import PAIR_FRAME, Pairs, prepare_ranking
+from rankframe.frames.pair import Pairs, prepare_ranking
 from rankframe.frames.rank import RankedRun
 from rankframe.inputs.queries import Known
 from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
@@ -89,7 +91,7 @@ def agree(
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
-    pieces = count_pieces(*sides, max_memory)
+    pieces = count_pieces(*sides, job.row_bytes, max_memory)
     if output is None:
         return agree_scanned(*sides, job, pieces=pieces, progress=progress)
     with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
@@ -121,7 +123,7 @@ def agree_scanned(
 def pair_plan(metrics: Metrics) -> Plan:
     """What is computed to compare two rankings."""
     plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
-    if taken := [label for label in plan.metric_labels if label in PAIR_COUNTS]:
+    if taken := [label for label in plan.labels if label in PAIR_COUNTS]:
         raise MetricParameterError(
             f"{taken[0]!r} is a column of every result: give the expression another name."
         )
@@ -150,6 +152,8 @@ class Agreement:
     plan: Plan
     policies: PairPolicies
     intervals: Intervals
+    # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
+    row_bytes: ClassVar[tuple[int, int]] = (250, 250)
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
         """Compare the queries of a piece."""
@@ -161,16 +165,16 @@ class Agreement:
         pairs = Pairs(*rankings, missing=self.policies.missing)
         numbers = pl.DataFrame({"n_a": pairs.a.length, "n_b": pairs.b.length,
                                 "n_shared": pairs.n_shared})  # fmt: skip
-        values = per_query_values(self.plan, pairs).hstack(numbers)
+        computed = per_query_values(self.plan, pairs)
+        labels = computed.values.select(self.plan.labels)
+        computed = replace(computed, values=computed.values.select(QUERY, *numbers, *labels))
         if self.policies.lone == "skip":
-            values = values.filter(pl.col("n_a") > 0, pl.col("n_b") > 0)
-        labels = self.plan.metric_labels
-        return Piece(
-            values.select(QUERY, *PAIR_COUNTS, *labels),
-            tally_values(self.plan.metrics, values, Known(), self.intervals),
-            PairCounts.of(pairs, *rankings, rows=(left.height, right.height), kept=values.height),
-            pairs.matched,
+            computed = computed.kept((pairs.a.length > 0) & (pairs.b.length > 0))
+        counts = PairCounts.of(
+            pairs, *rankings, rows=(left.height, right.height), kept=computed.height
         )
+        tallies = tally_values(self.plan.metrics, computed, Known(), self.intervals)
+        return Piece(computed, tallies, counts)
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,11 @@ class PairCounts(Additive):
     shared: int
     tied_a: int
     tied_b: int
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Documents of each ranking that were read."""
+        return self.a_rows, self.b_rows
 
     @classmethod
     def of(

@@ -14,15 +14,17 @@ from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
-from rankframe.base.output import fresh_folder
+from rankframe.base.places import fresh_folder
 from rankframe.base.progress import Report
 from rankframe.engine.drive import in_memory, in_pieces
 from rankframe.engine.memory import count_pieces
-from rankframe.engine.plan import Plan, compile_plan
-from rankframe.engine.work import WHOLE, Job, Piece, Tallies
+from rankframe.engine.plan import PerQuery, Plan, compile_plan
+from rankframe.engine.tally import WHOLE, SliceKey, Tally
+from rankframe.engine.work import Piece
+from rankframe.evaluation.job import Job
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
-from rankframe.evaluation.summary import Tally, summarise, summarise_slices
+from rankframe.evaluation.summary import summarise, summarise_slices
 from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
@@ -103,8 +105,8 @@ def evaluate(
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)
-    pieces = count_pieces(judgments, documents, max_memory)
     job = Job(compile_plan(wanted), policies, attributes=attributes, intervals=intervals)
+    pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:
         return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
     with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
@@ -122,6 +124,19 @@ def evaluate_scanned(
     progress: Report | None = None,
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+    return evaluate_computed(qrels, run, job, pieces=pieces, into=into, progress=progress)[0]
+
+
+def evaluate_computed(
+    qrels: Scanned,
+    run: Scanned,
+    job: Job,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> tuple[Result, PerQuery]:
+    """The same, and what was computed for each query, sums of averages over sums included."""
 
     def prepare(judgments: pl.LazyFrame) -> Job:
         return replace(job, max_grade=check_grades(job.plan.metrics, judgments))
@@ -142,7 +157,7 @@ def evaluate_scanned(
     result = summed_up(piece, job, no_overlap)
     if into is not None:
         result.write_files(into, values=pieces == 1)
-    return result
+    return result, piece.computed
 
 
 def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Result:
@@ -152,18 +167,18 @@ def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Re
     """
     metrics, policies, counts = job.plan.metrics, job.policies, piece.counts
     assert isinstance(counts, Counts)  # an evaluation has no others
-    if not piece.overlap and policies.no_overlap == "error":
+    if not counts.overlap and policies.no_overlap == "error":
         no_overlap(shared_queries=counts.missing < counts.qrels_queries)
-    if piece.lacking is not None and policies.missing == "error":
-        raise MissingQueriesError(counts.missing, counts.qrels_queries, piece.lacking)
-    refuse_strangers(piece.absent, counts.evaluated, piece.values[QUERY])
-    if piece.unweighted[0]:
-        raise unweighted_error(piece.unweighted[0], counts.evaluated, piece.unweighted[1])
+    if counts.lacking is not None and policies.missing == "error":
+        raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
+    refuse_strangers(counts.absent, counts.evaluated, piece.values[QUERY])
+    if counts.unweighted:
+        raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
     described = {**policies.described(), **job.intervals.described()}
     return Result(
         summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=make_ledger(counts, described, absent=piece.absent),
+        ledger=make_ledger(counts, described),
         slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
     )
 
@@ -226,7 +241,7 @@ def refuse_grades(
                 )
 
 
-def _named(tallies: Tallies, job: Job) -> dict[tuple[str, str], Tally]:
+def _named(tallies: Mapping[SliceKey, Tally], job: Job) -> dict[tuple[str, str], Tally]:
     """The slices by what they are called, in order."""
     attributes = job.attributes
     if attributes is None:

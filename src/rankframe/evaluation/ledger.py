@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import add
-from typing import Self
 
 import numpy as np
 import polars as pl
 
+from rankframe.engine.work import Additive
 from rankframe.frames.judge import Judgments
 from rankframe.frames.rank import RankedRun
+from rankframe.inputs.queries import Known
 
 _TOP = 10
 POLICY = "policy_"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
-
-
-class Additive:
-    """A dataclass of counts: those of different queries add up."""
-
-    def __add__(self, other: Self) -> Self:
-        ours, theirs = (vars(side).values() for side in (self, other))
-        return type(self)(*map(add, ours, theirs))
 
 
 @dataclass(frozen=True)
@@ -41,8 +33,21 @@ class Counts(Additive):
     in_top: int
     judged_in_top: int
     tied: int
-    # -1: the run does not have both a score and a rank
-    disagreeing: int
+    # None: the run does not have both a score and a rank
+    disagreeing: int | None
+    # judged documents in the run, before it is cut at `k_max` or condensed
+    overlap: int = 0
+    # evaluated queries that the frame of queries lacks, and those without a proper weight
+    absent: int = 0
+    unweighted: int = 0
+    # a judged query that the run lacks, and one without a proper weight
+    lacking: str | None = None
+    weightless: str | None = None
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Judgments and retrieved documents that were read."""
+        return self.qrels_rows, self.run_rows
 
     @classmethod
     def of(
@@ -53,6 +58,8 @@ class Counts(Additive):
         rows: tuple[int, int],
         evaluated: int,
         without_relevant: int,
+        overlap: int,
+        known: Known,
     ) -> Counts:
         """What was seen: `rows` are those of qrels and run as read."""
         return cls(
@@ -67,17 +74,21 @@ class Counts(Additive):
             in_top=int(np.minimum(judged.retrieved, _TOP).sum()),
             judged_in_top=int(((judged.rank > 0) & (judged.rank <= _TOP)).sum()),
             tied=run.tied,
-            disagreeing=-1 if run.disagreeing is None else run.disagreeing,
+            disagreeing=run.disagreeing,
+            overlap=overlap,
+            absent=known.absent,
+            unweighted=known.unweighted,
+            lacking=next(iter(judged.queries.filter(pl.Series(judged.missing)).head(1)), None),
+            weightless=known.example,
         )
 
     @classmethod
     def unjudged(cls, rows: int, run: RankedRun) -> Counts:
         """What was seen in queries without any judgment."""
-        disagreeing = -1 if run.disagreeing is None else run.disagreeing
-        return cls(0, 0, rows, run.queries.height, 0, 0, 0, 0, 0, 0, run.tied, disagreeing)
+        return cls(0, 0, rows, run.queries.height, 0, 0, 0, 0, 0, 0, run.tied, run.disagreeing)
 
 
-def make_ledger(counts: Counts, policies: Mapping[str, object], *, absent: int = 0) -> pl.DataFrame:
+def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""
     shared = counts.qrels_queries - counts.missing
     share = counts.judged_in_top / counts.in_top if counts.in_top else None
@@ -98,14 +109,13 @@ def make_ledger(counts: Counts, policies: Mapping[str, object], *, absent: int =
         ),
         ("tied_documents", counts.tied, "same score as the document above: placed by the tie rule"),
     ]
-    if counts.disagreeing >= 0:
+    if counts.disagreeing is not None:
         items.append(
             ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")
         )
-    if absent:
-        items.append(
-            ("queries_without_attributes", absent, "evaluated, but not in the frame of queries")
-        )
+    if counts.absent:
+        note = "evaluated, but not in the frame of queries"
+        items.append(("queries_without_attributes", counts.absent, note))
     return described(items, policies)
 
 

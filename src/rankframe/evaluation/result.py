@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.base.output import fresh_folder, place
+from rankframe.base.places import fresh_folder, place
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
 
 # The frames of a result, and the columns that each begins with.

@@ -8,9 +8,8 @@ for depth 1, and so on. Measures over documents and measures over depths are sum
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,63 +18,16 @@ from numpy.typing import NDArray
 from rankframe.arrays.codes import sorted_query_codes
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order, spread
-from rankframe.base.columns import DOC, QUERY, SCORE, FrameColumns
+from rankframe.base.columns import COMPARED, DOC, PAIR, PAIR_FRAME, QUERY, SCORE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Duplicates, PairPolicies, Ties, Unshared, is_count
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_orders import Compared
+from rankframe.frames.pair_ranking import Ranking
 from rankframe.frames.rank import RankedRun, rank_again, rank_run
 from rankframe.inputs.scan import Columns, Source, scan_ranking
 from rankframe.inputs.validate import load_one_of_each
-
-# One meaning each. Those of COMPARED speak of the documents that are compared (with
-# missing="shared": the ones that both rankings have), and exist for a cutoff too: concordant_top10.
-PAIR: Final[dict[str, pl.DataType]] = {
-    QUERY: pl.String(),
-    DOC: pl.String(),
-    # place in each ranking, from 1; null where the ranking lacks the document
-    "rank_a": pl.Int64(),
-    "rank_b": pl.Int64(),
-    "score_a": pl.Float64(),
-    "score_b": pl.Float64(),
-    # of the query: how many documents each ranking has, and how many both have
-    "n_a": pl.Int64(),
-    "n_b": pl.Int64(),
-    "n_shared": pl.Int64(),
-    # the row's number within its query; and how many documents both have down to this depth
-    "depth": pl.Int64(),
-    "overlap": pl.Int64(),
-    # the share of documents in common at this depth, as RBO's treatments of ties see it ...
-    **{f"agreement{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-    # ... and what the unseen documents of a shorter ranking can add: as its seen ones did, at most
-    **{f"unseen{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-    **{f"unseen_most{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-}
-COMPARED: Final[dict[str, pl.DataType]] = {
-    # the document is compared
-    "compared": pl.Boolean(),
-    # how many compared documents the first ranking puts above this one, by what the second says
-    "concordant": pl.Int64(),
-    "discordant": pl.Int64(),
-    "tied_in_b": pl.Int64(),
-    # how many are tied with it in the first ranking, and above it in the second
-    "tied_in_a": pl.Int64(),
-    # no compared document before it has the same score
-    "distinct_a": pl.Boolean(),
-    "distinct_b": pl.Boolean(),
-    # place among the compared, equal scores sharing the mean of theirs
-    "mean_rank_a": pl.Float64(),
-    "mean_rank_b": pl.Float64(),
-    # how many compared documents stand above it in the second ranking, and in both
-    "above_in_b": pl.Int64(),
-    "above_in_both": pl.Int64(),
-    # score less the mean of the compared, times a power of 2 of the query's own; null unless both
-    # rankings have the document, and scores
-    "deviation_a": pl.Float64(),
-    "deviation_b": pl.Float64(),
-}
-PAIR_FRAME: Final = FrameColumns("pair", PAIR | COMPARED, COMPARED, r"top([1-9]\d*)")
 
 
 def pair(
@@ -135,22 +87,6 @@ def prepare_ranking(ranking: Keyed, policies: PairPolicies) -> RankedRun:
     if policies.k_max is None:
         return ranked
     return rank_again(ranked, ranked.rank <= policies.k_max, ties=policies.ties)
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """One of the two rankings, on the rows of the pair frame; 0 where it lacks the document."""
-
-    rank: NDArray[np.int32]
-    tied_rank: NDArray[np.float64]
-    score: NDArray[np.float64] | None
-    # of each query
-    length: NDArray[np.int64]
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Which rows it has."""
-        return self.rank > 0
 
 
 class Pairs:

@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.arrays.segments import position, segment_lengths, spread
-
-if TYPE_CHECKING:
-    from rankframe.frames.pair import Ranking
+from rankframe.frames.pair_ranking import Ranking
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -8,7 +8,7 @@ concordant, discordant or tied: O(n log n), never a loop over queries.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -22,9 +22,7 @@ from rankframe.arrays.segments import (
     sort_order,
     spread,
 )
-
-if TYPE_CHECKING:
-    from rankframe.frames.pair import Ranking
+from rankframe.frames.pair_ranking import Ranking
 
 Whole = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -14,10 +14,10 @@ from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.base.messages import Option
+from rankframe.base.options import Average
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
-from rankframe.metrics.names import Metric
 
 # An attribute, or several whose combinations are slices.
 By: TypeAlias = str | tuple[str, ...]
@@ -25,6 +25,20 @@ By: TypeAlias = str | tuple[str, ...]
 NO_VALUE = "(none)"
 _JOIN = " × "
 _MOST_SLICES = 1_000
+
+
+class Averaged(Protocol):
+    """Something that is averaged over queries: a metric."""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def average(self) -> Average:
+        """How."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ def read_attributes(
     *,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    metrics: Sequence[Metric] = (),
+    metrics: Sequence[Averaged] = (),
     columns: Columns | None = None,
 ) -> Attributes | None:
     """Read the frame of queries; None where nobody asked for anything of it."""
@@ -212,7 +226,7 @@ def _check_options(
     queries: Source | None,
     ways: Sequence[tuple[str, ...]],
     weight: str | None,
-    metrics: Sequence[Metric],
+    metrics: Sequence[Averaged],
 ) -> None:
     """Refuse options that do not go together."""
     weighted = [m.label for m in metrics if m.average == "weighted"]

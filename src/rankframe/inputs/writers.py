@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.base.errors import OutputError
-from rankframe.base.output import write_file
+from rankframe.base.places import write_file
 from rankframe.inputs.formats import Format, by_ending, writable
 
 

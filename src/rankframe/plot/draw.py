@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankframe.base.errors import OptionError, OutputError
-from rankframe.base.output import write_file
+from rankframe.base.places import write_file
 from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS
 

@@ -12,11 +12,12 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
 from rankframe.base.options import Correction, Duplicates, Missing, NoRelevant, Test, Ties, Unpaired
-from rankframe.base.output import write_file
+from rankframe.base.places import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.compare import compare
 from rankframe.decisions.diff import diff
 from rankframe.engine.held import hold
+from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.metrics.names import Metrics
@@ -68,7 +69,7 @@ def report(
     target = _target(output)
     load_altair()  # says what to install before any work is done
     runs = [scan(source, "run", columns) for source in systems.values()]
-    held = hold(scan(qrels, "qrels", columns), runs, again=True)
+    held = hold(scan(qrels, "qrels", columns), runs, Job.row_bytes, again=True)
     truth, opened = held.left, dict(zip(systems, held.rights, strict=True))
     known = None if queries is None else scan(queries, "queries", columns)
     base = baseline if baseline is not None else next(iter(opened), None)

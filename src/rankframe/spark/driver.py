@@ -185,7 +185,7 @@ def _refuse_alike(labels: Iterable[str]) -> None:
 
 def _refuse_empty(sides: tuple[Input, Input], piece: Piece | None) -> None:
     """Refuse a side without rows, where nobody counted them before."""
-    counted = list(vars(piece.counts).values()) if piece else [0, 0, 0, 0]
-    for side, rows in zip(sides, (counted[0], counted[2]), strict=True):
+    counted = piece.counts.rows if piece else (0, 0)
+    for side, rows in zip(sides, counted, strict=True):
         if not rows:
             raise EmptyInputError(side.scanned.role, side.scanned.name)

@@ -21,9 +21,9 @@ from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import NoOverlapError, OptionError
 from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
-from rankframe.engine.memory import bytes_per_row
+from rankframe.engine.memory import long_ids
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
+from rankframe.engine.work import Work
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.evaluation.evaluate import (
@@ -32,6 +32,7 @@ from rankframe.evaluation.evaluate import (
     refuse_whole_input,
     summed_up,
 )
+from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
 from rankframe.metrics.names import Metrics, resolve
@@ -121,7 +122,7 @@ def evaluate(
 
     refuse_grades(wanted, highest, without_gain)
     job = Job(plan, policies, highest, attributes, intervals)
-    values = dict.fromkeys(plan.metric_labels, "double")
+    values = dict.fromkeys(plan.labels, "double")
 
     def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
         _refuse_no_overlap(*sides, shared_queries=shared_queries)
@@ -131,7 +132,7 @@ def evaluate(
         job,
         values,
         lambda piece: summed_up(piece, job, no_overlap_seen),
-        partitions=partitions or _partitions(session, sides),
+        partitions=partitions or _partitions(session, sides, job),
     )
 
 
@@ -169,13 +170,13 @@ def agree(
     for side in sides:
         refuse_row_order(side, ties)
     values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
-              **dict.fromkeys(plan.metric_labels, "double")}  # fmt: skip
+              **dict.fromkeys(plan.labels, "double")}  # fmt: skip
     return do_work(
         sides,
         job,
         values,
         lambda piece: pairs_summed_up(piece, job, lambda: [_some(s, QUERY) for s in sides]),
-        partitions=partitions or _partitions(session, sides),
+        partitions=partitions or _partitions(session, sides, job),
     )
 
 
@@ -195,12 +196,12 @@ def _check_partitions(partitions: int | None) -> None:
         raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
 
-def _partitions(session: SparkSession, sides: tuple[Input, Input]) -> int:
+def _partitions(session: SparkSession, sides: tuple[Input, Input], work: Work) -> int:
     """How many: what a worker's memory asks for, or what keeps all cores at work."""
     rows = [side.count() for side in sides]
     need = sum(
-        count * bytes_per_row(side.scanned.role, side.id_lengths(_SAMPLE))
-        for side, count in zip(sides, rows, strict=True)
+        count * (row_bytes + long_ids(side.id_lengths(_SAMPLE)))
+        for side, count, row_bytes in zip(sides, rows, work.row_bytes, strict=True)
     )
     cores = 1
     with suppress(Exception):  # Spark Connect does not tell

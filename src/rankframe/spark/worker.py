@@ -16,8 +16,9 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import DuplicateError, RankframeError
-from rankframe.engine.work import Piece, SliceKey, Work
-from rankframe.evaluation.summary import Tally
+from rankframe.engine.plan import PerQuery
+from rankframe.engine.tally import SliceKey, Tally
+from rankframe.engine.work import Piece, Work
 from rankframe.inputs.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def evaluated(
 
 def _parts(piece: Piece) -> Iterator[tuple[SumsKey, Piece | Tally]]:
     """What adds up, in parts of a few megabytes: the JVM takes larger rows, but not many."""
-    yield None, replace(piece, values=piece.values.clear(), tallies={})
+    none = PerQuery(*(frame.clear() for frame in piece.computed.frames))
+    yield None, replace(piece, computed=none, tallies={})
     for key, tally in piece.tallies.items():
         for part in tally.split(_METRICS_AT_ONCE):
             yield (key, part.first), part

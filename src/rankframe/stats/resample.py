@@ -9,6 +9,7 @@ of random queries are as good as queries. (1,000 replicates of 10 metrics: 0.3 s
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,12 +23,11 @@ from rankframe.arrays.segments import position, segment_starts
 
 Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
+Ints = NDArray[np.int64]
 
 MOST_GROUPS = 1 << 16
-QUERIES = "queries"  # the column that counts the queries of each group
 # Values are kept as whole numbers, so that they add up the same in any order.
 _FINE = 2.0**40
-_COARSE = "\0whole"
 _LARGEST = 2.0**39
 # Weighted sums of whole numbers below this are exact in floats, in any order, on any processor.
 _EXACT = 2.0**48
@@ -83,18 +83,25 @@ class Groups:
     shift: int
     # the leading bits of each group's hashes, ascending
     keys: Hashes
-    # whole numbers, by the name of the value; what is not here is 0
-    sums: Mapping[str, NDArray[np.int64]]
+    # how many queries each group has
+    queries: Ints
+    # by the name of the value: multiples of 2^-40, and the whole part of numbers beyond 1; what is
+    # not here is 0
+    fine: Mapping[str, Ints]
+    coarse: Mapping[str, Ints]
 
     @classmethod
     def of(cls, hashes: Hashes, values: Mapping[str, Floats], most: int = MOST_GROUPS) -> Groups:
         """Gather queries: each value is one number a query."""
-        whole: dict[str, NDArray[np.int64]] = {QUERIES: np.ones(len(hashes), np.int64)}
-        for name, numbers in values.items():
-            whole |= _as_whole(name, numbers)
         order = np.argsort(hashes, kind="stable")
-        sums = {name: numbers[order] for name, numbers in whole.items()}
-        return cls(0, hashes[order], sums)._gathered(most)
+        fine, coarse = {}, {}
+        for name, numbers in values.items():
+            rest, whole = _as_whole(numbers)
+            fine[name] = rest[order]
+            if whole is not None:
+                coarse[name] = whole[order]
+        ones = np.ones(len(hashes), np.int64)
+        return cls(0, hashes[order], ones, fine, coarse)._gathered(most)
 
     def __add__(self, other: Groups) -> Groups:
         return self.added(other)
@@ -103,36 +110,51 @@ class Groups:
         """Both together."""
         shift = max(self.shift, other.shift)
         keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
-        names = [*self.sums, *(name for name in other.sums if name not in self.sums)]
         if np.array_equal(keys[0], keys[1]):
-            sums = {name: self._sum(name) + other._sum(name) for name in names}
-            return Groups(shift, keys[0], sums)._gathered(most)
-        both = np.concatenate(keys)
-        order = np.argsort(both, kind="stable")
-        sums = {name: np.concatenate([self._sum(name), other._sum(name)])[order] for name in names}
-        return Groups(shift, both[order], sums)._gathered(most)
+            both, added = keys[0], operator.add
+        else:
+            both = np.concatenate(keys)
+            order = np.argsort(both, kind="stable")
+            both, added = both[order], lambda a, b: np.concatenate([a, b])[order]
+
+        def sums(ours: Mapping[str, Ints], theirs: Mapping[str, Ints]) -> dict[str, Ints]:
+            return {
+                name: added(self._or_zeros(ours, name), other._or_zeros(theirs, name))
+                for name in {**ours, **theirs}
+            }
+
+        return Groups(
+            shift,
+            both,
+            added(self.queries, other.queries),
+            sums(self.fine, other.fine),
+            sums(self.coarse, other.coarse),
+        )._gathered(most)
 
     def only(self, names: Collection[str]) -> Groups:
         """The same groups without the sums of other values."""
-        kept = {QUERIES, *names, *(name + _COARSE for name in names)}
-        return replace(self, sums={name: self.sums[name] for name in self.sums if name in kept})
+        fine, coarse = (
+            {name: numbers for name, numbers in sums.items() if name in names}
+            for sums in (self.fine, self.coarse)
+        )
+        return replace(self, fine=fine, coarse=coarse)
 
     def values(self, name: str) -> Floats:
         """The sum of a value over each group."""
-        return self._sum(name) / _FINE + self._sum(name + _COARSE)
+        return self._or_zeros(self.fine, name) / _FINE + self._or_zeros(self.coarse, name)
 
     @property
     def counts(self) -> Floats:
         """How many queries each group has."""
-        return self._sum(QUERIES).astype(np.float64)
+        return self.queries.astype(np.float64)
 
     @property
     def origins(self) -> Hashes:
         """What each group's draws are made from."""
         return self.keys << np.uint64(self.shift)
 
-    def _sum(self, name: str) -> NDArray[np.int64]:
-        found = self.sums.get(name)
+    def _or_zeros(self, sums: Mapping[str, Ints], name: str) -> Ints:
+        found = sums.get(name)
         return np.zeros(len(self.keys), np.int64) if found is None else found
 
     def _gathered(self, most: int) -> Groups:
@@ -149,9 +171,13 @@ class Groups:
         keys = keys >> np.uint64(less) if less < 64 else np.zeros_like(keys)
         starts = segment_starts(keys)
         if len(starts) == len(keys):
-            return Groups(self.shift + less, keys, self.sums)
-        sums = {name: np.add.reduceat(numbers, starts) for name, numbers in self.sums.items()}
-        return Groups(self.shift + less, keys[starts], sums)
+            return replace(self, shift=self.shift + less, keys=keys)
+        fine, coarse = (
+            {name: np.add.reduceat(numbers, starts) for name, numbers in sums.items()}
+            for sums in (self.fine, self.coarse)
+        )
+        queries = np.add.reduceat(self.queries, starts)
+        return Groups(self.shift + less, keys[starts], queries, fine, coarse)
 
 
 def _distinct(keys: Hashes, shift: int) -> int:
@@ -160,14 +186,14 @@ def _distinct(keys: Hashes, shift: int) -> int:
     return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) >> np.uint64(shift)))
 
 
-def _as_whole(name: str, numbers: Floats) -> dict[str, NDArray[np.int64]]:
+def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
     """Numbers as whole multiples of 2^-40; those beyond 1 have a part of their own before it."""
     if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
-        return {name: np.rint(numbers * _FINE).astype(np.int64)}
+        return np.rint(numbers * _FINE).astype(np.int64), None
     with np.errstate(invalid="ignore"):
         coarse = np.where(np.abs(numbers) <= 1, 0.0, np.rint(numbers))
         rest = np.rint((numbers - coarse) * _FINE)
-    return {name: rest.astype(np.int64), name + _COARSE: coarse.astype(np.int64)}
+    return rest.astype(np.int64), coarse.astype(np.int64)
 
 
 class Grouping:

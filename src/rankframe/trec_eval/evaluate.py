@@ -21,8 +21,8 @@ from rankframe.base.errors import DuplicateError, OptionError, RankframeError
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import compile_plan
-from rankframe.engine.work import Job
 from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
 from rankframe.evaluation.result import Result
 from rankframe.inputs.formats import PARQUET, READ_ERRORS
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
@@ -129,7 +129,7 @@ def evaluate_trec(
     grades = _grades(judgments) if has_gains(asked) else ()
     lines = lines_of(asked, collection=options.collection, grades=grades)
     job = Job(compile_plan(_metrics(lines)), options.policies, intervals=Intervals(ci=None))
-    pieces = count_pieces(judgments, documents, None)
+    pieces = count_pieces(judgments, documents, job.row_bytes, None)
     try:
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)
     except DuplicateError as error:

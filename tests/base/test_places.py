@@ -13,8 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.errors import OutputError
-from rankframe.base.output import write_file
-from rankframe.base.scratch import beside
+from rankframe.base.places import beside, write_file
 
 _DEAD = "999999999-0000abcd"
 

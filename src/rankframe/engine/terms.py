@@ -1,0 +1,176 @@
+"""A metric's values as what its average is made of, and the exact sums of these."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankframe.engine.plan import PerQuery
+from rankframe.metrics.names import Metric
+from rankframe.stats.exact import Exact, exact_products, exact_sums
+from rankframe.stats.intervals import (
+    Bounds,
+    finished,
+    t_interval,
+)
+
+# trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
+_GEOMETRIC_FLOOR = 1e-5
+Floats = NDArray[np.float64]
+_NOTHING = Exact()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A metric's values as what its average is made of: Σ above / Σ below. 0 where undefined."""
+
+    values: Floats
+    defined: NDArray[np.bool_]
+    above: Floats
+    # None: 1 for every query that is defined
+    below: Floats | None
+
+    @classmethod
+    def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
+        """Take a metric's column apart; `weights` where it is averaged by weight."""
+        column = computed.values[metric.label]
+        defined = column.is_not_null().to_numpy()
+        numbers = column.fill_null(0.0).to_numpy()
+
+        def masked(some: Floats) -> Floats:
+            return some if defined.all() else np.where(defined, some, 0.0)
+
+        above, below = numbers, None
+        match metric.average:
+            case "geometric":
+                above = masked(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
+            case "micro":
+                above, below = (
+                    masked(side[metric.label].to_numpy())
+                    for side in (computed.above, computed.below)
+                )
+            case "weighted":
+                assert weights is not None  # whoever reads the options saw to it
+                above, below = masked(weights * numbers), masked(weights)
+            case "macro" | "sum":
+                pass
+        return cls(numbers, defined, above, below)
+
+    @cached_property
+    def divisor(self) -> Floats:
+        """What each query counts below the line."""
+        return self.defined.astype(np.float64) if self.below is None else self.below
+
+    def cut(self, start: int, end: int) -> Terms:
+        """Those of a stretch of queries."""
+        return self.taken(slice(start, end))
+
+    def taken(self, rows: NDArray[np.int64] | slice) -> Terms:
+        """Those of some queries."""
+        values = self.values[rows]
+        above = values if self.above is self.values else self.above[rows]
+        below = None if self.below is None else self.below[rows]
+        return Terms(values, self.defined[rows], above, below)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a metric's average and spread are made of, over some of the queries; it adds up."""
+
+    queries: int
+    above: Exact = _NOTHING
+    below: Exact = _NOTHING
+    # of the values themselves
+    total: Exact = _NOTHING
+    squares: Exact = _NOTHING
+    # above², above·below, below²
+    products: tuple[Exact, Exact, Exact] = (_NOTHING, _NOTHING, _NOTHING)
+
+    def __add__(self, other: Sums) -> Sums:
+        a, b, c = (x + y for x, y in zip(self.products, other.products, strict=True))
+        return Sums(
+            self.queries + other.queries,
+            self.above + other.above,
+            self.below + other.below,
+            self.total + other.total,
+            self.squares + other.squares,
+            (a, b, c),
+        )
+
+    @staticmethod
+    def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
+        """Add up each stretch of queries. `products`: those too, for an interval by t."""
+        if not len(terms.values):
+            return [Sums(0)] * len(starts)
+
+        def total(*numbers: Floats) -> list[Exact]:
+            sums = [exact_sums(some, starts) for some in numbers]
+            return [sum(parts, _NOTHING) for parts in zip(*sums, strict=True)]
+
+        counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
+        whole = [Exact.of(count) for count in counts]
+        values = total(terms.values)
+        squares = total(*exact_products(terms.values, terms.values))
+        plain = terms.above is terms.values
+        above = values if plain else total(terms.above)
+        below = whole if terms.below is None else total(terms.below)
+        first, second, third = squares, above, whole
+        if products and not plain:
+            first = total(*exact_products(terms.above, terms.above))
+        if products and terms.below is not None:
+            second = total(*exact_products(terms.above, terms.below))
+            third = total(*exact_products(terms.below, terms.below))
+        columns = zip(counts, above, below, values, squares, first, second, third, strict=True)
+        return [
+            Sums(count, over, under, value, square, (aa, ab, bb))
+            for count, over, under, value, square, aa, ab, bb in columns
+        ]
+
+    def average(self, metric: Metric) -> float | None:
+        """The metric's one number; None where there is none."""
+        above, below = float(self.above), float(self.below)
+        if not self.queries or not below:
+            return None
+        match metric.average:
+            case "sum":
+                return above
+            case "geometric":
+                return math.exp(above / below)
+            case "macro" | "micro" | "weighted":
+                return above / below
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of the values over the queries."""
+        squares, total = self.squares.fraction, self.total.fraction
+        if self.queries < 2 or squares is None or total is None:
+            return None
+        spread = max((squares - total**2 / self.queries) / (self.queries - 1), Fraction(0))
+        try:
+            return math.sqrt(spread)
+        except OverflowError:
+            return None
+
+    def interval(self, metric: Metric, confidence: float) -> Bounds | None:
+        """By Student's t; of a ratio of sums, by how far each query is from it."""
+        parts = [part.fraction for part in (self.above, self.below, *self.products)]
+        if self.queries < 2 or None in parts or not parts[1]:
+            return None
+        above, below, *products = (part for part in parts if part is not None)
+        ratio = above / below
+        rest = products[0] - 2 * ratio * products[1] + ratio**2 * products[2]
+        squared: Fraction = rest / below**2 * Fraction(self.queries, self.queries - 1)
+        try:
+            error = math.sqrt(max(squared, 0))
+        except OverflowError:
+            return None
+        bounds = t_interval(float(ratio), error, self.queries, confidence)
+        if bounds is None:
+            return None
+        low, high = finished(metric.average, np.array(bounds), self.queries).tolist()
+        return low, high

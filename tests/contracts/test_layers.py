@@ -1,0 +1,119 @@
+"""The one rule of the house: import only from rooms below, never from a neighbour on your line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "rankframe"
+# From the roof to the ground. Rooms on one line do not know each other.
+LINES = (
+    ("cli",),
+    ("reporting",),
+    ("plot", "trec_eval", "spark"),
+    ("decisions", "curves"),
+    ("evaluation",),
+    ("engine", "frames"),
+    ("inputs", "stats", "metrics"),
+    ("arrays",),
+    ("base",),
+)
+HEIGHT = {room: -at for at, line in enumerate(LINES) for room in line}
+# The rooms that may use a package; of scipy, inside functions only.
+HOMES = {
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "altair": {"plot", "reporting"},
+    "vl_convert": {"plot", "reporting"},
+    "pyspark": {"spark"},
+    "py4j": {"spark"},
+    "scipy": {"stats"},
+}
+FACE = "rankframe"  # the package itself, which opens every room
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module but the face of the package, by its dotted name."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if len(parts) > 1:
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """What a module imports, wherever it does so, and whether at its top level."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", id(node) in top
+
+
+def ours(name: str) -> str | None:
+    """The module of ours that an imported name is, or is in; None for others."""
+    if name.split(".", maxsplit=1)[0] != FACE:
+        return None
+    known = dict(modules())
+    parts = name.split(".")[1:]
+    while parts and ".".join(parts) not in known:
+        parts.pop()
+    return ".".join(parts)
+
+
+MODULES = dict(modules())
+
+
+def test_every_room_is_on_a_line_and_says_what_it_is_for() -> None:
+    rooms = {name.split(".")[0] for name in MODULES}
+    assert rooms == set(HEIGHT)
+    for room in rooms:
+        said = ast.get_docstring(ast.parse(MODULES[room].read_text(encoding="utf-8")))
+        assert said, room
+        assert said.count(". ") + said.count(".\n") >= 1, room
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_come_from_rooms_below(name: str) -> None:
+    room = name.split(".", maxsplit=1)[0]
+    for imported, _ in imports(MODULES[name]):
+        module = ours(imported)
+        if not module:  # another package, or the version that the face keeps
+            assert module is None or room == "cli" or imported.endswith("__version__"), imported
+            continue
+        other = module.split(".")[0]
+        assert other == room or HEIGHT[other] < HEIGHT[room], f"{name} imports {imported}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_heavy_packages_stay_at_home(name: str) -> None:
+    room = name.split(".", maxsplit=1)[0]
+    for imported, at_top in imports(MODULES[name]):
+        package = imported.split(".", maxsplit=1)[0]
+        assert room in HOMES.get(package, {room}), imported
+        assert not (at_top and package == "scipy"), imported
+
+
+def test_no_cycles_not_even_late_ones() -> None:
+    known = {
+        name: {module for imported, _ in imports(path) if (module := ours(imported))} - {name}
+        for name, path in MODULES.items()
+    }
+    # A room's own modules are imported by it: its face is no part of a cycle.
+    left = {name: {m for m in of if "." in m} for name, of in known.items() if "." in name}
+    while free := [name for name, of in left.items() if not of & left.keys()]:
+        left = {name: of for name, of in left.items() if name not in free}
+    assert not left
+
+
+def test_rooms_and_files_stay_small() -> None:
+    for room in HEIGHT:
+        assert len(list((SOURCE / room).glob("*.py"))) <= 19, room
+    for name, path in MODULES.items():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 350, name
