@@ -1,28 +1,33 @@
-"""Judgments and runs from one file format to another, and frames to files."""
+"""`rankframe convert`: judgments and runs from one file format to another, and frames to files."""
 
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import polars as pl
+import typer
 
-from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OutputError
-from rankframe.base.options import Duplicates
-from rankframe.base.output import write_file
-from rankframe.frames.rank import rank_run
-from rankframe.inputs.formats import TREC
-from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.trec_format import Kind, write_trec
-from rankframe.inputs.validate import load_one_of_each
+from rankframe.base.options import Duplicates, Policies
+from rankframe.cli.options import Columns, Given, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources
 
-Writer: TypeAlias = Callable[[pl.DataFrame, Any], object]
+if TYPE_CHECKING:
+    import polars as pl
 
+Kind: TypeAlias = Literal["run", "qrels"]
+Writer: TypeAlias = Callable[["pl.DataFrame", Any], object]
+
+EXAMPLES = """
+  rankframe convert run.trec run.parquet
+
+  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
+"""
 _WRITERS: dict[str, Writer] = {
     ".parquet": lambda frame, file: frame.write_parquet(file),
     ".csv": lambda frame, file: frame.write_csv(file),
@@ -32,18 +37,44 @@ _WRITERS: dict[str, Writer] = {
 }
 
 
+@takes(duplicates=Policies)
+def convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
+    ],
+    *,
+    kind: Annotated[
+        Kind | None, typer.Option(help="What IN holds, where its columns do not say.")
+    ] = None,
+    column: Columns = None,
+    how: Given,
+) -> None:
+    """Convert judgments or a run between Parquet, CSV, TSV, JSON Lines and TREC text."""
+    (opened,) = open_sources([source])
+    with progress_bar(f"converting {source}", quiet=False):
+        found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
+    print(f"{target}: {rows:,} rows of {found}", file=sys.stderr)
+
+
 def convert_file(
-    source: Source,
+    source: Any,
     target: Path,
     kind: Kind | None = None,
     *,
-    columns: Columns | None = None,
+    columns: Mapping[str, Any] | None = None,
     duplicates: Duplicates = "error",
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run.
     """
+    from rankframe.inputs.formats import TREC
+    from rankframe.inputs.scan import scan
+    from rankframe.inputs.validate import load_one_of_each
+
     scanned = scan(source, kind, columns)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     write = _writer(target, {**_WRITERS, **dict.fromkeys(TREC, partial(_as_trec, kind=found))})
@@ -77,6 +108,13 @@ def _writer(target: Path, writers: Mapping[str, Writer] = _WRITERS) -> Writer:
 
 
 def _as_trec(frame: pl.DataFrame, file: Any, *, kind: Kind) -> None:
+    import polars as pl
+
+    from rankframe.arrays.keys import Keyed
+    from rankframe.base.columns import QUERY, RANK
+    from rankframe.frames.rank import rank_run
+    from rankframe.inputs.trec_format import write_trec
+
     if kind == "run":
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
@@ -85,6 +123,10 @@ def _as_trec(frame: pl.DataFrame, file: Any, *, kind: Kind) -> None:
 
 def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
     """Grades and ranks as integers where they all are."""
+    import polars as pl
+
+    from rankframe.base.columns import RANK, RELEVANCE
+
     named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
     return [
         column.cast(pl.Int64)
@@ -93,7 +135,9 @@ def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
     ]
 
 
-def _write(frame: pl.DataFrame, target: Path, write: Callable[[pl.DataFrame, Any], object]) -> None:
+def _write(frame: pl.DataFrame, target: Path, write: Writer) -> None:
+    from rankframe.base.output import write_file
+
     if target.suffix.lower() != ".gz":
         write_file(target, lambda path: write(frame, path))
         return
