@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rankframe.base import options
-from rankframe.base.options import Intervals, Options, PairPolicies, Policies, declared
+from rankframe.base.options import Comparing, Intervals, Options, PairPolicies, Policies, declared
 
 SOURCE = Path(__file__).parents[1] / "src" / "rankframe"
 
@@ -37,27 +37,39 @@ TAKERS = (
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
     Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),
     Taker("spark/entry.py", "agree", (PairPolicies, Intervals)),
-)
+    Taker("decisions/compare.py", "compare", (Comparing, Policies, Intervals)),
+    Taker(
+        "decisions/gate.py", "gate", (Comparing, Policies),
+        without=("test", "correction", "permutations"),
+    ),
+    Taker("decisions/diff.py", "diff", (Policies,)),
+    Taker("curves/curve.py", "curve", (Policies, Intervals), defaults={"ci": None}),
+    Taker("reporting/report.py", "report", (Comparing, Policies, Intervals)),
+)  # fmt: skip
 
 
 def signed(taker: Taker, source: str) -> str:
     """The source of a module, with the signature of a function as its options are declared."""
+    for group in taker.groups:
+        source = _with_group(taker, group, source)
+    return source
+
+
+def _with_group(taker: Taker, group: type[Options], source: str) -> str:
+    """The options of one group together, where the first of them is."""
     (function,) = (
         node
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name == taker.function
     )
+    names = [name for name in group.names() if name not in taker.without]
+    places = [one.lineno for one in function.args.kwonlyargs if one.arg in names]
+    if not places:
+        raise SystemExit(f"{taker.module}: {taker.function} takes none of {', '.join(names)}.")
     lines = source.splitlines(keepends=True)
-    keywords = function.args.kwonlyargs
-    for group in reversed(taker.groups):
-        names = [one.name for one, _, _ in declared(group) if one.name not in taker.without]
-        places = [keyword.lineno for keyword in keywords if keyword.arg in names]
-        if not places:
-            raise SystemExit(f"{taker.module}: {taker.function} takes none of {', '.join(names)}.")
-        kept = [line for at, line in enumerate(lines, start=1) if at not in places]
-        first = min(places) - 1
-        lines = [*kept[:first], *_parameters(group, taker), *kept[first:]]
-    return "".join(lines)
+    kept = [line for at, line in enumerate(lines, start=1) if at not in places]
+    first = min(places) - 1
+    return "".join([*kept[:first], *_parameters(group, taker), *kept[first:]])
 
 
 def _parameters(group: type[Options], taker: Taker) -> Iterator[str]:

@@ -229,7 +229,7 @@ def test_each_cutoff_is_evaluated_twice(monkeypatch: pytest.MonkeyPatch) -> None
     asked = []
 
     def counting(qrels: Any, run: Any, job: Any) -> rf.Result:
-        asked.append(job.plan.metric_labels)
+        asked.append(job.plan.labels)
         return evaluate_scanned(qrels, run, job)
 
     evaluate_scanned = holes.evaluate_scanned

@@ -355,4 +355,4 @@ def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
 
 
 def _rows(count: int) -> Counts:
-    return Counts(0, 0, count, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Counts(0, 0, count, 0, 0, 0, 0, 0, 0, 0, 0, None)

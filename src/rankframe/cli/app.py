@@ -6,43 +6,55 @@ Heavy imports wait until a command runs, so that `--help` and completion are qui
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from rankframe.cli.decide import compare, diff, gate
-from rankframe.cli.evaluate import agree, convert, demo, evaluate, metrics
-from rankframe.cli.look import plot, report
-from rankframe.cli.options import (
-    AGREE_EXAMPLES,
-    COMPARE_EXAMPLES,
-    CONVERT_EXAMPLES,
-    DIFF_EXAMPLES,
-    EVALUATE_EXAMPLES,
-    GATE_EXAMPLES,
-    PLOT_EXAMPLES,
-    REPORT_EXAMPLES,
+from rankframe.base.errors import RankframeError
+from rankframe.cli import (
+    agree,
+    compare,
+    convert,
+    demo,
+    diff,
+    evaluate,
+    gate,
+    metrics,
+    plot,
+    report,
+    trec_eval,
 )
-from rankframe.cli.trec_eval import TREC_EVAL_EXAMPLES, trec_eval
+
+
+class _Group(TyperGroup):
+    """All commands. Flags that are not given are false, not unset: for what is unset, typer imports
+    pydantic, which takes as long as all the rest of `rankframe evaluate --help`.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of `rankframe` itself; all are flags."""
+        flags = super().get_params(ctx)
+        for flag in flags:
+            flag.default = bool(flag.default)
+        return flags
+
 
 app = typer.Typer(
+    cls=_Group,
     help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog=EVALUATE_EXAMPLES)(evaluate)
-app.command(epilog=COMPARE_EXAMPLES)(compare)
-app.command(epilog=DIFF_EXAMPLES)(diff)
-app.command(epilog=GATE_EXAMPLES)(gate)
-app.command(epilog=REPORT_EXAMPLES)(report)
-app.command(epilog=PLOT_EXAMPLES)(plot)
-app.command(epilog=AGREE_EXAMPLES)(agree)
-app.command()(metrics)
-app.command(epilog=CONVERT_EXAMPLES)(convert)
-app.command(name="trec_eval", epilog=TREC_EVAL_EXAMPLES)(trec_eval)
-app.command()(demo)
+# In the order of `rankframe --help`; each module has a command of its name, and its examples.
+for _module in (
+    evaluate, compare, diff, gate, report, plot, agree, metrics, convert, trec_eval, demo,
+):  # fmt: skip
+    _name = _module.__name__.rpartition(".")[2]
+    _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
+    app.command(_name, epilog=_examples)(getattr(_module, _name))
 
 _BAD_INPUT = 2
 _INTERRUPTED = 130
@@ -80,10 +92,9 @@ def main() -> None:
 
 def _user_message(error: Exception) -> str | None:
     """One line for what the user can mend; None for what is a fault of ours."""
-    from rankframe.base.errors import RankframeError
-
     if isinstance(error, RankframeError):
-        return " ".join(error.said(flags=True).split())
+        # One line; spaces within it may be part of a name.
+        return " ".join(line.strip() for line in error.said(flags=True).splitlines())
     if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
         return "nothing was asked for. See rankframe --help."
     usage = getattr(error, "format_message", None)

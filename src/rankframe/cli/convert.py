@@ -1,50 +1,45 @@
-"""Judgments and runs from one file format to another."""
+"""`rankframe convert`: judgments and runs from one file format to another."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Annotated, Literal
 
-import polars as pl
+import typer
 
-from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
-from rankframe.base.options import Duplicates
-from rankframe.frames.rank import rank_run
-from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.trec_format import Kind
-from rankframe.inputs.validate import load_one_of_each
-from rankframe.inputs.writers import format_of, write_as
+from rankframe.base.options import Policies
+from rankframe.cli.options import Columns, Given, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources
+
+EXAMPLES = """
+  rankframe convert run.trec run.parquet
+
+  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
+"""
 
 
-def convert_file(
-    source: Source,
-    target: Path,
-    kind: Kind | None = None,
+@takes(duplicates=Policies)
+def convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
+    ],
     *,
-    columns: Columns | None = None,
-    duplicates: Duplicates = "error",
-) -> tuple[Kind, int]:
-    """Write a source in the format of the target's ending; what it held, and how many rows.
+    kind: Annotated[
+        Literal["run", "qrels"] | None,
+        typer.Option(help="What IN holds, where its columns do not say."),
+    ] = None,
+    column: Columns = None,
+    how: Given,
+) -> None:
+    """Convert judgments or a run between Parquet, CSV, TSV, JSON Lines and TREC text."""
+    from rankframe.evaluation.convert import convert_file
 
-    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run.
-    """
-    scanned = scan(source, kind, columns)
-    found: Kind = "qrels" if scanned.role == "qrels" else "run"
-    form = format_of(target, any_table=False)
-    frame = load_one_of_each(scanned, duplicates=duplicates).frame
-    frame = frame.with_columns(_whole_numbers(frame))
-    if found == "run" and not form.any_table:
-        ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
-        frame = frame.with_columns(ranks).sort(QUERY, RANK)
-    write_as(form, frame, target)
-    return found, frame.height
-
-
-def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Grades and ranks as integers where they all are."""
-    named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
-    return [
-        column.cast(pl.Int64)
-        for column in named
-        if frame.select((column == column.round()).all()).item()
-    ]
+    (opened,) = open_sources([source])
+    with progress_bar(f"converting {source}", quiet=False):
+        found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
+    print(f"{target}: {rows:,} rows of {found}", file=sys.stderr)

@@ -1,30 +1,35 @@
-"""The demo: the data that ships with rankframe, evaluated, and what to try next."""
+"""`rankframe demo`: the data that ships with rankframe, evaluated, and what to try next."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from rankframe.base.errors import UnreadableInputError
-from rankframe.cli import tables as show
-from rankframe.cli.decision_tables import comparison_table
-from rankframe.decisions.compare import compare
-from rankframe.evaluation.evaluate import evaluate
-from rankframe.metrics.names import resolve
+
+EXAMPLES = """
+  rankframe demo
+"""
 
 
-def show_demo(console: Console) -> None:
-    """Evaluate a shop's three systems and show what came of it."""
+def demo() -> None:
+    """Evaluate the data that ships with rankframe, and say what to try next."""
+    from rich.console import Console
+
+    import rankframe as rf
+    from rankframe.cli import tables as show
+    from rankframe.cli.decision_tables import comparison_table
+    from rankframe.metrics.names import resolve
+
+    console = Console()
     data = _demo_data()
     names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
     runs = {name: data / "shop" / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
     qrels = data / "shop" / "qrels.parquet"
-    results = {name: evaluate(qrels, run, names) for name, run in runs.items()}
+    results = {name: rf.evaluate(qrels, run, names) for name, run in runs.items()}
     show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
     console.print(show.summary_table(results, resolve(names)))
     show.say(console, "\nIs the difference real, and is it there in every locale?\n")
-    found = compare(
+    found = rf.compare(
         qrels,
         runs,
         ["ndcg@10"],

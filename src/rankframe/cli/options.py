@@ -1,87 +1,90 @@
-"""What the commands of the command line share: their options, and the examples of their help."""
+"""The options that commands share: flags of what `base/options.py` declares are made from there;
+those that only the command line has are here.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import Field
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
+
+from rankframe.base.options import Comparing, Intervals, Options, Said, choices, declared
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"
 
-EVALUATE_EXAMPLES = """[bold]Examples[/bold]
+# The values of declared options by name, as the functions that take them do.
+Given: TypeAlias = Mapping[str, Any]
+Command: TypeAlias = Callable[..., None]
 
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 -m map
+_NOTHING = "none"  # what a shell says for None where choices are listed
 
-  rankframe evaluate qrels.txt bm25.run dense.run -m ndcg@1,5,10 --format markdown
 
-  rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
+def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command], Command]:
+    """A command with a flag for each option of some groups, and for single ones by name.
 
-  zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
+    The flags stand where the command has its parameter `how`, which then holds what was given:
 
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 --queries queries.csv --by locale
+    >>> @takes(Intervals, unpaired=Comparing)
+    ... def look(run: str, *, how: Given) -> None:
+    ...     print(run, dict(how))
+    >>> list(inspect.signature(look).parameters)
+    ['run', 'ci', 'confidence', 'replicates', 'seed', 'unpaired']
+    >>> look(run="a", ci="none", confidence=0.9, replicates=500, seed=0, unpaired="skip")
+    a {'ci': None, 'confidence': 0.9, 'replicates': 500, 'seed': 0, 'unpaired': 'skip'}
+    """
+    flags = [_flag(group, *option) for group in groups for option in declared(group)]
+    flags += [
+        _flag(group, *option)
+        for name, group in single.items()
+        for option in declared(group)
+        if option[0].name == name
+    ]
 
-  rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
-"""
-COMPARE_EXAMPLES = """[bold]Examples[/bold]
+    def with_flags(command: Command) -> Command:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            how = {flag.name: given.pop(flag.name) for flag in flags}
+            command(**given, how={name: None if of == _NOTHING else of for name, of in how.items()})
 
-  rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
+        types = get_type_hints(command, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command).parameters.values():
+            read = own.replace(annotation=types[own.name])
+            parameters += flags if own.name == "how" else [read]
+        # typer reads both
+        called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called
 
-  rankframe compare qrels.txt *.run -m ndcg@10 --test tukey --format latex
+    return with_flags
 
-  rankframe compare qrels.parquet a.parquet b.parquet -m mrr@10 --queries q.csv --by locale
 
-  rankframe compare --stored results/a results/b -m ndcg@10 --test randomisation
-"""
-DIFF_EXAMPLES = """[bold]Examples[/bold]
+def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspect.Parameter:
+    """An option as typer reads it."""
+    default, names = one.default, ()
+    listed = tuple(choices(kind))
+    if listed and NoneType in get_args(kind):
+        kind, default = Literal[(*listed, _NOTHING)], default or _NOTHING
+    elif kind is bool:
+        names = (f"--{one.name.replace('_', '-')}",)  # else typer adds one that says no
+    statistics = group in (Intervals, Comparing) and one.name != "unpaired"
+    shown = typer.Option(
+        *names, help=said.help, rich_help_panel=STATISTICS if statistics else POLICIES
+    )
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, shown],
+    )
 
-  rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
-
-  rankframe diff qrels.parquet old.parquet new.parquet --query q17 --query q18 -k 20
-"""
-GATE_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
-
-  rankframe gate qrels.parquet new.parquet --baseline main --rules gate.toml --junit gate.xml
-
-  rankframe gate new_result --baseline main --rules gate.toml     (both stored: nothing evaluated)
-
-The baseline: rankframe evaluate qrels.parquet main.parquet -m ndcg@10 -o main
-
-Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or judgments).
-"""
-AGREE_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe agree monday.parquet tuesday.parquet -m rbo -m overlap@10 -m kendall_tau@10
-
-  rankframe agree old.run new.run -m "rbo(p=0.95, ties=a)" --per-query moved.parquet
-
-  rankframe agree qrels.parquet run.parquet -m ndpm -m fcp     (judgments as the reference)
-"""
-PLOT_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
-
-  rankframe plot metric_at_k qrels.parquet bm25.parquet dense.parquet -m ndcg -o ndcg.svg
-
-  rankframe plot differences qrels.parquet old.parquet new.parquet -m ndcg@10 -o changes.html
-
-  rankframe plot slices qrels.parquet a.parquet --queries queries.csv --by locale -o slices.png
-"""
-REPORT_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map -o report.html
-
-  rankframe report qrels.parquet *.run.parquet -m ndcg@10 --queries queries.parquet --by locale
-"""
-CONVERT_EXAMPLES = """[bold]Examples[/bold]
-
-  rankframe convert run.trec run.parquet
-
-  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
-"""
 
 Columns = Annotated[
     list[str] | None,
@@ -90,8 +93,6 @@ Columns = Annotated[
         help="A column of yours, e.g. query_id=user_id (repeat).",
     ),
 ]  # fmt: skip
-
-
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -139,43 +140,6 @@ Partitions = Annotated[
     int | None,
     typer.Option(help="On Spark; else a million rows each.", rich_help_panel=SPARK),
 ]
-TieRule = Annotated[
-    Literal["doc_desc", "doc_asc", "as_given"],
-    typer.Option(help="Order of equal scores.", rich_help_panel=POLICIES),
-]
-DuplicateRule = Annotated[
-    Literal["error", "keep_best"],
-    typer.Option(help="A document twice for a query.", rich_help_panel=POLICIES),
-]
-KMax = Annotated[
-    int | None, typer.Option(help="Look at the top so many only.", rich_help_panel=POLICIES)
-]
-Rel = Annotated[
-    float | None,
-    typer.Option(
-        help="Grade from which a document is relevant; else any above 0.", rich_help_panel=POLICIES
-    ),
-]
-MissingRule = Annotated[
-    Literal["zero", "skip", "error"],
-    typer.Option(help="Judged queries that a run lacks.", rich_help_panel=POLICIES),
-]
-NoRelevantRule = Annotated[
-    Literal["zero", "skip"],
-    typer.Option(help="Queries without relevant documents.", rich_help_panel=POLICIES),
-]
-NoOverlapRule = Annotated[
-    Literal["error", "zero"],
-    typer.Option(help="A run without any judged document.", rich_help_panel=POLICIES),
-]
-JudgedOnly = Annotated[
-    bool,
-    typer.Option("--judged-only", help="Drop unjudged documents first.", rich_help_panel=POLICIES),
-]
-UnpairedRule = Annotated[
-    Literal["error", "skip", "zero"],
-    typer.Option(help="Queries that not every system has.", rich_help_panel=POLICIES),
-]
 Queries = Annotated[
     str | None,
     typer.Option(
@@ -199,10 +163,3 @@ Weight = Annotated[
         rich_help_panel=STATISTICS,
     ),
 ]  # fmt: skip
-Ci = Annotated[
-    Literal["bootstrap", "t", "none"],
-    typer.Option(help="How intervals are made.", rich_help_panel=STATISTICS),
-]
-Confidence = Annotated[float, typer.Option(help="Of the intervals.", rich_help_panel=STATISTICS)]
-Replicates = Annotated[int, typer.Option(help="Of the bootstrap.", rich_help_panel=STATISTICS)]
-Seed = Annotated[int, typer.Option(help="Of all that is drawn.", rich_help_panel=STATISTICS)]

@@ -10,10 +10,10 @@ from typing import IO, Annotated
 
 import typer
 
+from rankframe.base.errors import OutputError
 from rankframe.cli.support import column_names, open_sources
 
-TREC_EVAL_EXAMPLES = """[bold]Examples[/bold]
-
+EXAMPLES = """
   rankframe trec_eval qrels.txt run.txt
 
   rankframe trec_eval -q -c -M1000 -m all_trec qrels.txt run.txt > run.eval
@@ -103,8 +103,6 @@ def trec_eval(
 @contextmanager
 def _standard_output() -> Iterator[IO[bytes]]:
     """Where lines go. A reader that leaves early is no error; a full disk is one."""
-    from rankframe.base.errors import OutputError
-
     try:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

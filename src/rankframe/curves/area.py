@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.segments import segment_starts, spread
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import is_count, is_number
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,9 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     _check_order(x, axes[0])
     if axes == _PRECISION_RECALL:
         if max_fpr is not None:
-            raise OptionError("max_fpr= is for ROC points, and these are of precision and recall.")
+            raise OptionError(
+                Option("max_fpr"), " is for ROC points, and these are of precision and recall."
+            )
         if "queries" in points.columns:
             raise OptionError(
                 "these points are interpolated: take the mean of their precision, which is the "
@@ -48,7 +51,9 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     if x[0] != 0 or x[-1] != 1:
         raise OptionError(
             f"ROC points go from fpr 0 to 1, and these from {x[0]:g} to {x[-1]:g}. "
-            "Pass all of them; max_fpr= takes the area of a part."
+            "Pass all of them; ",
+            Option("max_fpr"),
+            " takes the area of a part.",
         )
     if max_fpr is None:
         return float(np.trapezoid(y, x))

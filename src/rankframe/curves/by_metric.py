@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import is_count
 from rankframe.engine.held import hold
 from rankframe.engine.plan import Plan, compile_plan
@@ -123,7 +124,9 @@ def _without_cutoff(metric: str) -> Metric:
         raise MetricParameterError(f"{metric!r}: {definition.name} takes no cutoff.")
     if "k" in wanted.params:
         raise MetricParameterError(
-            f"{metric!r} has a cutoff of its own. Name the metric without one: ks= has the cutoffs."
+            f"{metric!r} has a cutoff of its own. Name the metric without one: ",
+            Option("ks"),
+            " has the cutoffs.",
         )
     if wanted.average == "weighted":
         raise MetricParameterError(

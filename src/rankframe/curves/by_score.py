@@ -19,7 +19,9 @@ from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order
 from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingQueriesError, OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Policies
+from rankframe.frames.judge import prepare_run
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import load, load_one_of_each, one_of_each, refuse_no_overlap
@@ -78,7 +80,15 @@ def read_population(
     """Read both inputs. `distance`: a smaller score is better."""
     judgments = load_one_of_each(qrels, duplicates=policies.duplicates)
     documents = _documents(run, policies, distance=distance)
+    before = numbered = query_codes(documents.frame[QUERY])
     rows, judged = match(documents, judgments)
+    overlap = len(rows)
+    if policies.k_max is not None or policies.judged_only:
+        ranked = prepare_run(documents, judgments, policies)
+        # Ranks are those in the list as it is now.
+        documents = Keyed(ranked.table.frame.with_columns(pl.Series(RANK, ranked.rank)))
+        numbered = query_codes(documents.frame[QUERY])
+        rows, judged = match(documents, judgments)
     code, queries = sorted_query_codes(judgments.frame[QUERY])
     grade = judgments.frame[RELEVANCE].to_numpy()
     good = grade > 0 if policies.rel is None else grade >= policies.rel
@@ -86,7 +96,6 @@ def read_population(
     relevant[rows] = good[judged]
     total = np.bincount(code[good], minlength=len(queries))
 
-    numbered = query_codes(documents.frame[QUERY])
     places = queries.to_frame(QUERY).with_row_index("place")
     place = (
         numbered.queries.to_frame(QUERY)
@@ -95,9 +104,8 @@ def read_population(
         .to_series()
         .to_numpy()
     )
-    missing = np.ones(len(queries), np.bool_)
-    missing[place[place >= 0]] = False
-    if not len(rows):
+    missing = ~queries.is_in(before.queries.implode()).to_numpy()
+    if not overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=not missing.all())
     if policies.missing == "error" and missing.any():
         example = queries[int(np.flatnonzero(missing)[0])]
@@ -127,8 +135,9 @@ def _documents(run: Scanned, policies: Policies, *, distance: bool) -> Keyed:
     if distance:
         if SCORE not in frame.columns:
             raise OptionError(
-                'scores="distance" needs scores, and the run has none: it is in order of its ranks '
-                "or rows. Leave the option out."
+                Option("scores", "distance"),
+                " needs scores, and the run has none: it is in order of its ranks or rows. "
+                "Leave the option out.",
             )
         # Turned round at once: the best of several is then the nearest.
         frame = frame.with_columns(-pl.col(SCORE))

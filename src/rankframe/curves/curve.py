@@ -8,17 +8,11 @@ from typing import Final, Literal, get_args
 import numpy as np
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
-from rankframe.base.options import (
-    Duplicates,
-    Intervals,
-    Method,
-    Missing,
-    NoRelevant,
-    Policies,
-    Ties,
-)
+from rankframe.base.messages import Option
+from rankframe.base.options import Intervals, Policies
 from rankframe.curves.by_metric import Kind, metric_points, metrics_of
 from rankframe.curves.by_score import (
     CURVE,
@@ -71,11 +65,14 @@ def curve(
     recall_of: RecallOf = "all",
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
-    ci: Method | None = None,
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+    ci: options.Method | None = None,
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
@@ -137,14 +134,22 @@ def curve(
     _check_options(given, per_query=per_query)
     if per_query and by is not None:
         raise OptionError(
-            "by= makes a curve for each slice, per_query=True one for each query: pass one of "
-            "them, and join attributes to the curves of queries by query_id."
+            Option("by"),
+            " makes a curve for each slice, ",
+            Option("per_query", value=True),
+            " one for each query: pass one of them, and join attributes to the curves of queries "
+            "by query_id.",
         )
     if queries is not None and by is None:
-        raise OptionError("queries= is read for slices: pass by=, the names of its columns.")
+        raise OptionError(
+            Option("queries"),
+            " is read for slices: pass ",
+            Option("by"),
+            ", the names of its columns.",
+        )
     metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
-    policies = Policies(rel, missing, no_relevant, ties=ties, duplicates=duplicates)
-    intervals = Intervals(ci, confidence, replicates, seed)
+    policies = Policies.given(locals())
+    intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments, documents = scan(qrels, "qrels", columns), scan(run, "run", columns)
     if metrics is not None:
@@ -183,9 +188,19 @@ def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:
                 f"{' and '.join(owners)}. Leave it out."
             )
     if per_query and given["average"] == "vertical":
-        raise OptionError('average="vertical" is a mean over queries: leave out per_query=True.')
+        raise OptionError(
+            Option("average", "vertical"),
+            " is a mean over queries: leave out ",
+            Option("per_query", value=True),
+            ".",
+        )
     if per_query and given["ci"] is not None:
-        raise OptionError("ci= makes intervals of means over queries: leave out per_query=True.")
+        raise OptionError(
+            Option("ci"),
+            " makes intervals of means over queries: leave out ",
+            Option("per_query", value=True),
+            ".",
+        )
 
 
 def _sliced(

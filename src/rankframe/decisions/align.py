@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Unpaired
 from rankframe.decisions.systems import System, depth_of
 from rankframe.engine.plan import PerQuery
@@ -48,8 +49,9 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
         name = next(name for name, frame in counts.items() if frame.height)
         raise OptionError(
             f"{len(alone):,} of {len(every):,} queries are not in every system, e.g. "
-            f"{counts[name][QUERY][0]!r}, which {name!r} lacks. "
-            'Pass unpaired="skip" to leave them out, or "zero" to score them 0.'
+            f"{counts[name][QUERY][0]!r}, which {name!r} lacks. Pass ",
+            Option("unpaired", "skip"),
+            ' to leave them out, or "zero" to score them 0.',
         )
     if unpaired == "skip":
         kept = every.to_frame().join(alone.to_frame(), on=QUERY, how="anti", maintain_order="left")

@@ -7,26 +7,15 @@ from itertools import combinations
 
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import (
-    Correction,
-    Duplicates,
-    Intervals,
-    Method,
-    Missing,
-    NoOverlap,
-    NoRelevant,
-    Policies,
-    Test,
-    Ties,
-    Unpaired,
-)
+from rankframe.base.options import Comparing, Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
-from rankframe.decisions.contrast import Options, contrasts, p_values
+from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds
@@ -49,25 +38,25 @@ def compare(
     metrics: Metrics | None = None,
     *,
     baseline: str | None = None,
-    test: Test = "t",
-    correction: Correction = "holm",
-    unpaired: Unpaired = "error",
+    test: options.Test = "t",
+    correction: options.Correction = "holm",
+    unpaired: options.Unpaired = "error",
     permutations: int = 10_000,
     bounds: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    ci: Method | None = "bootstrap",
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    no_overlap: NoOverlap = "error",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
     k_max: int | None = None,
     judged_only: bool = False,
     max_memory: str | int | None = None,
@@ -101,9 +90,8 @@ def compare(
     ('new', 0.6666666666666666, -0.16666666666666666, 1, 2)
     """
     _check_mapping(systems)
-    intervals = Intervals(ci, confidence, replicates, seed)
-    options = Options(baseline, test, correction, permutations, intervals)
-    policies = Policies(rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only)
+    setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
+    policies = Policies.given(locals())
     runs = None
     if qrels is not None:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
@@ -115,16 +103,16 @@ def compare(
     )  # fmt: skip
     chosen = opening.metrics
     _check_names(opening.names, baseline)
-    options.check_metrics(chosen)
+    setup.check_metrics(chosen)
     opened = opening.side_by_side()
-    table, values = _compared(opened, chosen, options, progress)
+    table, values = _compared(opened, chosen, setup, progress)
     if bounds and opened.held is not None:
         values = _with_bounds(values, opened.held, opening.names, chosen, policies,
                               opening.attributes)  # fmt: skip
     return Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(opened, unpaired, options),
+        ledger=_ledger(opened, setup),
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
@@ -179,14 +167,14 @@ def _with_bounds(
 
 
 def _compared(
-    opened: Opened, metrics: Sequence[Metric], options: Options, progress: Report | None
+    opened: Opened, metrics: Sequence[Metric], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row for each metric, subset and pair of systems; and one for each system."""
     aligned, subsets = opened.aligned, opened.subsets
     names = list(aligned.systems)
     pairs = list(combinations(range(len(names)), 2))
-    if options.baseline is not None:
-        base = names.index(options.baseline)
+    if setup.baseline is not None:
+        base = names.index(setup.baseline)
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
     columns = [Column.of(metric, aligned, weights=opened.known.weights) for metric in metrics]
@@ -197,10 +185,10 @@ def _compared(
         if progress is not None:
             progress(Progress("comparing", done, total, len(aligned.queries), "queries"))
         here = contrasts(
-            [column.taken(subset.rows) for column in columns], hashes[subset.rows], options
+            [column.taken(subset.rows) for column in columns], hashes[subset.rows], setup
         )
         of = {"by": subset.by, "slice": subset.name}
-        found_p = p_values(here, pairs, options)
+        found_p = p_values(here, pairs, setup)
         for at, one in enumerate(here):
             singles += [
                 (at, {**of, "system": name, **one.single(i)}) for i, name in enumerate(names)
@@ -211,7 +199,7 @@ def _compared(
         done += len(subset.rows)
     table = _in_order(found, PAIR_SCHEMA)
     families = len(metrics) * len(subsets)
-    return _with_corrected(table, options, families), _in_order(singles, SYSTEM_SCHEMA)
+    return _with_corrected(table, setup, families), _in_order(singles, SYSTEM_SCHEMA)
 
 
 def _in_order(
@@ -221,22 +209,22 @@ def _in_order(
     return pl.DataFrame([row for _, row in sorted(rows, key=lambda row: row[0])], schema=schema)
 
 
-def _with_corrected(table: pl.DataFrame, options: Options, families: int) -> pl.DataFrame:
+def _with_corrected(table: pl.DataFrame, setup: Setup, families: int) -> pl.DataFrame:
     after = corrected(
         table["p_value"].to_list(),
-        options.correction,
-        families=families if options.significance.over_pairs else None,
+        setup.comparing.correction,
+        families=families if setup.significance.over_pairs else None,
     )
     return table.with_columns(
         pl.Series("p_corrected", after, pl.Float64),
-        pl.Series("significant", [p is not None and p < options.level for p in after], pl.Boolean),
+        pl.Series("significant", [p is not None and p < setup.level for p in after], pl.Boolean),
     )
 
 
-def _ledger(opened: Opened, unpaired: Unpaired, options: Options) -> pl.DataFrame:
+def _ledger(opened: Opened, setup: Setup) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
     aligned, known = opened.aligned, opened.known
-    done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[unpaired]
+    done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[setup.comparing.unpaired]
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(aligned.queries), "queries that are compared"),
         (None, "queries_unpaired", aligned.unpaired, f"not in every system{done}"),
@@ -245,9 +233,7 @@ def _ledger(opened: Opened, unpaired: Unpaired, options: Options) -> pl.DataFram
         items.append(
             (None, "queries_without_attributes", known.absent, "not in the frame of queries")
         )
-    items += [
-        (None, f"{POLICY}{name}", None, note) for name, note in options.described(unpaired).items()
-    ]
+    items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
     for name, system in opened.systems.items():
         items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
         if system.ledger is not None:

@@ -11,7 +11,8 @@ from typing import get_args
 import numpy as np
 
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Correction, Intervals, Test, check_replicates
+from rankframe.base.messages import Option
+from rankframe.base.options import Comparing, Intervals, Test
 from rankframe.decisions.align import Column, Floats
 from rankframe.evaluation.summary import SMALL
 from rankframe.metrics.names import Metric
@@ -30,36 +31,30 @@ from rankframe.stats.tests import TESTS
 
 
 @dataclass(frozen=True)
-class Options:
-    """How systems are compared, checked."""
+class Setup:
+    """How systems are compared."""
 
     baseline: str | None = None
-    test: Test = "t"
-    correction: Correction = "holm"
-    permutations: int = 10_000
+    comparing: Comparing = Comparing()  # noqa: RUF009 (frozen)
     intervals: Intervals = Intervals()  # noqa: RUF009 (frozen)
-
-    def __post_init__(self) -> None:
-        for name, kind in (("test", Test), ("correction", Correction)):
-            if getattr(self, name) not in get_args(kind):
-                raise OptionError.choice(name, getattr(self, name), get_args(kind))
-        check_replicates("permutations", self.permutations)
 
     @property
     def significance(self) -> SignificanceTest:
         """What its test says of itself."""
-        return TESTS[self.test]
+        return TESTS[self.comparing.test]
 
     def check_metrics(self, metrics: Sequence[Metric]) -> None:
         """Refuse metrics that the test does not know how to test."""
-        others = (name for name in get_args(Test) if TESTS[name].takes == "any average")
-        hint = " or ".join(f'test="{name}"' for name in others)
+        others = [name for name in get_args(Test) if TESTS[name].takes == "any average"]
+        hints = [part for name in others for part in (" or ", Option("test", name))][1:]
         for metric in metrics:
             plain = metric.average not in ("weighted", "micro")
             if not plain and self.significance.takes == "plain means":
                 raise OptionError(
-                    f"{metric.label!r} is no plain mean, and the {self.test} test knows no other. "
-                    f"Use {hint}."
+                    f"{metric.label!r} is no plain mean, and the {self.comparing.test} test knows "
+                    "no other. Use ",
+                    *hints,
+                    ".",
                 )
 
     @property
@@ -67,26 +62,27 @@ class Options:
         """Below which a corrected p value is called significant."""
         return round(1 - self.intervals.confidence, 12)
 
-    def described(self, unpaired: str) -> dict[str, str]:
-        """As the ledger shows them."""
-        how: str = self.test
+    def described(self) -> dict[str, str]:
+        """As the ledger shows it."""
+        how: str = self.comparing.test
         if self.significance.draws:
-            how += f", {self.permutations:,} permutations, seed {self.intervals.seed}"
+            count = self.comparing.permutations
+            how += f", {count:,} permutations, seed {self.intervals.seed}"
         return {
             "baseline": self.baseline or "none: every pair is compared",
             "test": how,
-            "correction": self.correction,
+            "correction": self.comparing.correction,
             "significant": f"corrected p below {self.level:g}",
-            "unpaired": unpaired,
+            "unpaired": self.comparing.unpaired,
             **self.intervals.described(),
         }
 
 
-def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> list[Contrast]:
+def contrasts(columns: Sequence[Column], hashes: Hashes, setup: Setup) -> list[Contrast]:
     """The contrasts of several metrics, which draw the same queries in each replicate."""
     replicates: list[Floats | None] = [None] * len(columns)
     systems = len(columns[0].values)
-    if options.intervals.ci == "bootstrap" and len(hashes):
+    if setup.intervals.ci == "bootstrap" and len(hashes):
         grouping = Grouping(hashes)
         # Where queries count the same in every system, one denominator serves all.
         below = [c.below[:1] if (c.below == c.below[0]).all() else c.below for c in columns]
@@ -94,8 +90,8 @@ def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> li
         sums = poisson_sums(
             grouping.origins,
             grouping.sums(stacked),
-            replicates=options.intervals.replicates,
-            seed=options.intervals.seed,
+            replicates=setup.intervals.replicates,
+            seed=setup.intervals.seed,
         )
         at = 0
         for number, under in enumerate(below):
@@ -105,16 +101,16 @@ def contrasts(columns: Sequence[Column], hashes: Hashes, options: Options) -> li
                 ratio = over / sums[:, at - len(under) : at]
             replicates[number] = np.where(np.isfinite(ratio), ratio, np.nan)
     return [
-        Contrast(column, hashes, drawn, options)
+        Contrast(column, hashes, drawn, setup)
         for column, drawn in zip(columns, replicates, strict=True)
     ]
 
 
-def p_values(contrasts: Sequence[Contrast], pairs: Sequence[Pair], options: Options) -> PValues:
+def p_values(contrasts: Sequence[Contrast], pairs: Sequence[Pair], setup: Setup) -> PValues:
     """Of each metric and pair of systems, before any correction."""
-    test = options.significance
+    test = setup.significance
     seen = [contrast.whole if test.draws else contrast.paired for contrast in contrasts]
-    chance = Chance(contrasts[0].hashes, options.permutations, options.intervals.seed)
+    chance = Chance(contrasts[0].hashes, setup.comparing.permutations, setup.intervals.seed)
     found = test.p_values(seen, pairs, chance)
     # One query says nothing.
     enough = [contrast.paired.queries > 1 for contrast in contrasts]
@@ -129,7 +125,7 @@ class Contrast:
     hashes: Hashes
     # replicates × systems: Σ above / Σ below
     replicates: Floats | None
-    options: Options
+    setup: Setup
 
     @cached_property
     def whole(self) -> Paired:
@@ -161,7 +157,7 @@ class Contrast:
         """One system by itself."""
         value, paired = self.averages[at], self.paired
         bounds = None
-        if value is not None and self.options.intervals.ci == "t":
+        if value is not None and self.setup.intervals.ci == "t":
             error = difference_error(paired, None, at)
             bounds = self._by_t(paired.ratios[at], error)
             bounds = bounds and (self._finished(bounds[0]), self._finished(bounds[1]))
@@ -180,7 +176,7 @@ class Contrast:
 
     def pair(self, base: int, other: int) -> dict[str, object]:
         """One system against another, all but the p value."""
-        paired, options = self.paired, self.options
+        paired, setup = self.paired, self.setup
         before, after = self.averages[base], self.averages[other]
         difference = relative = effect = bounds = None
         if before is not None and after is not None:
@@ -191,7 +187,7 @@ class Contrast:
             effect = apart / (error * math.sqrt(paired.queries)) if error else None
             if apart == 0:
                 effect = 0.0
-            if options.intervals.ci == "t":
+            if setup.intervals.ci == "t":
                 scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
                 bounds = self._by_t(difference, scaled)
             elif self.replicates is not None:
@@ -256,8 +252,8 @@ class Contrast:
                 return (1.0,) * len(systems)
 
     def _by_t(self, value: float, error: float) -> Bounds | None:
-        return t_interval(value, error, self.paired.queries, self.options.intervals.confidence)
+        return t_interval(value, error, self.paired.queries, self.setup.intervals.confidence)
 
     def _by_replicates(self, replicates: Floats) -> Bounds | None:
-        confidence = self.options.intervals.confidence
+        confidence = self.setup.intervals.confidence
         return percentile_interval(replicates, self.paired.queries, confidence)

@@ -8,25 +8,18 @@ from typing import Final
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
+from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import (
-    Duplicates,
-    Intervals,
-    Missing,
-    NoRelevant,
-    Policies,
-    Ties,
-    is_count,
-)
+from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.decisions.change import Diff
 from rankframe.engine.held import hold
 from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job
 from rankframe.evaluation.result import Result
-from rankframe.frames.rank import rank_run
+from rankframe.frames.judge import prepare_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
@@ -53,10 +46,13 @@ def diff(
     only: Sequence[str] | None = None,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
 ) -> Diff:
     """What changed from run `a` (before) to run `b` (after): queries, and their documents.
 
@@ -67,8 +63,8 @@ def diff(
     k: how deep to look for documents that moved (default: the metric's own cutoff, else 10).
     most: how many of the queries that changed to show, those with the largest change first.
     only: show these queries alone, as far as they changed. Means and counts are of all queries.
-    columns, rel, missing, no_relevant, ties, duplicates: as in `evaluate`. A query that these leave
-        out of one run only is undefined, not dropped.
+    columns and the policies: as in `evaluate`. A query that these leave out of one run only is
+        undefined, not dropped.
 
     >>> qrels = {"q1": {"x": 1}, "q2": {"y": 1}}
     >>> before = {"q1": {"w": 2.0, "x": 1.0}, "q2": {"y": 1.0}}
@@ -97,7 +93,7 @@ def diff(
             raise OptionError(f"{option} must be a whole number of at least 1, not {value!r}.")
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
-    policies = Policies(rel, missing, no_relevant, ties=ties, duplicates=duplicates)
+    policies = Policies.given(locals())
     job = Job(compile_plan([chosen]), policies, intervals=Intervals(None))
     judgments = scan(qrels, "qrels", columns)
     runs: list[Scanned] = []
@@ -192,17 +188,17 @@ def _documents(
     in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
     changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,
                "same": rank_b == rank_a}  # fmt: skip
+    grades = _rows_of(queries, qrels, policies)
     ranked = []
     for side, run in zip(_SIDES, runs, strict=True):
-        rows = _rows_of(queries, run, policies)
-        rank = pl.Series(f"rank_{side}", rank_run(rows, ties=policies.ties).rank, pl.Int64)
-        ranked.append(rows.frame.select(QUERY, DOC).with_columns(rank))
-    grades = _rows_of(queries, qrels, policies).frame
+        found = prepare_run(_rows_of(queries, run, policies), grades, policies)
+        rank = pl.Series(f"rank_{side}", found.rank, pl.Int64)
+        ranked.append(found.table.frame.select(QUERY, DOC).with_columns(rank))
     return (
         ranked[0]
         .join(ranked[1], on=[QUERY, DOC], how="full", coalesce=True)
         .filter(in_a | in_b)
-        .join(grades, on=[QUERY, DOC], how="left")
+        .join(grades.frame, on=[QUERY, DOC], how="left")
         .join(queries.to_frame().with_row_index("_place"), on=QUERY)
         .sort("_place", pl.when(in_b).then(rank_b), rank_a, DOC, nulls_last=True)
         .select(QUERY, DOC, RELEVANCE, rank_a, rank_b, change=_named(changes))

@@ -11,20 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.options import (
-    Duplicates,
-    Intervals,
-    Missing,
-    NoOverlap,
-    NoRelevant,
-    Policies,
-    Ties,
-    Unpaired,
-)
+from rankframe.base.messages import Option
+from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Report
 from rankframe.decisions.align import Column
-from rankframe.decisions.contrast import Contrast, Options
+from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
@@ -54,14 +47,14 @@ def gate(
     min_judged: Mapping[int, float] | None = None,
     queries: Source | None = None,
     weight: str | None = None,
-    unpaired: Unpaired = "error",
+    unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    no_overlap: NoOverlap = "error",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
     k_max: int | None = None,
     judged_only: bool = False,
     max_memory: str | int | None = None,
@@ -92,20 +85,19 @@ def gate(
     >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
     'pass'
     """
+    policies = Policies.given(locals())
     demands = read_demands(rules, min_queries=min_queries, min_judged=min_judged)
     by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
     if by and queries is None:
         raise OptionError(
-            f"a rule asks for slices, per {', '.join(by[0])}: pass queries=, a frame with query_id "
-            "and attributes."
+            f"a rule asks for slices, per {', '.join(by[0])}: pass ",
+            Option("queries"),
+            ", a frame with query_id and attributes.",
         )
     stored, runs = {BASELINE: _one(baseline, BASELINE)}, None
     if qrels is None:
         stored[CANDIDATE] = _one(run, CANDIDATE)
     else:
-        policies = Policies(
-            rel, missing, no_relevant, no_overlap, ties, duplicates, k_max, judged_only
-        )
         runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
     own = {} if metrics is None else {metric.label: metric for metric in resolve(metrics)}
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
@@ -160,7 +152,7 @@ class _Judge:
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
         here = column.taken(subset.rows)
         no_draws = np.empty(0, np.uint64)
-        contrast = Contrast(here, no_draws, None, Options(intervals=Intervals(None)))
+        contrast = Contrast(here, no_draws, None, Setup(intervals=Intervals(None)))
         before, after = contrast.averages
         n = contrast.paired.queries
         status, reason = "pass", ""

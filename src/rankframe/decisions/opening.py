@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import Unpaired
+from rankframe.base.options import Comparing, Unpaired
 from rankframe.decisions.align import Aligned, align
 from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
 from rankframe.decisions.systems import Runs, System, evaluate_runs
@@ -89,8 +87,7 @@ def open_systems(
     columns: Columns | None = None,
 ) -> Opening:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
-    if unpaired not in get_args(Unpaired):
-        raise OptionError.choice("unpaired", unpaired, get_args(Unpaired))
+    Comparing(unpaired=unpaired)  # refuses what it cannot be
     systems = read_systems(stored)
     chosen: list[Metric] = []
     if runs is None or systems:

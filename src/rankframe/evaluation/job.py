@@ -101,14 +101,8 @@ def _ranked_and_matched(
         documents = one_of_each(documents, "run", policies.duplicates)
 
     def ranked_run() -> RankedRun:
-        return prepare_run(
-            documents,
-            judgments,
-            ties=policies.ties,
-            tied_rank="tied_rank" in plan.columns,
-            k_max=policies.k_max,
-            judged_only=policies.judged_only,
-        )
+        tied_rank = "tied_rank" in plan.columns
+        return prepare_run(documents, judgments, policies, tied_rank=tied_rank)
 
     with ThreadPoolExecutor(1) as beside:
         ranking = beside.submit(ranked_run) if alone and not policies.judged_only else None

@@ -35,6 +35,8 @@ from rankframe.frames.rank import RankedRun, rank_again, rank_run
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.validate import load_one_of_each
 
+# The policies of an evaluation that say what the frame has; others say what is averaged.
+JUDGE_POLICIES = ("rel", "ties", "duplicates", "k_max", "judged_only")
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 
 
@@ -79,7 +81,9 @@ def judge(
     │ q1       ┆ 0.5      │
     └──────────┴──────────┘
     """
-    Policies(rel=rel, ties=ties, duplicates=duplicates, k_max=k_max)
+    policies = Policies(
+        rel=rel, ties=ties, duplicates=duplicates, k_max=k_max, judged_only=judged_only
+    )
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
     schema = {**JUDGED}
@@ -93,10 +97,8 @@ def judge(
         ranked = prepare_run(
             load_one_of_each(scanned_run, duplicates=duplicates),
             judgments,
-            ties=ties,
+            policies,
             tied_rank="tied_rank" in needed,
-            k_max=k_max,
-            judged_only=judged_only,
         )
         unscored = SCORE not in ranked.table.frame.columns
         absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
@@ -107,21 +109,16 @@ def judge(
 
 
 def prepare_run(
-    run: Keyed,
-    qrels: Keyed,
-    *,
-    ties: Ties = "doc_desc",
-    tied_rank: bool = False,
-    k_max: int | None = None,
-    judged_only: bool = False,
+    run: Keyed, qrels: Keyed, policies: Policies, *, tied_rank: bool = False
 ) -> RankedRun:
     """Rank the run, cut it at `k_max`, and then, with `judged_only`, close the gaps that unjudged
     documents leave (in this order, as trec_eval's -M and -J).
     """
+    ties = policies.ties
     ranked = rank_run(run, ties=ties, tied_rank=tied_rank)
-    if k_max is not None:
-        ranked = rank_again(ranked, ranked.rank <= k_max, ties=ties)
-    if judged_only:
+    if policies.k_max is not None:
+        ranked = rank_again(ranked, ranked.rank <= policies.k_max, ties=ties)
+    if policies.judged_only:
         # As in trec_eval, a negative grade says "in the pool, but not judged".
         rows, of = match(ranked.table, qrels)
         keep = np.zeros(ranked.table.frame.height, np.bool_)

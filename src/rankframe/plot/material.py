@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.diff import Diff, diff
 from rankframe.evaluation.evaluate import evaluate
 from rankframe.evaluation.result import Result
-from rankframe.frames.judge import judge
+from rankframe.frames.judge import JUDGE_POLICIES, judge
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
 
@@ -30,7 +31,8 @@ class Material:
     queries: Source | None = None
     by: list[By] | list[tuple[str, ...]] | None = None
     columns: Columns | None = None
-    rel: float | None = None
+    # by name, as `evaluate` takes them
+    policies: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def family(self) -> str:
@@ -45,7 +47,7 @@ class Material:
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
         """A curve for each run."""
         return {
-            name: curve(self.qrels, run, kind, **options, columns=self.columns, rel=self.rel)
+            name: curve(self.qrels, run, kind, **options, columns=self.columns, **self.policies)
             for name, run in self.runs.items()
         }
 
@@ -56,24 +58,31 @@ class Material:
     def slices(self) -> dict[str, pl.DataFrame]:
         """The metric of every slice, for each run."""
         if not self.by or self.queries is None:
-            raise OptionError("slices need queries= (a table of queries) and by= (an attribute).")
+            raise OptionError(
+                "slices need ",
+                Option("queries"),
+                " (a table of queries) and ",
+                Option("by"),
+                " (an attribute).",
+            )
         results = self._evaluated(by=self.by, queries=self.queries)
         return {name: result.slices for name, result in results.items()}
 
     def difference(self) -> Diff:
         """What changed from the first run to the second."""
         a, b = self.runs.values()
-        return diff(self.qrels, a, b, self.metric, columns=self.columns, rel=self.rel)
+        return diff(self.qrels, a, b, self.metric, columns=self.columns, **self.policies)
 
     def judged(self) -> pl.LazyFrame:
         """The judged frame of the one run."""
         (run,) = self.runs.values()
-        return judge(self.qrels, run, columns=self.columns, rel=self.rel)
+        taken = {name: self.policies[name] for name in JUDGE_POLICIES if name in self.policies}
+        return judge(self.qrels, run, columns=self.columns, **taken)
 
     def _evaluated(self, **options: Any) -> dict[str, Result]:
         return {
             name: evaluate(
-                self.qrels, run, self.metric, columns=self.columns, rel=self.rel, **options
+                self.qrels, run, self.metric, columns=self.columns, **self.policies, **options
             )
             for name, run in self.runs.items()
         }

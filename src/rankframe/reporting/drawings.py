@@ -12,7 +12,7 @@ from rankframe import plot
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
-from rankframe.frames.judge import judge
+from rankframe.frames.judge import JUDGE_POLICIES, judge
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric
 from rankframe.plot.canvas import GREY
@@ -27,6 +27,7 @@ def drawings(
     found: Comparison,
     moved: Mapping[str, Diff],
     policies: Mapping[str, Any],
+    intervals: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The charts by what they show."""
     first = found.metrics[0]
@@ -38,7 +39,7 @@ def drawings(
         }
 
     if (plain := _without_cutoff(first)) is not None:
-        shown = curves("metric_at_k", metric=plain, ci="bootstrap")
+        shown = curves("metric_at_k", metric=plain, **intervals)
         drawn[f"{plain} over its cutoffs, with intervals"] = plot.metric_at_k(shown, plain)
     eleven = curves("precision_recall", interpolated=True)
     drawn["Precision at eleven points of recall, mean over queries"] = plot.precision_recall(eleven)
@@ -50,7 +51,8 @@ def drawings(
             change
         )
     best = _best(found)
-    judged = judge(qrels, systems[best], columns=policies["columns"], rel=policies["rel"])
+    taken = {name: policies[name] for name in JUDGE_POLICIES}
+    judged = judge(qrels, systems[best], columns=policies["columns"], **taken)
     drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
         judged, most=30
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
-from rankframe.base.options import Correction, Duplicates, Missing, NoRelevant, Test, Ties, Unpaired
+from rankframe.base.options import Comparing, Intervals, Policies
 from rankframe.base.places import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.compare import compare
@@ -45,17 +45,23 @@ def report(
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    test: Test = "t",
-    correction: Correction = "holm",
+    test: options.Test = "t",
+    correction: options.Correction = "holm",
+    unpaired: options.Unpaired = "error",
+    permutations: int = 10_000,
+    ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
+    replicates: int = 1_000,
     seed: int = 0,
-    unpaired: Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: Missing = "zero",
-    no_relevant: NoRelevant = "zero",
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
     progress: Report | None = None,
 ) -> Path:
     """Write a report as one HTML file that needs nothing else, not even a network.
@@ -74,15 +80,13 @@ def report(
     known = None if queries is None else scan(queries, "queries", columns)
     base = baseline if baseline is not None else next(iter(opened), None)
     tell = _Steps(progress)
-    policies: dict[str, Any] = {
-        "columns": columns, "rel": rel, "missing": missing, "no_relevant": no_relevant,
-        "ties": ties, "duplicates": duplicates,
-    }  # fmt: skip
+    policies = {"columns": columns, **vars(Policies.given(locals()))}
+    intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
     tell("comparing")
     found = compare(
-        truth, opened, metrics, baseline=base, test=test, correction=correction, bounds=True,
+        truth, opened, metrics, baseline=base, bounds=True,
         queries=known if by is not None or weight is not None else None, by=by, weight=weight,
-        confidence=confidence, seed=seed, unpaired=unpaired, **policies,
+        **vars(comparing), **vars(intervals), **policies,
     )  # fmt: skip
     first = found.metrics[0]
     moved = {}
@@ -93,7 +97,7 @@ def report(
                 truth, opened[str(base)], opened[name], first, most=_MOVERS, **policies
             )
     tell("curves")
-    drawn = drawings(truth, opened, found, moved, policies)
+    drawn = drawings(truth, opened, found, moved, policies, vars(intervals))
     tell("writing")
     material = Material(found, drawn, moved, {} if known is None else _texts(known))
     write_file(target, lambda path: path.write_text(_page(title, material), encoding="utf-8"))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.stats.paired import Chance, Floats, Pair, Paired, PValues, significance_test
 from rankframe.stats.resample import Grouping, Hashes, as_exact, sign_sums, words
 
@@ -100,7 +101,9 @@ def tukey(metrics: Sequence[Paired], pairs: Sequence[Pair], chance: Chance) -> P
     if not all(paired.common for paired in metrics):
         raise OptionError(
             "tukey compares means: a metric with average=micro has other denominators in every "
-            'system. Use test="randomisation" for it.'
+            "system. Use ",
+            Option("test", "randomisation"),
+            " for it.",
         )
     grouping, times, seed = chance.grouping, chance.permutations, chance.seed
     # Whole numbers of one unit a metric, which add up exactly: groups × systems × metrics.

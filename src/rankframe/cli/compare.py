@@ -1,0 +1,129 @@
+"""`rankframe compare`: systems over the same queries, and how sure their differences are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.cli.options import (
+    OUTPUT,
+    By,
+    Columns,
+    Given,
+    Ledger,
+    MaxMemory,
+    Metrics,
+    Overwrite,
+    Queries,
+    Quiet,
+    Weight,
+    takes,
+)
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+
+EXAMPLES = """
+  rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
+
+  rankframe compare qrels.txt *.run -m ndcg@10 --test tukey --format latex
+
+  rankframe compare qrels.parquet a.parquet b.parquet -m mrr@10 --queries q.csv --by locale
+
+  rankframe compare --stored results/a results/b -m ndcg@10 --test randomisation
+"""
+
+
+@takes(Policies, Comparing, Intervals)
+def compare(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QRELS RUN...", help="Judgments, then two runs or more; see also --stored."
+        ),
+    ],
+    *,
+    metric: Metrics = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", "-b", metavar="NAME", help="Compare with this one; else every pair."
+        ),
+    ] = None,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="All arguments are stored results or per-query files; no judgments."
+        ),
+    ] = False,
+    bounds: Annotated[
+        bool,
+        typer.Option("--bounds", help="Also if all unjudged documents were relevant, or none."),
+    ] = False,
+    column: Columns = None,
+    style: Annotated[
+        Literal["table", "json", "csv", "markdown", "latex"],
+        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+    ] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write all of it there, as Parquet.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    ledger: Ledger = False,
+    quiet: Quiet = False,
+    max_memory: MaxMemory = None,
+    how: Given,
+    queries: Queries = None,
+    by: By = None,
+    weight: Weight = None,
+) -> None:
+    """Compare systems over the same queries: which is better, by how much, and how sure is that."""
+    from rich.console import Console
+
+    import rankframe as rf
+    from rankframe.base.places import refuse_taken
+    from rankframe.cli import decision_tables as show
+    from rankframe.decisions.comparison import COMPARISON_FILES
+
+    if output is not None:
+        refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
+    opened = open_sources(sources)
+    given = sources if stored else sources[1:]
+    systems: dict[str, Any] = dict(
+        zip(run_names(given), opened if stored else opened[1:], strict=True)
+    )
+    with progress_bar("comparing", quiet=quiet) as report:
+        found = rf.compare(
+            None if stored else opened[0],
+            systems,
+            metric,
+            baseline=baseline,
+            bounds=bounds,
+            queries=queries,
+            by=ways_to_slice(by),
+            weight=weight,
+            columns=column_names(column),
+            max_memory=max_memory,
+            progress=report,
+            **how,
+        )
+    if output is not None:
+        found.write(output, overwrite=overwrite)
+    if style != "table":
+        print(show.comparison_text(found, style))
+        return
+    console = Console()
+    console.print(show.comparison_table(found, console.width))
+    if bounds:
+        console.print(show.bounds_table(found))
+    if ledger:
+        console.print(show.comparison_ledger(found))

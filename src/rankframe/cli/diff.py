@@ -1,0 +1,90 @@
+"""`rankframe diff`: what changed between two runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rankframe.base.errors import OptionError
+from rankframe.base.options import Policies
+from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import check_targets, column_names, open_sources, run_names
+
+EXAMPLES = """
+  rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
+
+  rankframe diff qrels.parquet old.parquet new.parquet --query q17 --query q18 -k 20
+"""
+
+
+@takes(Policies)
+def diff(
+    qrels: Annotated[
+        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
+    ],
+    a: Annotated[str, typer.Argument(metavar="A", help="A run: before.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one: after.")],
+    *,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="One metric; else ndcg@10."),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="How deep to look; else the metric's cutoff, or 10.")
+    ] = None,
+    most: Annotated[int, typer.Option(help="How many queries to show.")] = 5,
+    query: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Show this query (repeat).")
+    ] = None,
+    column: Columns = None,
+    style: Annotated[
+        Literal["table", "json", "csv"],
+        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+    ] = "table",
+    per_query: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every query's change.", rich_help_panel=OUTPUT),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the documents of the queries shown.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    how: Given,
+) -> None:
+    """What changed between two runs: the queries that moved most, and their documents."""
+    from rich.console import Console
+
+    import rankframe as rf
+    from rankframe.cli import decision_tables as show
+    from rankframe.inputs.writers import write_frame
+
+    if metric and len(metric) > 1:
+        raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")
+    check_targets(per_query, documents)
+    truth, before, after = open_sources([qrels, a, b])
+    with progress_bar("comparing", quiet=quiet):
+        found = rf.diff(
+            truth,
+            before,
+            after,
+            metric[0] if metric else "ndcg@10",
+            k=k,
+            most=most,
+            only=query,
+            columns=column_names(column),
+            **how,
+        )
+    for target, frame in ((per_query, found.per_query), (documents, found.documents)):
+        if target:
+            write_frame(frame, target)
+    if style != "table":
+        print(show.diff_text(found, style))
+        return
+    names = run_names([a, b])
+    Console().print(show.diff_tables(found, names[0], names[1]))

@@ -1,0 +1,129 @@
+"""`rankframe gate`: a run against a stored baseline, under rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankframe.base.errors import OptionError
+from rankframe.base.options import Comparing, Policies
+from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Queries, Quiet, Weight, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources
+
+EXAMPLES = """
+  rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
+
+  rankframe gate qrels.parquet new.parquet --baseline main --rules gate.toml --junit gate.xml
+
+  rankframe gate new_result --baseline main --rules gate.toml     (both stored: nothing evaluated)
+
+The baseline: rankframe evaluate qrels.parquet main.parquet -m ndcg@10 -o main
+
+Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or judgments).
+"""
+
+
+@takes(Policies, unpaired=Comparing)
+def gate(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="QRELS RUN", help="Judgments and a run; or one stored result."),
+    ],
+    *,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline", "-b", metavar="STORED", help="A stored result, or its per-query file."
+        ),
+    ],
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule", "-r", metavar="RULE", help="E.g. 'ndcg@10: no worse than -0.5% at 95%'."
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
+    ] = None,
+    min_queries: Annotated[
+        int | None, typer.Option(help="With fewer, nothing is decided; else 30.")
+    ] = None,
+    min_judged: Annotated[
+        list[str] | None,
+        typer.Option(metavar="K=SHARE", help="E.g. 10=0.5: of the top 10, judged (repeat)."),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write JSON.", rich_help_panel=OUTPUT),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write JUnit XML.", rich_help_panel=OUTPUT),
+    ] = None,
+    column: Columns = None,
+    quiet: Quiet = False,
+    max_memory: MaxMemory = None,
+    how: Given,
+    queries: Queries = None,
+    weight: Weight = None,
+) -> None:
+    """Ship it or not: a run against a stored baseline, under rules; the exit code says it."""
+    from rich.console import Console
+
+    import rankframe as rf
+    from rankframe.base.places import write_file
+    from rankframe.cli.decision_tables import verdict_table
+
+    if len(sources) > 2:
+        raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
+    opened = open_sources([*sources, baseline])
+    with progress_bar("deciding", quiet=quiet) as report:
+        verdict = rf.gate(
+            opened[0] if len(sources) == 2 else None,
+            opened[-2],
+            opened[-1],
+            _rules_from(rule, rules),
+            min_queries=min_queries,
+            min_judged=_shares(min_judged),
+            queries=queries,
+            weight=weight,
+            columns=column_names(column),
+            max_memory=max_memory,
+            progress=report,
+            **how,
+        )
+    for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
+        if target:
+            write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
+    Console().print(verdict_table(verdict))
+    raise typer.Exit(verdict.exit_code)
+
+
+def _rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
+    """The rules of a file, and those given one by one."""
+    from rankframe.decisions.gate_rules import read_table
+
+    table = {} if file is None else read_table(file)
+    rules = table.get("rules", [])
+    if not isinstance(rules, list):  # whoever reads them next says so
+        return table
+    return {**table, "rules": [*rules, *(texts or ())]}
+
+
+def _shares(given: list[str] | None) -> dict[int, float]:
+    """K=SHARE pairs; a share alone is of the top 10.
+
+    >>> _shares(["0.5", "20=0.4"])
+    {10: 0.5, 20: 0.4}
+    """
+    found: dict[int, float] = {}
+    for item in given or ():
+        depth, equals, share = item.rpartition("=")
+        try:
+            found[int(depth) if equals else 10] = float(share)
+        except ValueError as error:
+            raise OptionError(f"--min-judged reads K=SHARE, e.g. 10=0.5, not {item!r}.") from error
+    return found

@@ -1,0 +1,35 @@
+"""`rankframe metrics`: the metric reference."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+  rankframe metrics
+
+  rankframe metrics nDCG@10
+"""
+
+
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.")
+    ] = None,
+) -> None:
+    """The metric reference: all of them, or one with its formula, parameters and synonyms."""
+    from rich.console import Console
+
+    from rankframe.cli import tables as show
+    from rankframe.metrics import REGISTRY
+    from rankframe.metrics.names import parse
+
+    console = Console()
+    if name is None:
+        console.print(show.metric_list(list(REGISTRY.values())))
+        show.say(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
+        return
+    definition = parse(name)[0].definition
+    assert definition is not None  # a name always has one
+    console.print(show.metric_page(definition))

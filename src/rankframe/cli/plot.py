@@ -1,0 +1,72 @@
+"""`rankframe plot`: a chart in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankframe.base.options import ChartKind, Policies
+from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+
+EXAMPLES = """
+  rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
+
+  rankframe plot metric_at_k qrels.parquet bm25.parquet dense.parquet -m ndcg -o ndcg.svg
+
+  rankframe plot differences qrels.parquet old.parquet new.parquet -m ndcg@10 -o changes.html
+
+  rankframe plot slices qrels.parquet a.parquet --queries queries.csv --by locale -o slices.png
+"""
+
+
+@takes(Policies)
+def plot(
+    kind: Annotated[ChartKind, typer.Argument(help="What to draw.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs."),
+    ] = None,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
+    ] = Path("chart.svg"),
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", metavar="NAME", help="One metric, where one is drawn.")
+    ] = "ndcg@10",
+    most: Annotated[int, typer.Option("-k", help="The deepest rank, where ranks are drawn.")] = 20,
+    distance: Annotated[
+        bool, typer.Option("--distance", help="Scores are distances: smaller is better (roc).")
+    ] = False,
+    column: Columns = None,
+    quiet: Quiet = False,
+    how: Given,
+    queries: Queries = None,
+    by: By = None,
+) -> None:
+    """Draw a chart: curves, differences, distributions, slices, heat maps."""
+    from rankframe.plot.draw import draw
+    from rankframe.plot.material import Material
+
+    given = sources or []
+    opened = open_sources(given)
+    names = run_names(given[1:])
+    with progress_bar(f"drawing {kind}", quiet=quiet):
+        draw(
+            kind,
+            Material(
+                qrels=opened[0] if opened else None,
+                runs=dict(zip(names, opened[1:], strict=True)),
+                metric=metric,
+                k=most,
+                distance=distance,
+                queries=queries,
+                by=ways_to_slice(by),
+                columns=column_names(column),
+                policies=how,
+            ),
+            output,
+        )

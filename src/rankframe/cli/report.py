@@ -1,0 +1,66 @@
+"""`rankframe report`: one web page to send around."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
+from rankframe.cli.progress import progress_bar
+from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+
+EXAMPLES = """
+  rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map -o report.html
+
+  rankframe report qrels.parquet *.run.parquet -m ndcg@10 --queries queries.parquet --by locale
+"""
+
+
+@takes(Policies, Comparing, Intervals)
+def report(
+    qrels: Annotated[
+        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
+    ],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The page, an .html file.")
+    ] = Path("report.html"),
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="The first is drawn; repeat for more."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="What the page is called.")] = "Ranking report",
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", "-b", metavar="NAME", help="Else the first run.")
+    ] = None,
+    column: Columns = None,
+    quiet: Quiet = False,
+    how: Given,
+    queries: Queries = None,
+    by: By = None,
+    weight: Weight = None,
+) -> None:
+    """One web page to send around: numbers, tests, charts, slices, and what moved."""
+    import rankframe as rf
+
+    opened = open_sources([qrels, *runs])
+    with progress_bar("report", quiet=quiet) as told:
+        target = rf.report(
+            opened[0],
+            dict(zip(run_names(runs), opened[1:], strict=True)),
+            metric,
+            output=output,
+            title=title,
+            baseline=baseline,
+            queries=queries,
+            by=ways_to_slice(by),
+            weight=weight,
+            columns=column_names(column),
+            progress=told,
+            **how,
+        )
+    print(target)

@@ -1,0 +1,50 @@
+"""Judgments and runs from one file format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.options import Duplicates
+from rankframe.frames.rank import rank_run
+from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.trec_format import Kind
+from rankframe.inputs.validate import load_one_of_each
+from rankframe.inputs.writers import format_of, write_as
+
+
+def convert_file(
+    source: Source,
+    target: Path,
+    kind: Kind | None = None,
+    *,
+    columns: Columns | None = None,
+    duplicates: Duplicates = "error",
+) -> tuple[Kind, int]:
+    """Write a source in the format of the target's ending; what it held, and how many rows.
+
+    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run.
+    """
+    scanned = scan(source, kind, columns)
+    found: Kind = "qrels" if scanned.role == "qrels" else "run"
+    form = format_of(target, any_table=False)
+    frame = load_one_of_each(scanned, duplicates=duplicates).frame
+    frame = frame.with_columns(_whole_numbers(frame))
+    if found == "run" and not form.any_table:
+        ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
+        frame = frame.with_columns(ranks).sort(QUERY, RANK)
+    write_as(form, frame, target)
+    return found, frame.height
+
+
+def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Grades and ranks as integers where they all are."""
+    named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
+    return [
+        column.cast(pl.Int64)
+        for column in named
+        if frame.select((column == column.round()).all()).item()
+    ]

@@ -1,0 +1,46 @@
+"""`rankframe convert`."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import polars as pl
+
+from tests.cli.shell import BM25, QRELS, rankframe, refused
+
+
+def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:
+    steps = [BM25, *(tmp_path / f"run.{e}" for e in ("trec.gz", "csv", "jsonl", "tsv", "parquet"))]
+    for source, target in itertools.pairwise(steps):
+        code, out, err = rankframe("convert", source, target)
+        assert (code, out) == (0, "")
+        assert err == f"{target}: 91,533 rows of run\n"
+    key = ["query_id", "doc_id"]
+    before, after = (pl.read_parquet(p).sort(key) for p in (BM25, steps[-1]))
+    assert after.select(before.columns).equals(before)
+
+
+def test_convert_knows_judgments(tmp_path: Path) -> None:
+    target = tmp_path / "qrels.trec"
+    _, _, err = rankframe("convert", QRELS, target)
+    assert err.endswith("27,370 rows of qrels\n")
+    assert target.read_text().startswith("q0001 0 sku-")
+
+
+def test_convert_refuses_ids_that_trec_text_cannot_hold(tmp_path: Path) -> None:
+    source = tmp_path / "run.csv"
+    source.write_text("query_id,doc_id,score\nq 1,d1,1.0\n")
+    assert "hold white space or begin with #, e.g. 'q 1'" in refused(
+        "convert", source, tmp_path / "run.trec"
+    )
+    assert not (tmp_path / "run.trec").exists()
+
+
+def test_convert_keeps_the_best_of_what_is_there_twice(tmp_path: Path) -> None:
+    source, target = tmp_path / "run.csv", tmp_path / "run.jsonl"
+    source.write_text("user,doc_id,score\nq,d,1.0\nq,d,2.0\n")
+    asked = ("convert", source, target, "-c", "query_id=user")
+    assert refused(*asked).endswith("or pass --duplicates keep_best.\n")
+    assert rankframe(*asked, "--duplicates", "keep_best")[0] == 0
+    assert pl.read_ndjson(target).rows() == [("q", "d", 2.0)]

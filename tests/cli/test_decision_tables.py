@@ -1,0 +1,62 @@
+"""How comparisons, changes and verdicts look."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.cli import decision_tables as show
+from tests.cli.test_tables import text
+
+
+@pytest.fixture
+def better(run: pl.DataFrame) -> pl.DataFrame:
+    """The run without the document that stands above the relevant one."""
+    return run.filter(pl.col("doc_id") != "x")
+
+
+@pytest.fixture
+def found(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame) -> rf.Comparison:
+    return rf.compare(qrels, {"[a]": run, "b": better}, ["mrr"], baseline="[a]", bounds=True)
+
+
+def test_what_does_not_fit_is_left_out_and_said(found: rf.Comparison) -> None:
+    wide, narrow = (text(show.comparison_table(found, width)) for width in (200, 40))
+    assert "Not shown for want of room" not in wide
+    assert "Not shown for want of room: W/T/L" in " ".join(narrow.split())
+    assert "[a]" in wide
+
+
+def test_a_comparison_has_bounds_and_a_ledger(found: rf.Comparison) -> None:
+    assert "if non-relevant" in text(show.bounds_table(found))
+    assert "queries_compared" in text(show.comparison_ledger(found))
+
+
+def test_a_comparison_goes_into_other_programs(found: rf.Comparison) -> None:
+    told = json.loads(show.comparison_text(found, "json"))
+    assert list(told) == ["table", "systems", "ledger"]
+    assert pl.read_csv(show.comparison_text(found, "csv").encode()).height == found.table.height
+
+
+def test_a_change_shows_its_documents(
+    qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame
+) -> None:
+    change = rf.diff(qrels, run, better, "mrr@2")
+    shown = text(show.diff_tables(change, "old [x]", "new"))
+    assert "old [x]" in shown
+    assert "1 better" in shown
+    same = rf.diff(qrels, run, run, "mrr@2")
+    assert "No query moved." in text(show.diff_tables(same, "old", "new"))
+    assert list(json.loads(show.diff_text(change, "json"))) == ["summary", "movers", "documents"]
+    assert show.diff_text(change, "csv").startswith("query_id,")
+
+
+def test_a_verdict_says_why(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame) -> None:
+    stored = rf.evaluate(qrels, better, "mrr")
+    verdict = rf.gate(qrels, run, stored, ["mrr: at least 0.9"], min_queries=2)
+    shown = text(show.verdict_table(verdict))
+    assert "fail: mrr: at least 0.9: " in shown
+    assert verdict.headline in " ".join(shown.split())

@@ -1,0 +1,104 @@
+"""`rankframe evaluate`: what it prints, and what it writes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe
+
+
+def test_table_has_a_column_for_each_run_and_the_caveats() -> None:
+    code, out, _ = rankframe("evaluate", QRELS, BM25, DENSE, "-m", "ndcg@10", "-m", "lag")
+    assert code == 0
+    assert "30 missing from the run" in out
+    row = next(line for line in out.splitlines() if "ndcg@10" in line)
+    expected = [rf.evaluate(QRELS, run, "ndcg@10")["ndcg@10"] for run in (BM25, DENSE)]
+    assert row.split()[1:4:2] == [f"{value:.4f}" for value in expected]
+
+
+def test_ledger_shows_what_was_counted_and_the_policies() -> None:
+    _, out, _ = rankframe("evaluate", QRELS, DENSE, "-m", "map", "--ledger", "--missing", "skip")
+    assert "queries_missing" in out
+    assert "missing: skip" in out
+
+
+def test_json_has_full_precision() -> None:
+    _, out, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "json")
+    (entry,) = json.loads(out)
+    assert entry["metrics"]["map"] == rf.evaluate(QRELS, BM25, "map")["map"]
+    assert entry["counted"]["qrels_queries"] == 1960
+    assert entry["policies"]["ties"] == "doc_desc"
+
+
+def test_csv_and_markdown_go_into_other_programs() -> None:
+    _, csv, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "csv")
+    assert pl.read_csv(csv.encode()).columns == [
+        "run",
+        *rf.evaluate(QRELS, BM25, "map").summary.columns,
+    ]
+    _, markdown, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "markdown")
+    assert markdown.splitlines()[0] == "| metric | bm25 |"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_per_query_and_summary_files(tmp_path: Path, ending: str) -> None:
+    per_query, summary = tmp_path / f"pq.{ending}", tmp_path / f"s.{ending}"
+    rankframe(
+        "evaluate", QRELS, BM25, DENSE, "-m", "map",
+        "--per-query", per_query, "--summary", summary,
+    )  # fmt: skip
+    read = {"parquet": pl.read_parquet, "csv": pl.read_csv, "jsonl": pl.read_ndjson}[ending]
+    assert read(per_query).columns == ["run", "query_id", "map"]
+    assert read(per_query).height == 2 * 1960
+    assert read(summary)["run"].to_list() == ["bm25", "dense"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([per_query.name, summary.name])
+
+
+def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
+    one, both = tmp_path / "one", tmp_path / "both"
+    assert rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)[0] == 0
+    assert rankframe("evaluate", QRELS, BM25, DENSE, "-m", "map", "-o", both)[0] == 0
+    stored = rf.Result.read(one)
+    assert stored.per_query.equals(rf.Result.read(both / "bm25").per_query)
+    assert rf.Result.read(both / "dense").count("queries_evaluated") == stored.per_query.height
+    code, out, err = rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)
+    assert (code, out) == (2, "")
+    assert "holds a result already. Pass --overwrite to replace it." in err
+    assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
+    # Nothing is done where not all can be.
+    shutil.rmtree(both / "bm25")
+    assert rankframe("evaluate", QRELS, BM25, DENSE, "-m", "map", "-o", both)[0] == 2
+    assert not (both / "bm25").exists()
+
+
+def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
+    for ending in ("trec", "csv"):
+        run = tmp_path / f"run.{ending}"
+        assert rankframe("convert", BM25, run)[0] == 0
+        code, out, _ = rankframe(
+            "evaluate", QRELS, "-", "-m", "map", "--format", "csv", stdin=run.read_bytes()
+        )
+        assert code == 0
+        assert out.startswith("run,metric,value,ci_low,ci_high,std,queries\nstdin,map,0.44529")
+
+
+def test_slices_and_intervals_are_shown() -> None:
+    queries = SHOP / "queries.parquet"
+    args = ("evaluate", QRELS, BM25, "-m", "ndcg@10", "--queries", queries, "--by", "locale,device")
+    code, out, _ = rankframe(*args, "--ci", "t", "--confidence", "0.9")
+    assert code == 0
+    assert "locale × device: es × tablet" in out
+    assert "(few)" in out
+    assert "±" in out
+    _, csv, _ = rankframe(*args, "--format", "csv")
+    frame = pl.read_csv(csv.encode())
+    assert frame.columns[:4] == ["run", "by", "slice", "metric"]
+    assert frame["slice"].null_count() == 1
+    _, told, _ = rankframe(*args, "--format", "json")
+    assert len(json.loads(told)[0]["slices"]) == 12

@@ -1,0 +1,103 @@
+"""Flags are made from what `base/options.py` declares."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import rankframe as rf
+from rankframe.base.options import (
+    Comparing,
+    Intervals,
+    Options,
+    PairPolicies,
+    Policies,
+    declared,
+    option,
+)
+from rankframe.cli.app import app
+from rankframe.cli.options import Given, takes
+
+TAKEN: dict[str, tuple[type[Options], ...]] = {
+    "evaluate": (Policies, Intervals),
+    "agree": (PairPolicies, Intervals),
+    "compare": (Policies, Comparing, Intervals),
+    "diff": (Policies,),
+    "gate": (Policies,),
+    "report": (Policies, Comparing, Intervals),
+}
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("command", TAKEN)
+def test_a_command_has_every_flag_of_its_groups(command: str) -> None:
+    flags = {flag.name: flag for flag in COMMANDS[command].params}
+    for group in TAKEN[command]:
+        for one, _, said in declared(group):
+            flag = flags[one.name]
+            assert flag.opts == [f"--{one.name.replace('_', '-')}"]
+            assert flag.secondary_opts == []
+            assert (flag.default, flag.help) == (one.default, said.help)
+            assert flag.rich_help_panel in ("Policies", "Intervals and slices")
+
+
+@pytest.mark.parametrize("command", TAKEN)
+def test_what_a_command_hands_on_is_taken(command: str) -> None:
+    handed = {one.name for group in TAKEN[command] for one, _, _ in declared(group)}
+    assert handed <= set(inspect.signature(getattr(rf, command)).parameters)
+
+
+@dataclass(frozen=True)
+class More(Policies):
+    """A policy of every kind that a function may take."""
+
+    strict: bool = option(False, "be strict.", "Be strict.")
+    order: Literal["up", "down"] | None = option(None, "which way.", "Which way.")
+    least: int | None = option(None, "at least so many.", "At least.")
+
+
+@pytest.fixture
+def handed() -> dict[str, Any]:
+    """What the command below was given last."""
+    return {}
+
+
+@pytest.fixture
+def more(handed: dict[str, Any]) -> typer.Typer:
+    """A command that takes a policy that no command knew of, and a single option of another."""
+    sample = typer.Typer()
+
+    @sample.command()
+    @takes(More, unpaired=Comparing)
+    def look(run: str, *, how: Given, quiet: bool = False) -> None:
+        handed.update(how, run=run, quiet=quiet)
+
+    return sample
+
+
+def test_a_new_policy_is_a_new_flag(more: typer.Typer, handed: dict[str, Any]) -> None:
+    typed = ["a", "--strict", "--order", "down", "--least", "3", "--unpaired", "skip", "--quiet"]
+    done = CliRunner().invoke(more, typed)
+    assert done.exit_code == 0, done.output
+    new = {"strict": True, "order": "down", "least": 3}
+    assert handed == {
+        **{one.name: one.default for one, _, _ in declared(Policies)},
+        **new,
+        "unpaired": "skip",
+        "run": "a",
+        "quiet": True,
+    }
+
+
+def test_none_is_a_choice_on_the_shell(more: typer.Typer, handed: dict[str, Any]) -> None:
+    for typed in ([], ["--order", "none"]):
+        assert CliRunner().invoke(more, ["a", *typed]).exit_code == 0
+        assert handed["order"] is None
+    done = CliRunner().invoke(more, ["a", "--order", "left"], env={"COLUMNS": "120"})
+    assert done.exit_code == 2
+    assert "'up', 'down', 'none'" in done.output

@@ -1,0 +1,59 @@
+"""What commands do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from rankframe.cli.support import (
+    check_targets,
+    column_names,
+    open_sources,
+    run_names,
+    ways_to_slice,
+)
+from tests.cli.shell import BM25, QRELS, rankframe
+
+
+def test_names_of_runs_are_told_apart(tmp_path: Path) -> None:
+    copy = tmp_path / "bm25.parquet"
+    copy.write_bytes(BM25.read_bytes())
+    _, out, _ = rankframe("evaluate", QRELS, BM25, copy, "-m", "map", "--format", "csv")
+    assert pl.read_csv(out.encode())["run"].to_list() == [str(BM25), str(copy)]
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["runs/a.parquet", "b.run.gz", "-"], ["a", "b", "stdin"]),
+        (["results/a/"], ["a"]),
+        (["x/a.csv", "y/a.csv"], ["x/a.csv", "y/a.csv"]),
+        (["a.csv", "a.csv"], ["a.csv (1)", "a.csv (2)"]),
+    ],
+)
+def test_runs_are_named_after_their_files(given: list[str], names: list[str]) -> None:
+    assert run_names(given) == names
+
+
+def test_columns_are_pairs(refusal: Callable[..., str]) -> None:
+    assert column_names(["query_id=user", "doc_id=a=b"]) == {"query_id": "user", "doc_id": "a=b"}
+    assert column_names(None) == {}
+    assert "--column reads NAME=YOURS" in refusal(column_names, ["query_id="])
+
+
+def test_ways_to_slice_may_be_combinations() -> None:
+    assert ways_to_slice(["locale", "locale, device"]) == [("locale",), ("locale", "device")]
+    assert ways_to_slice(None) is None
+
+
+def test_standard_input_is_read_once(refusal: Callable[..., str]) -> None:
+    assert open_sources(["a.csv", "b"]) == ["a.csv", "b"]
+    assert "can be read only once" in refusal(open_sources, ["-", "a", "-"])
+
+
+def test_targets_are_checked_before_any_work(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    check_targets(None, tmp_path / "out.csv.gz")
+    assert "there is no folder" in refusal(check_targets, None, tmp_path / "none" / "out.csv")

@@ -1,0 +1,75 @@
+"""How results look: names of the user's stay as they are, the best is bold, and nothing is lost."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import polars as pl
+import pytest
+from rich.console import Console, RenderableType
+
+import rankframe as rf
+from rankframe.cli import tables as show
+from rankframe.metrics.names import resolve
+
+
+def text(shown: RenderableType, *, colour: bool = False) -> str:
+    """What a terminal would show."""
+    file = io.StringIO()
+    Console(file=file, width=100, force_terminal=colour).print(shown)
+    return file.getvalue()
+
+
+@pytest.fixture
+def results(qrels: pl.DataFrame, run: pl.DataFrame) -> dict[str, rf.Result]:
+    """Two runs with names that rich would read as markup."""
+    better = run.filter(pl.col("doc_id") != "x")
+    runs = {"[bold]a": run, "b [x]": better}
+    return {name: rf.evaluate(qrels, of, ["mrr", "lag"]) for name, of in runs.items()}
+
+
+METRICS = resolve(["mrr", "lag"])
+
+
+def test_the_best_of_each_row_is_marked(results: dict[str, rf.Result]) -> None:
+    shown = text(show.summary_table(results, METRICS))
+    assert "[bold]a" in shown
+    assert "b [x]" in shown
+    assert "0.7500 ±.2500" in shown
+    coloured = text(show.summary_table(results, METRICS), colour=True)
+    assert "\x1b[1;32m1.0000" in coloured  # mrr of b
+    assert "\x1b[1;32m0.0000" in coloured  # its lag: lower is better
+
+
+def test_the_ledger_has_a_column_a_run(results: dict[str, rf.Result]) -> None:
+    shown = text(show.ledger_table(results))
+    assert "queries_evaluated" in shown
+    assert "policies: " in shown
+    assert "ties: doc_desc" in shown
+
+
+def test_frames_say_which_run(results: dict[str, rf.Result]) -> None:
+    assert show.summary_frame(results)["run"].unique().sort().to_list() == ["[bold]a", "b [x]"]
+    assert show.per_query_frame(results).columns == ["run", "query_id", "mrr", "lag"]
+
+
+def test_other_programs_get_every_digit(results: dict[str, rf.Result]) -> None:
+    told = json.loads(show.as_text(results, METRICS, "json"))
+    assert [entry["metrics"] for entry in told] == [dict(r.means) for r in results.values()]
+    csv = pl.read_csv(show.as_text(results, METRICS, "csv").encode())
+    assert csv.height == 4
+    assert show.as_text(results, METRICS, "markdown").count("\n") == 3
+
+
+def test_a_metric_has_a_page() -> None:
+    definition = METRICS[0].definition
+    assert definition is not None
+    page = text(show.metric_page(definition))
+    assert all(word in page for word in ("written", "formula", "range", "higher is better"))
+
+
+def test_brackets_are_no_markup() -> None:
+    file = io.StringIO()
+    show.say(Console(file=file), "a [bold]word[/bold]")
+    assert file.getvalue() == "a [bold]word[/bold]\n"
