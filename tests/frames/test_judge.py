@@ -7,8 +7,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.base.columns import JUDGED, LEVELLED, QUERY, at_level
+from rankframe.base.columns import JUDGED_FRAME, QUERY, at_level
 from rankframe.frames.judge import Judgments
+
+JUDGED = JUDGED_FRAME.schema
 
 # In rank order: x (unjudged), a, b, d and c (tied), y (unjudged), g. Not retrieved: e and f.
 GRADES = {"c": 1, "f": 0, "a": 2, "b": 0, "d": -1, "e": 3, "g": 0.5}
@@ -50,7 +52,7 @@ def _judge(**options: Any) -> pl.LazyFrame:
 
 def test_the_example_covers_every_column() -> None:
     assert list(JUDGED_BY_HAND) == list(JUDGED)
-    assert set(AT_LEVEL_2) == set(LEVELLED)
+    assert set(AT_LEVEL_2) == set(JUDGED_FRAME.parametric)
 
 
 @pytest.mark.parametrize("column", JUDGED_BY_HAND)

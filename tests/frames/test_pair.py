@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.frames.pair import COMPARED, PAIR
+from rankframe.base.columns import PAIR_FRAME
 from rankframe.metrics import REGISTRY, names_over
 from tests.evaluation.test_agree import two_rankings
 
@@ -50,7 +50,10 @@ def test_it_is_lazy_and_has_every_column() -> None:
     lazy = rf.pair(A, B, cutoffs=[2])
     assert isinstance(lazy, pl.LazyFrame)
     schema = lazy.collect_schema()
-    assert list(schema) == [*PAIR, *COMPARED, *(f"{name}_top2" for name in COMPARED)]
+    assert list(schema) == [
+        *PAIR_FRAME.columns,
+        *(f"{name}_top2" for name in PAIR_FRAME.parametric),
+    ]
     assert lazy.collect().schema == schema
     assert lazy.select("compared_top2").collect().to_series().to_list() == [False] * 5
     assert lazy.head(2).select("doc_id").collect().height == 2

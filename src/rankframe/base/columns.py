@@ -1,11 +1,11 @@
-"""The column names of every frame in rankframe, written down once."""
+"""The columns of every frame in rankframe, written down once: names, types, and what they mean."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -35,56 +35,54 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     RANK: ("position", "pos"),
 }  # fmt: skip
 
-# The judged frame: one row per judgment, sorted by query_id, then rank (unretrieved last).
-JUDGED: Final[dict[str, pl.DataType]] = {
-    QUERY: pl.String(),
-    DOC: pl.String(),
-    RELEVANCE: pl.Float64(),
-    # the grade counts as relevant
-    "relevant": pl.Boolean(),
-    # place in the run, from 1; null where the run did not retrieve the document
-    RANK: pl.Int64(),
-    # place in the best possible ordering of all judged documents (grade descending)
-    "ideal_rank": pl.Int64(),
-    # the same over the retrieved documents only; null where not retrieved
-    "ideal_rank_retrieved": pl.Int64(),
-    # relevant documents at or above this rank, itself included
-    "found": pl.Int64(),
-    # judged non-relevant documents (0 <= grade, not relevant) above this rank
-    "nonrelevant_above": pl.Int64(),
-    # judged documents of any grade above this rank
-    "judged_above": pl.Int64(),
-    # judged documents that were retrieved at or above the rank `ideal_rank`
-    "judged_by_ideal_rank": pl.Int64(),
-    # mean rank of the documents with this score in this query (the rank itself where no score ties)
-    "tied_rank": pl.Float64(),
-    # documents that the run returned for this query
-    "retrieved": pl.Int64(),
-    # relevant and judged non-relevant documents of this query
-    "relevant_total": pl.Int64(),
-    "nonrelevant_total": pl.Int64(),
-    # the largest grade in all judgments
-    "max_grade": pl.Float64(),
-    # of the non-relevant documents retrieved for any query: how many score below this one
-    # (ties count half)
-    "pooled_wins": pl.Float64(),
-    # non-relevant documents retrieved for any query
-    "pooled_nonrelevant": pl.Int64(),
-}
+_TEXT, _WHOLE, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+_TIES = ("", "_w", "_a", "_b")
 
-# The columns that depend on which grades count as relevant.
-LEVELLED: Final = (
-    "relevant",
-    "found",
-    "nonrelevant_above",
-    "relevant_total",
-    "nonrelevant_total",
-    "pooled_wins",
-    "pooled_nonrelevant",
-)
 
-# The columns that compare documents of all queries with each other, by their scores.
-WHOLE_INPUT: Final = ("pooled_wins", "pooled_nonrelevant")
+class Column(NamedTuple):
+    """A column of a frame."""
+
+    type: pl.DataType
+    meaning: str
+    # it exists for a parameter too: `found_rel2`, `concordant_top10`
+    parametric: bool = False
+    # it depends on all queries, not only on its own
+    whole_input: bool = False
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The contract of a frame: what a row is, and its columns."""
+
+    kind: str
+    row: str
+    columns: Mapping[str, Column]
+    # what follows the name of a parametric column and "_": a pattern with the parameter in a group
+    suffix: str
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The types of the columns."""
+        return {name: column.type for name, column in self.columns.items()}
+
+    @property
+    def parametric(self) -> list[str]:
+        """The columns that exist for a parameter too."""
+        return [name for name, column in self.columns.items() if column.parametric]
+
+    def split(self, name: str) -> tuple[str, str | None]:
+        """A column's own name, and its parameter."""
+        found = re.fullmatch(rf"(\w+?)_{self.suffix}", name)
+        return (found[1], found[2]) if found and found[1] in self.parametric else (name, None)
+
+    def find(self, name: str) -> Column | None:
+        """A column, with a parameter or without; None if there is no such column."""
+        return self.columns.get(self.split(name)[0])
+
+    def of_whole_input(self, name: str) -> bool:
+        """Whether a column depends on all queries, not only on its own."""
+        column = self.find(name)
+        return column is not None and column.whole_input
 
 
 def at_level(column: str, rel: float | None) -> str:
@@ -96,81 +94,114 @@ def at_level(column: str, rel: float | None) -> str:
     return column if rel is None else f"{column}_rel{repr(float(rel)).removesuffix('.0')}"
 
 
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns of a frame, some of which exist for a parameter too (`found_rel2`)."""
-
-    kind: str
-    columns: Mapping[str, pl.DataType]
-    parametric: Collection[str]
-    # what follows the name of a parametric column and "_": a pattern with the parameter in a group
-    suffix: str
-    # those that can be computed of the input as a whole only
-    whole_input: Collection[str] = ()
-
-    def split(self, name: str) -> tuple[str, str | None]:
-        """A column's own name, and its parameter."""
-        found = re.fullmatch(rf"(\w+?)_{self.suffix}", name)
-        return (found[1], found[2]) if found and found[1] in self.parametric else (name, None)
-
-    def type_of(self, name: str) -> pl.DataType | None:
-        """The type of a column; None if there is no such column."""
-        return self.columns.get(self.split(name)[0])
-
-    def of_whole_input(self, name: str) -> bool:
-        """Whether a column depends on all queries, not only on its own."""
-        return self.split(name)[0] in self.whole_input
-
-
 JUDGED_FRAME: Final = FrameColumns(
-    "judged", JUDGED, LEVELLED, r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", WHOLE_INPUT
+    "judged",
+    "one judgment; by query, then rank, those not retrieved last",
+    {
+        QUERY: Column(_TEXT, "the query"),
+        DOC: Column(_TEXT, "the judged document"),
+        RELEVANCE: Column(_NUMBER, "its grade"),
+        "relevant": Column(_FLAG, "the grade counts as relevant", parametric=True),
+        RANK: Column(_WHOLE, "place in the run, from 1; null where it was not retrieved"),
+        "ideal_rank": Column(
+            _WHOLE, "place in the best possible ordering of all judged documents (by grade)"
+        ),
+        "ideal_rank_retrieved": Column(
+            _WHOLE, "the same over retrieved documents only; null where not retrieved"
+        ),
+        "found": Column(
+            _WHOLE, "relevant documents at or above this rank, itself included", parametric=True
+        ),
+        "nonrelevant_above": Column(
+            _WHOLE,
+            "judged non-relevant documents (grade of at least 0, not relevant) above this rank",
+            parametric=True,
+        ),
+        "judged_above": Column(_WHOLE, "judged documents of any grade above this rank"),
+        "judged_by_ideal_rank": Column(
+            _WHOLE, "judged documents that were retrieved at or above the rank `ideal_rank`"
+        ),
+        "tied_rank": Column(
+            _NUMBER,
+            "mean rank of the query's documents with this score (the rank itself where none ties)",
+        ),
+        "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
+        "relevant_total": Column(_WHOLE, "relevant documents of this query", parametric=True),
+        "nonrelevant_total": Column(
+            _WHOLE, "judged non-relevant documents of this query", parametric=True
+        ),
+        "max_grade": Column(_NUMBER, "the largest grade in all judgments"),
+        "pooled_wins": Column(
+            _NUMBER,
+            "of the non-relevant documents retrieved for any query, how many score below this one "
+            "(ties count half)",
+            parametric=True,
+            whole_input=True,
+        ),
+        "pooled_nonrelevant": Column(
+            _WHOLE,
+            "non-relevant documents retrieved for any query",
+            parametric=True,
+            whole_input=True,
+        ),
+    },
+    r"rel(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)",
 )
 
-# The pair frame: one row per document that either of two rankings has. One meaning each.
-# Those of COMPARED speak of the documents that are compared (with
-# missing="shared": the ones that both rankings have), and exist for a cutoff too: concordant_top10.
-PAIR: Final[dict[str, pl.DataType]] = {
-    QUERY: pl.String(),
-    DOC: pl.String(),
-    # place in each ranking, from 1; null where the ranking lacks the document
-    "rank_a": pl.Int64(),
-    "rank_b": pl.Int64(),
-    "score_a": pl.Float64(),
-    "score_b": pl.Float64(),
-    # of the query: how many documents each ranking has, and how many both have
-    "n_a": pl.Int64(),
-    "n_b": pl.Int64(),
-    "n_shared": pl.Int64(),
-    # the row's number within its query; and how many documents both have down to this depth
-    "depth": pl.Int64(),
-    "overlap": pl.Int64(),
-    # the share of documents in common at this depth, as RBO's treatments of ties see it ...
-    **{f"agreement{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-    # ... and what the unseen documents of a shorter ranking can add: as its seen ones did, at most
-    **{f"unseen{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-    **{f"unseen_most{ties}": pl.Float64() for ties in ("", "_w", "_a", "_b")},
-}
-COMPARED: Final[dict[str, pl.DataType]] = {
-    # the document is compared
-    "compared": pl.Boolean(),
-    # how many compared documents the first ranking puts above this one, by what the second says
-    "concordant": pl.Int64(),
-    "discordant": pl.Int64(),
-    "tied_in_b": pl.Int64(),
-    # how many are tied with it in the first ranking, and above it in the second
-    "tied_in_a": pl.Int64(),
-    # no compared document before it has the same score
-    "distinct_a": pl.Boolean(),
-    "distinct_b": pl.Boolean(),
-    # place among the compared, equal scores sharing the mean of theirs
-    "mean_rank_a": pl.Float64(),
-    "mean_rank_b": pl.Float64(),
-    # how many compared documents stand above it in the second ranking, and in both
-    "above_in_b": pl.Int64(),
-    "above_in_both": pl.Int64(),
-    # score less the mean of the compared, times a power of 2 of the query's own; null unless both
-    # rankings have the document, and scores
-    "deviation_a": pl.Float64(),
-    "deviation_b": pl.Float64(),
-}
-PAIR_FRAME: Final = FrameColumns("pair", PAIR | COMPARED, COMPARED, r"top([1-9]\d*)")
+# With missing="shared", the documents that are compared are the ones that both rankings have.
+PAIR_FRAME: Final = FrameColumns(
+    "pair",
+    "one document that either of two rankings has; by query, as the first ranks them, then the "
+    "second; the n-th row of a query also stands for depth n",
+    {
+        QUERY: Column(_TEXT, "the query"),
+        DOC: Column(_TEXT, "the document"),
+        "rank_a": Column(_WHOLE, "place in the first ranking, from 1; null where it lacks it"),
+        "rank_b": Column(_WHOLE, "place in the second ranking, likewise"),
+        "score_a": Column(_NUMBER, "score in the first ranking; null where there is none"),
+        "score_b": Column(_NUMBER, "score in the second ranking, likewise"),
+        "n_a": Column(_WHOLE, "documents that the first ranking has for this query"),
+        "n_b": Column(_WHOLE, "documents that the second ranking has for this query"),
+        "n_shared": Column(_WHOLE, "documents that both have for this query"),
+        "depth": Column(_WHOLE, "the row's number within its query"),
+        "overlap": Column(_WHOLE, "documents that both have down to this depth"),
+        **{
+            f"agreement{ties}": Column(_NUMBER, f"share in common at this depth{said}")
+            for ties, said in zip(
+                _TIES, ("", *(f", as RBO's ties={t!r} sees it" for t in "wab")), strict=True
+            )
+        },
+        **{
+            f"unseen{ties}": Column(
+                _NUMBER, "what unseen documents of the shorter ranking add, if as its seen ones did"
+            )
+            for ties in _TIES
+        },
+        **{
+            f"unseen_most{ties}": Column(_NUMBER, "what they can add at the most") for ties in _TIES
+        },
+        **{
+            name: Column(kind, meaning, parametric=True)
+            for name, kind, meaning in (
+                ("compared", _FLAG, "the document is compared"),
+                ("concordant", _WHOLE, "compared documents that both rankings put above it"),
+                ("discordant", _WHOLE, "those that the first puts above it, the second below"),
+                ("tied_in_b", _WHOLE, "those that the first puts above it, the second beside it"),
+                ("tied_in_a", _WHOLE, "those tied with it in the first, above it in the second"),
+                ("distinct_a", _FLAG, "no compared document before it has its score in the first"),
+                ("distinct_b", _FLAG, "the same of the second ranking"),
+                ("mean_rank_a", _NUMBER, "place among the compared in the first; ties share it"),
+                ("mean_rank_b", _NUMBER, "the same of the second ranking"),
+                ("above_in_b", _WHOLE, "compared documents above it in the second ranking"),
+                ("above_in_both", _WHOLE, "compared documents above it in both"),
+                (
+                    "deviation_a",
+                    _NUMBER,
+                    "score less the mean of the compared, scaled; null without",
+                ),
+                ("deviation_b", _NUMBER, "the same of the second ranking"),
+            )
+        },
+    },
+    r"top([1-9]\d*)",
+)

@@ -56,4 +56,5 @@ def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
         return scanned
     if most is not None and frame.height > most:
         return scanned
-    return replace(scanned, raw=frame.lazy(), mapping={name: name for name in frame.columns})
+    same = {name: name for name in frame.columns}
+    return replace(scanned, raw=frame.lazy(), mapping=same, seekable=True)

@@ -228,7 +228,7 @@ def _grouped(expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int3
 
 def _check_columns(plan: Plan, columns: FrameColumns) -> None:
     for (_, label), expression in plan.over_rows.items():
-        unknown = [n for n in expression.meta.root_names() if columns.type_of(n) is None]
+        unknown = [n for n in expression.meta.root_names() if columns.find(n) is None]
         if unknown:
             raise MetricParameterError(
                 f"expression {label!r} uses {unknown[0]!r}, which is not a column of the "

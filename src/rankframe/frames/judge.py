@@ -19,9 +19,7 @@ from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, running_count, segment_starts, sort_order, spread
 from rankframe.base.columns import (
     DOC,
-    JUDGED,
     JUDGED_FRAME,
-    LEVELLED,
     QUERY,
     RANK,
     RELEVANCE,
@@ -86,9 +84,9 @@ def judge(
     )
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
-    schema = {**JUDGED}
+    schema = JUDGED_FRAME.schema
     for level in levels:
-        schema.update({at_level(name, level): JUDGED[name] for name in LEVELLED})
+        schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
     scanned_qrels = scan(qrels, "qrels", columns)
     scanned_run = scan(run, "run", columns)
 
@@ -197,7 +195,7 @@ class Judgments:
             "pooled_nonrelevant": lambda: np.full(len(self.code), self._pooled(rel)[1]),
         }
         values = makers[base]()
-        return pl.Series(name, values, dtype=JUDGED[base])
+        return pl.Series(name, values, dtype=JUDGED_FRAME.columns[base].type)
 
     def relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Which rows count as relevant."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.codes import sorted_query_codes
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order, spread
-from rankframe.base.columns import COMPARED, DOC, PAIR, PAIR_FRAME, QUERY, SCORE
+from rankframe.base.columns import DOC, PAIR_FRAME, QUERY, SCORE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Duplicates, PairPolicies, Ties, Unshared, is_count
 from rankframe.frames.lazily import lazy_frame
@@ -67,8 +67,8 @@ def pair(
     ]  # fmt: skip
     if wrong:
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
-    schema = PAIR | COMPARED
-    schema |= {f"{name}_top{k}": dtype for k in cutoffs for name, dtype in COMPARED.items()}
+    schema = PAIR_FRAME.schema
+    schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
     sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
 
     def make(needed: set[str]) -> pl.DataFrame:
@@ -135,8 +135,8 @@ class Pairs:
 
     def _column(self, name: str) -> pl.Series:
         base, k = PAIR_FRAME.split(name)
-        dtype = PAIR_FRAME.columns[base]
-        if base in COMPARED:
+        dtype = PAIR_FRAME.columns[base].type
+        if PAIR_FRAME.columns[base].parametric:
             view = self._compared(None if k is None else int(k))
             return pl.Series(name, view.column(base), dtype=dtype)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {

@@ -46,6 +46,8 @@ class Format:
     also: tuple[str, ...] = ()
     # or nothing but judgments and ranked runs
     any_table: bool = True
+    # any stretch of its rows can be read without reading those before
+    seekable: bool = False
 
     def has(self, ending: str) -> bool:
         """Whether it goes by this ending."""
@@ -139,6 +141,7 @@ PARQUET = Format(
     open=_open_parquet,
     begins=lambda head: head.startswith(b"PAR1"),
     write=pl.DataFrame.write_parquet,
+    seekable=True,
 )
 TREC = Format(
     "TREC text",

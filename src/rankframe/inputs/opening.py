@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
@@ -17,16 +17,26 @@ from rankframe.base.messages import did_you_mean
 from rankframe.inputs.formats import GZIP, TREC, by_beginning, by_ending, head_of, readable
 
 
-def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
+class Opened(NamedTuple):
+    """A table as found; its rows were not read."""
+
+    frame: pl.LazyFrame
+    # whether any stretch of its rows can be read without reading those before
+    seekable: bool
+
+
+def open_path(path: str, role: Role | None, name: str) -> Opened:
     """A file, a glob pattern, or a folder of Parquet files."""
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
     if "://" in path:
         found = by_ending(path)
-        return pl.scan_parquet(path) if found is None else found.open([path], role, name)
+        if found is None:
+            return Opened(pl.scan_parquet(path), seekable=True)
+        return Opened(found.open([path], role, name), found.seekable)
     if Path(path).is_dir():
-        return _open_folder(Path(path), name)
+        return Opened(_open_folder(Path(path), name), seekable=True)
     files = [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
     if not files:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
@@ -43,10 +53,10 @@ def open_path(path: str, role: Role | None, name: str) -> pl.LazyFrame:
             f"It reads {readable()}",
         )
     # Names are given to polars literally: a real file may have brackets in its name.
-    return found.open(files, role, name)
+    return Opened(found.open(files, role, name), found.seekable)
 
 
-def open_stream(file: IO[bytes], role: Role | None, name: str) -> pl.LazyFrame:
+def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
     """An open file or a pipe, read to its end."""
     try:
         content = file.read()
@@ -61,7 +71,7 @@ def open_stream(file: IO[bytes], role: Role | None, name: str) -> pl.LazyFrame:
     held = io.BytesIO(content)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
-    return found.open([held], role, name).collect().lazy()
+    return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
 
 
 def _open_folder(folder: Path, name: str) -> pl.LazyFrame:

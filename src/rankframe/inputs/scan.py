@@ -20,7 +20,7 @@ from rankframe.base.errors import (
     UnreadableInputError,
 )
 from rankframe.inputs.formats import READ_ERRORS, unreadable
-from rankframe.inputs.opening import open_path, open_stream
+from rankframe.inputs.opening import Opened, open_path, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.
@@ -46,15 +46,12 @@ class Scanned:
     raw: pl.LazyFrame
     # rankframe's column → the column of the input
     mapping: dict[str, str]
+    # whether any stretch of its rows can be read without reading those before
+    seekable: bool = False
 
     def with_number(self, ours: str, source: str) -> Scanned:
         """The same with one more numeric column."""
         return replace(self, mapping={**self.mapping, ours: source})
-
-    @property
-    def seekable(self) -> bool:
-        """Whether any stretch of its rows can be read without reading those before."""
-        return self.raw.explain(optimized=False).startswith(("Parquet SCAN", "DF ["))
 
     @property
     def frame(self) -> pl.LazyFrame:
@@ -84,7 +81,7 @@ def scan(
         return source
     name = describe(source, called or role or "input")
     try:
-        raw = _open(source, role, name)
+        raw, seekable = _open(source, role, name)
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
@@ -93,7 +90,7 @@ def scan(
     mapping = _find_columns(list(schema), role, columns, called or role)
     for ours, found in mapping.items():
         _check_type(called or role, ours, found, schema[found])
-    return Scanned(called or role, name, raw, mapping)
+    return Scanned(called or role, name, raw, mapping, seekable)
 
 
 def scan_ranking(
@@ -122,20 +119,20 @@ def describe(source: Source, role: str) -> str:
     return f"the {role} {type(source).__name__}"
 
 
-def _open(source: Source, role: Role | None, name: str) -> pl.LazyFrame:
+def _open(source: Source, role: Role | None, name: str) -> Opened:
     if isinstance(source, pl.LazyFrame):
-        return source
+        return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
-        return source.lazy()
+        return Opened(source.lazy(), seekable=True)
     if isinstance(source, str | os.PathLike):
         return open_path(os.fspath(source), role, name)
     if hasattr(source, "read"):
         return open_stream(source, role, name)
     if isinstance(source, Mapping):
-        return _from_dicts(source, role, name).lazy()
+        return Opened(_from_dicts(source, role, name).lazy(), seekable=True)
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return pl.DataFrame(source).lazy()
+            return Opened(pl.DataFrame(source).lazy(), seekable=True)
         except Exception as error:  # whatever the exporting library raises
             raise UnreadableInputError(
                 name, f"it cannot be turned into Arrow data ({error})"

@@ -10,7 +10,7 @@ import gzip
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, Final
 
@@ -161,7 +161,7 @@ class _WholeGrades(Scanned):
 
 
 def _whole_grades(judgments: Scanned) -> Scanned:
-    return _WholeGrades(judgments.role, judgments.name, judgments.raw, judgments.mapping)
+    return _WholeGrades(*(getattr(judgments, one.name) for one in fields(Scanned)))
 
 
 def _by_score(run: Scanned) -> Scanned:
