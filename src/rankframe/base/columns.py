@@ -197,7 +197,7 @@ PAIR_FRAME: Final = FrameColumns(
                 (
                     "deviation_a",
                     _NUMBER,
-                    "score less the mean of the compared, scaled; null without",
+                    "score less the mean of the compared, scaled; null if unscored",
                 ),
                 ("deviation_b", _NUMBER, "the same of the second ranking"),
             )

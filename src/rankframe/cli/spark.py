@@ -33,8 +33,8 @@ def evaluate_on_spark(
     """
     import rankframe as rf
     from rankframe.evaluation.result import Result
-    from rankframe.spark.inputs import load_pyspark, start_session
     from rankframe.spark.result import refuse_target
+    from rankframe.spark.session import load_pyspark, start_session
 
     load_pyspark()
     warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)

@@ -21,11 +21,9 @@ from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
+from rankframe.decisions.subsets import Subset
 from rankframe.decisions.systems import Runs, System
 from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
-from rankframe.inputs.queries import (
-    Subset,
-)
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum

@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from rankframe.base.options import Comparing, Unpaired
 from rankframe.decisions.align import Aligned, align
 from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
+from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
 from rankframe.evaluation.evaluate import DEFAULT_METRICS
-from rankframe.inputs.queries import (
-    Attributes,
-    By,
-    Known,
-    Subset,
-    everything,
-    read_attributes,
-    refuse_strangers,
-    slices_of,
-)
+from rankframe.inputs.queries import Attributes, By, Known, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 

@@ -30,7 +30,7 @@ from rankframe.frames.pair import Pairs, prepare_ranking
 from rankframe.frames.rank import RankedRun
 from rankframe.inputs.queries import Known
 from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
-from rankframe.inputs.validate import one_of_each
+from rankframe.inputs.validate import one_of_each, some_ids
 from rankframe.metrics.names import Metrics, resolve
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
@@ -114,7 +114,7 @@ def agree_scanned(
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
-    result = pairs_summed_up(piece, job, lambda: [_some_queries(side) for side in (a, b)])
+    result = pairs_summed_up(piece, job, lambda: [some_ids(side, QUERY) for side in (a, b)])
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result
@@ -236,8 +236,3 @@ class PairCounts(Additive):
             ],
             policies,
         )
-
-
-def _some_queries(side: Scanned) -> list[str]:
-    some = side.frame.select(QUERY).head(1000).collect(engine="streaming")[QUERY]
-    return some.unique(maintain_order=True).head(3).to_list()

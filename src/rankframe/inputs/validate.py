@@ -129,15 +129,18 @@ def first_broken(
 
 def refuse_no_overlap(qrels: Scanned, run: Scanned, *, shared_queries: bool) -> NoReturn:
     """Say what ids look like on each side when not one judged document was retrieved."""
-    key = DOC if shared_queries else QUERY
-    examples = []
-    for side, other in ((run, qrels), (qrels, run)):
-        rows = side.frame
-        if shared_queries:
-            rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
-        some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
-        examples.append(some.unique(maintain_order=True).head(3).to_list())
-    raise NoOverlapError(key, *examples)
+    if shared_queries:
+        raise NoOverlapError(DOC, some_ids(run, DOC, qrels), some_ids(qrels, DOC, run))
+    raise NoOverlapError(QUERY, some_ids(run, QUERY), some_ids(qrels, QUERY))
+
+
+def some_ids(side: Scanned, key: str, other: Scanned | None = None) -> list[str]:
+    """Some ids of an input, of queries that the other one has too."""
+    rows = side.frame
+    if other is not None:
+        rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
+    some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
+    return some.unique(maintain_order=True).head(3).to_list()
 
 
 def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:

@@ -24,8 +24,9 @@ from rankframe.base.errors import (
 )
 from rankframe.engine.work import Piece, Work
 from rankframe.evaluation.result import Result
-from rankframe.spark.inputs import Input, settings, spark_errors
+from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
+from rankframe.spark.session import settings, spark_errors
 from rankframe.spark.worker import (
     Task,
     Trouble,

@@ -37,16 +37,9 @@ from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.spark.driver import do_work
-from rankframe.spark.inputs import (
-    Input,
-    find_session,
-    first_row,
-    is_spark_frame,
-    open_input,
-    refuse_row_order,
-    spark_errors,
-)
+from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.result import SparkResult
+from rankframe.spark.session import find_session, first_row, is_spark_frame, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +118,9 @@ def evaluate(
     values = dict.fromkeys(plan.labels, "double")
 
     def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
-        _refuse_no_overlap(*sides, shared_queries=shared_queries)
+        (judged, given), key = sides, DOC if shared_queries else QUERY
+        others = (judged, given) if shared_queries else (None, None)
+        raise NoOverlapError(key, given.some_ids(key, others[0]), judged.some_ids(key, others[1]))
 
     return do_work(
         sides,
@@ -175,7 +170,7 @@ def agree(
         sides,
         job,
         values,
-        lambda piece: pairs_summed_up(piece, job, lambda: [_some(s, QUERY) for s in sides]),
+        lambda piece: pairs_summed_up(piece, job, lambda: [side.some_ids(QUERY) for side in sides]),
         partitions=partitions or _partitions(session, sides, job),
     )
 
@@ -208,23 +203,6 @@ def _partitions(session: SparkSession, sides: tuple[Input, Input], work: Work) -
         cores = session.sparkContext.defaultParallelism
     busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
     return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
-
-
-def _refuse_no_overlap(qrels: Input, run: Input, *, shared_queries: bool) -> NoReturn:
-    """Say what ids look like on each side when not one judged document was retrieved."""
-    key = DOC if shared_queries else QUERY
-    others = (qrels, run) if shared_queries else (None, None)
-    examples = [_some(side, key, of) for side, of in zip((run, qrels), others, strict=True)]
-    raise NoOverlapError(key, *examples)
-
-
-def _some(side: Input, key: str, other: Input | None = None) -> list[str]:
-    """Some ids of a side, of queries that the other has too."""
-    rows = side.tagged().select(QUERY, DOC)
-    if other is not None:
-        rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
-    with spark_errors():
-        return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
 
 def _collected(frame: Any) -> pl.DataFrame:

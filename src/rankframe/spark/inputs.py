@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +14,13 @@ from rankframe.base.errors import (
     BadValueError,
     ColumnTypeError,
     EmptyInputError,
-    MissingExtraError,
     OptionError,
     SparkError,
     UnreadableInputError,
 )
 from rankframe.base.messages import Option
 from rankframe.inputs.scan import Scanned, Source
+from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
 from rankframe.spark.worker import SIDE
 
 if TYPE_CHECKING:
@@ -41,7 +37,7 @@ _AS_POLARS: dict[str, Any] = {
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
              "void")  # fmt: skip
 _TEXT = ("string", "varchar", "char")
-_MASTERS = ("local", "spark://", "yarn", "k8s://")
+_SAMPLE = 1_000
 _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
@@ -89,6 +85,14 @@ class Input:
         mean = "avg(octet_length({}))"
         some = self.tagged().limit(sample)
         return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))
+
+    def some_ids(self, key: str, other: Input | None = None) -> list[str]:
+        """Some ids, of queries that the other input has too."""
+        rows = self.tagged().select(QUERY, DOC)
+        if other is not None:
+            rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
+        with spark_errors():
+            return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
     def highest(self) -> float:
         """The largest of the first numbers, grades; what is no grade is found later."""
@@ -165,102 +169,6 @@ def refuse_row_order(input_: Input, ties: str) -> None:
         )
 
 
-def is_spark_frame(source: object) -> bool:
-    """Whether something is a Spark DataFrame, of a classic session or of Spark Connect."""
-    return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
-
-
-def find_session(spark: SparkSession | None, sources: Sequence[object]) -> SparkSession:
-    """The session given, that of the inputs, the active one, or a new one."""
-    load_pyspark()
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    if spark is not None:
-        return spark
-    for source in sources:
-        if is_spark_frame(source):
-            return source.sparkSession  # pyright: ignore[reportAttributeAccessIssue]
-    return SparkSession.getActiveSession() or start_session()
-
-
-def start_session(
-    master: str | None = None, *, progress: bool = False, log_level: str | None = None
-) -> SparkSession:
-    """A session as the environment says, or with this master.
-
-    `progress`: Spark shows on standard error how far its stages are.
-    """
-    load_pyspark()
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    # Every core has a Python worker of its own.
-    builder = (
-        SparkSession.builder.appName("rankframe")
-        .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
-        .config("spark.ui.showConsoleProgress", str(progress).lower())
-    )
-    if log_level is not None:
-        builder = builder.config("spark.log.level", log_level)
-    if master is not None:
-        if not master.startswith(_MASTERS):
-            known = ", ".join(_MASTERS)
-            raise OptionError(f"a master of Spark begins with one of {known}: not {master!r}.")
-        builder = builder.master(master)
-        if master.startswith("local"):  # workers on this machine: the Python that has rankframe
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    try:
-        return builder.getOrCreate()
-    except PySparkException as error:
-        if "JAVA_GATEWAY_EXITED" in str(error):
-            raise SparkError(_not_started(master)) from None
-        raise _reworded(error) from None
-    except Exception as error:  # noqa: BLE001 (whatever Java says)
-        if "stopped SparkContext" in str(error):
-            raise SparkError(
-                f"Spark does not reach its master, {master or 'the default'}."
-            ) from None
-        raise _reworded(error) from None
-
-
-def _not_started(master: str | None) -> str:
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java", path=f"{home}/bin" if home else None):
-        tried = f" with master {master!r}" if master else ""
-        return f"Spark cannot start{tried}: what it printed on standard error says why."
-    return (
-        "Spark cannot start: it needs a Java runtime, version 17 or newer. "
-        "Install one (Debian: default-jre-headless), or set JAVA_HOME."
-    )
-
-
-def load_pyspark() -> None:
-    """Say what to install where pyspark is missing."""
-    try:
-        import pyarrow  # noqa: F401, PLC0415
-        import pyspark  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise MissingExtraError("Spark", "spark") from error
-
-
-@contextmanager
-def spark_errors() -> Iterator[None]:
-    """What Spark gives up on, in one line instead of a Java trace."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 (pyspark brings it)
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise _reworded(error) from None
-
-
-def first_row(frame: DataFrame) -> Sequence[Any]:
-    """The one row of an aggregation."""
-    with spark_errors():
-        return frame.collect()[0]
-
-
 def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
     if not isinstance(source, str | os.PathLike):
         raise UnreadableInputError(
@@ -285,40 +193,6 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
         elif "not a Parquet file" in said or "UNABLE_TO_INFER_SCHEMA" in said:
             said = f"on Spark it must be Parquet. {said}"
         raise UnreadableInputError(path, said.rstrip(".")) from None
-
-
-@contextmanager
-def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Settings of a session for a while."""
-    before = {name: session.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
-
-
-def _reworded(error: Exception) -> SparkError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[0] if lines else type(error).__name__
-    # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.
-    raised = [line for line in lines if line.split(":")[0].endswith("Error") and " " in line]
-    caused = [line for line in lines if line.startswith(("Caused by: ", ": "))]
-    if raised and any("Traceback" in line for line in lines):
-        said = raised[-1]
-    elif said.startswith("An error occurred while calling") and caused:
-        said = re.sub(r"^(Caused by)?: ?(\w+\.)+\w+: ", "", caused[-1])
-    advice = ""
-    if "No module named" in said:
-        advice = (
-            ". The Python of an executor (PYSPARK_PYTHON) lacks it: pip install 'rankframe[spark]'"
-        )
-    return SparkError(f"Spark gave up: {said.rstrip('.')}{advice}.")
 
 
 def _quoted(name: str) -> str:

@@ -13,7 +13,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError, SparkError
 from rankframe.base.messages import Option
 from rankframe.evaluation.result import RESULT_FILES, Result
-from rankframe.spark.inputs import spark_errors
+from rankframe.spark.session import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
