@@ -352,7 +352,7 @@ def test_duplicates_of_unjudged_queries_are_refused_in_any_partition(spark, refu
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (lambda run: run, {"ties": "as_given"}, "ties='as_given' has no meaning on Spark"),
+        (lambda run: run, {"ties": "as_given"}, 'ties="as_given" has no meaning on Spark'),
         (lambda run: run.drop("score"), {}, "run has neither a score nor a rank column"),
         (lambda run: run.drop("doc_id"), {}, "run has no doc_id column; it has "),
         (lambda run: run.selectExpr("cast(1.5 as double) query_id", "doc_id", "score"), {},
