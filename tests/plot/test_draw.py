@@ -42,9 +42,12 @@ def test_it_takes_judgments_and_runs(kind: str, tmp_path: Path, refusal) -> None
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path, refusal) -> None:
     target = tmp_path / "x.svg"
-    assert refusal(draw, "heatmap", MATERIAL, target) == "heatmap is drawn of one run, not 2."
+    assert (
+        refusal(draw, "heatmap", MATERIAL, target)
+        == "the chart 'heatmap' is drawn of one run, not 2."
+    )
     assert refusal(draw, "differences", of_so_many(1), target) == (
-        "differences are drawn of two runs, not 1."
+        "the chart 'differences' is drawn of two runs, not 1."
     )
     assert refusal(draw, "slices", replace(MATERIAL, by=None), target) == (
         "slices need queries= (a table of queries) and by= (an attribute)."

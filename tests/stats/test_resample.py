@@ -233,3 +233,27 @@ def test_a_column_of_zeros_is_exact_too() -> None:
     whole, unit = as_exact(np.zeros((3, 1)))
     assert whole.tolist() == [[0.0]] * 3
     assert unit.tolist() > [0.0]
+
+
+@pytest.mark.parametrize("count", [4 * 64 + 1, 3_000, 20_000])
+def test_many_queries_are_gathered_without_a_sort_to_the_same_groups(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashes, rng = hashes_of(count), np.random.default_rng(3)
+    values = {"share": rng.random(count), "large": rng.normal(0, 1e6, count)}
+    quick = Groups.of(hashes, values, most=64)
+    pieces = [
+        Groups.of(hashes[at::3], {n: v[at::3] for n, v in values.items()}, 64) for at in range(3)
+    ]
+    monkeypatch.setattr("rankframe.stats.resample._MOST_SUMMED", 0)
+    assert_same_groups(quick, Groups.of(hashes, values, most=64))
+    assert_same_groups(quick, pieces[0].added(pieces[1], 64).added(pieces[2], 64))
+
+
+def test_queries_that_share_most_of_their_hash_are_gathered_all_the_same() -> None:
+    crowd = np.arange(9_000, dtype=np.uint64)  # all in one group of the leading bits
+    alone = hashes_of(1_000)
+    hashes = np.concatenate([crowd, alone])
+    groups = Groups.of(hashes, {"v": np.full(10_000, 0.1)}, most=64)
+    assert groups.counts.sum() == 10_000
+    assert groups.values("v").sum() == pytest.approx(1_000, rel=1e-9)

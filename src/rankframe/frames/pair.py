@@ -159,7 +159,7 @@ class Pairs:
 
     @cached_property
     def _overlaps(self) -> Overlaps:
-        return Overlaps(self.a, self.b, self.starts, self.n_shared)
+        return Overlaps(self.a, self.b, self.starts)
 
     def _compared(self, k: int | None) -> Compared:
         if k not in self._views:

@@ -45,14 +45,13 @@ class Groups:
 class Overlaps:
     """Overlap and agreement at each depth of each query."""
 
-    def __init__(self, a: Ranking, b: Ranking, starts: Whole, n_shared: NDArray[np.int64]) -> None:
+    def __init__(self, a: Ranking, b: Ranking, starts: Whole) -> None:
         self._starts = starts
         self._rows = len(a.rank)
         self._begin = spread(starts, starts, self._rows)
         self._depth = position(starts, self._rows).astype(np.int64) + 1
         self._a, self._b = a, b
         self._shared = a.present & b.present
-        self._n_shared = n_shared
         self._length_a = spread(a.length, starts, self._rows)
         self._length_b = spread(b.length, starts, self._rows)
         self._shorter = np.minimum(self._length_a, self._length_b)

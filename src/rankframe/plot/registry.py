@@ -35,13 +35,11 @@ class Definition:
 
     def draw(self, material: Material) -> Any:
         """The chart of what was given, if that is what it takes."""
-        verb, count = "are" if self.name.endswith("s") else "is", len(material.runs)
+        drawn, count = f"the chart {self.name!r} is drawn of", len(material.runs)
         if self.runs != 0 and (material.qrels is None or not count):
-            raise OptionError(
-                f"{self.name} {verb} drawn of judgments and runs: give QRELS and RUN."
-            )
+            raise OptionError(f"{drawn} judgments and runs: give QRELS and RUN.")
         if self.runs and count != self.runs:
-            raise OptionError(f"{self.name} {verb} drawn of {_COUNTED[self.runs]}, not {count}.")
+            raise OptionError(f"{drawn} {_COUNTED[self.runs]}, not {count}.")
         return self.function(*self.of(material))
 
 
