@@ -1,7 +1,7 @@
-"""Draw every chart of the demo data into docs/charts and list them in docs/charts.md; with
---screenshot the report as well.
+"""The list of charts in docs/charts.md, and every chart of the demo data, drawn.
 
-python docs/make_charts.py [--out DIR] [--screenshot]    (the picture of the report needs Chromium)
+python docs/make_charts.py [--out DIR] [--screenshot]    (only draws; with a picture of the report,
+for which Chromium is needed)
 """
 
 from __future__ import annotations
@@ -13,28 +13,35 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from generated import DOCS, ROOT, table, with_sections
+
 import rankframe as rf
 from rankframe.plot.draw import draw
 from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS, Definition
 
-DOCS = Path(__file__).resolve().parent
-SHOP = DOCS.parent / "data" / "shop"
+SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 # By how many runs a chart takes.
 SHOWN = {None: list(RUNS), 0: [], 1: ["hybrid"], 2: ["bm25", "hybrid"]}
 PAGE = DOCS / "charts.md"
-BEGIN, END = "<!-- written by make_charts.py -->", "<!-- until here -->"
 
 
-def main() -> None:
-    """Draw all of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=DOCS)
-    parser.add_argument("--screenshot", action="store_true")
-    asked = parser.parse_args()
-    target = asked.out / "charts"
-    target.mkdir(parents=True, exist_ok=True)
+def written() -> dict[Path, str]:
+    """What the page should hold."""
+    rows = map(_row, CHARTS.values())
+    return {PAGE: with_sections(PAGE, {"charts": table(["chart", "shows"], rows)})}
+
+
+def _row(definition: Definition) -> tuple[str, str]:
+    name = definition.name
+    given = ", ".join(inspect.signature(definition.function).parameters)
+    return f"![{name}](charts/{name}.svg)", f"`rf.plot.{name}({given})`: {definition.summary}"
+
+
+def draw_all(into: Path) -> None:
+    """Every chart of the demo data, into a folder."""
+    into.mkdir(parents=True, exist_ok=True)
     for definition in CHARTS.values():
         material = Material(
             SHOP / "qrels.parquet",
@@ -42,23 +49,7 @@ def main() -> None:
             queries=SHOP / "queries.parquet",
             by=["locale", "device"],
         )
-        draw(definition.name, material, target / f"{definition.name}.svg")
-    (asked.out / PAGE.name).write_text(page(), encoding="utf-8")
-    if asked.screenshot:
-        screenshot(asked.out / "report.png")
-
-
-def page() -> str:
-    """docs/charts.md with the list of charts as the register has it."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    table = ["| chart | shows |", "|---|---|", *map(_row, CHARTS.values())]
-    return before + "\n".join([BEGIN, *table, END]) + rest.split(END)[1]
-
-
-def _row(definition: Definition) -> str:
-    name = definition.name
-    given = ", ".join(inspect.signature(definition.function).parameters)
-    return f"| ![{name}](charts/{name}.svg) | `rf.plot.{name}({given})`: {definition.summary} |"
+        draw(definition.name, material, into / f"{definition.name}.svg")
 
 
 def screenshot(target: Path) -> None:
@@ -84,4 +75,10 @@ def screenshot(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=DOCS)
+    parser.add_argument("--screenshot", action="store_true")
+    asked = parser.parse_args()
+    draw_all(asked.out / "charts")
+    if asked.screenshot:
+        screenshot(asked.out / "report.png")

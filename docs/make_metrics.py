@@ -1,27 +1,25 @@
-"""Write what follows from the registry: `python docs/make_metrics.py`.
-
-The reference in docs/metrics.md, the table in README.md, and src/rankframe/__init__.pyi, in which
-type checkers and editors find the public names.
+"""What follows from the registry: the reference in docs/metrics.md, the table in README.md, and
+src/rankframe/__init__.pyi, in which type checkers and editors find the public names.
 """
 
 from __future__ import annotations
 
 import builtins
-import re
 import textwrap
 from collections import defaultdict
 from pathlib import Path
 from typing import get_args
+
+from generated import DOCS, ROOT, SOURCE, table, with_sections, write
 
 import rankframe
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.names import signature
 from rankframe.metrics.registry import Family
 
-ROOT = Path(__file__).resolve().parents[1]
 HEADER = """# Metric reference
 
-Written by `docs/make_metrics.py` from the registry; `rankframe metrics NAME` shows the same.
+Written by `docs/make.py` from the registry; `rankframe metrics NAME` shows the same.
 
 Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the
 number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
@@ -31,18 +29,16 @@ and found(i) the number of relevant documents at ranks 1 to i. Every metric also
 
 Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """
-TABLE_HEADER = "| family | names |\n|---|---|\n"
 STUB_HEADER = '"""The public names for type checkers, written by docs/make_metrics.py."""\n\n'
 
 
 def written() -> dict[Path, str]:
     """What each file should hold."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = re.escape(TABLE_HEADER) + r"(?:\|.*\n)+"
+    readme = ROOT / "README.md"
     return {
-        ROOT / "docs" / "metrics.md": page(),
-        ROOT / "README.md": re.sub(table, lambda _: TABLE_HEADER + rows(), readme, count=1),
-        ROOT / "src" / "rankframe" / "__init__.pyi": stub(),
+        DOCS / "metrics.md": page(),
+        readme: with_sections(readme, {"metrics": families()}),
+        SOURCE / "__init__.pyi": stub(),
     }
 
 
@@ -70,9 +66,10 @@ def _entry(definition: Definition) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def rows() -> str:
-    """The rows of the table: a family each."""
-    return "".join(f"| {_family(family)} | {_names(family)} |\n" for family in get_args(Family))
+def families() -> str:
+    """The table: a row a family."""
+    rows = [(_family(family), _names(family)) for family in get_args(Family)]
+    return table(["family", "names"], rows)
 
 
 def _family(family: Family) -> str:
@@ -128,5 +125,4 @@ def _sorted(names: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    for path, text in written().items():
-        path.write_text(text, encoding="utf-8")
+    write(written())

@@ -1,22 +1,18 @@
-"""Write the options that functions share into their signatures, from where they are declared.
-
-`python docs/make_signatures.py` after a change of `base/options.py`; `--check` only compares.
-"""
+"""The options that functions share, in their signatures: from where they are declared."""
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from generated import SOURCE, write
+
 from rankframe.base import options
 from rankframe.base.options import Comparing, Intervals, Options, PairPolicies, Policies, declared
-
-SOURCE = Path(__file__).parents[1] / "src" / "rankframe"
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,16 @@ TAKERS = (
     Taker("curves/curve.py", "curve", (Policies, Intervals), defaults={"ci": None}),
     Taker("reporting/report.py", "report", (Comparing, Policies, Intervals)),
 )  # fmt: skip
+
+
+def written() -> dict[Path, str]:
+    """What the modules of these functions should hold."""
+    modules: dict[Path, str] = {}
+    for taker in TAKERS:
+        path = SOURCE / taker.module
+        source = modules.get(path) or path.read_text(encoding="utf-8")
+        modules[path] = signed(taker, source)
+    return modules
 
 
 def signed(taker: Taker, source: str) -> str:
@@ -91,20 +97,5 @@ def _literal(value: object) -> str:
     return f"{value:_}" if type(value) is int else repr(value)
 
 
-def main() -> None:
-    """Write every signature, or say which is not as it should be."""
-    stale = []
-    for taker in TAKERS:
-        path = SOURCE / taker.module
-        before = path.read_text(encoding="utf-8")
-        after = signed(taker, before)
-        if after != before:
-            stale.append(f"{taker.module}: {taker.function}")
-            if "--check" not in sys.argv:
-                path.write_text(after, encoding="utf-8")
-    if stale and "--check" in sys.argv:
-        sys.exit(f"not as declared: {', '.join(stale)}. Run python docs/make_signatures.py.")
-
-
 if __name__ == "__main__":
-    main()
+    write(written())

@@ -6,10 +6,8 @@ import inspect
 import math
 import pickle
 import random
-import runpy
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, get_args
 
 import polars as pl
@@ -24,7 +22,6 @@ from rankframe.metrics.names import Metric, parse
 from rankframe.metrics.registry import Frame
 from tests.support.oracles import Case, Table, cases, one_list, random_case
 
-ROOT = Path(__file__).parents[2]
 SEEDS = (0, 1, 2)
 DEFINITIONS = [pytest.param(definition, id=name) for name, definition in REGISTRY.items()]
 JUDGED = names_over("judged")
@@ -308,11 +305,6 @@ def test_the_public_functions_are_the_registered_ones() -> None:
         for name in (definition.name, *definition.aliases):
             assert getattr(rf, name) is definition.function
             assert name in dir(rf)
-
-
-def test_what_is_written_from_the_registry_is_up_to_date() -> None:
-    for path, text in runpy.run_path(str(ROOT / "docs" / "make_metrics.py"))["written"]().items():
-        assert path.read_text(encoding="utf-8") == text, "run python docs/make_metrics.py"
 
 
 @pytest.mark.parametrize(

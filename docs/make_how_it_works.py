@@ -1,0 +1,63 @@
+"""Rooms and frames in docs/how_it_works.md: from their docstrings, and from their columns."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+from collections.abc import Collection, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from generated import DOCS, ROOT, SOURCE, table, with_sections
+
+from rankframe.base import columns
+from rankframe.base.columns import FrameColumns
+
+PAGE = DOCS / "how_it_works.md"
+LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
+# What follows the name of a column for a parameter: an example.
+_FOR = {"judged": "rel2", "pair": "top10"}
+
+
+def written() -> dict[Path, str]:
+    """What the page should hold."""
+    return {PAGE: with_sections(PAGE, {"rooms": rooms(), "frames": frames()})}
+
+
+def rooms() -> str:
+    """The rooms, from the roof to the ground, with what their docstrings say."""
+    layers = runpy.run_path(str(LAYERS))
+    top = len(layers["LINES"]) - 1
+    rows = [
+        (str(top - at), f"`{room}`", _said(room), _packages(room, layers["HOMES"]))
+        for at, line in enumerate(layers["LINES"])
+        for room in line
+    ]
+    return table(["floor", "room", "what it is for", "home of"], rows)
+
+
+def _said(room: str) -> str:
+    tree = ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))
+    return " ".join((ast.get_docstring(tree) or "").split())
+
+
+def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
+    return ", ".join(package for package, rooms in homes.items() if room in rooms)
+
+
+def frames() -> str:
+    """Every frame that has a contract: what a row is, and a row a column."""
+    found = [one for one in vars(columns).values() if isinstance(one, FrameColumns)]
+    return "\n\n".join(map(_frame, found))
+
+
+def _frame(frame: FrameColumns) -> str:
+    rows = []
+    # Columns that mean the same stand in one row.
+    for column, names in groupby(frame.columns, frame.columns.__getitem__):
+        called = list(names)
+        example = f"`{called[0]}_{_FOR[frame.kind]}`" if column.parametric else ""
+        shown = ", ".join(f"`{name}`" for name in called)
+        rows.append((shown, str(column.type), column.meaning, example))
+    header = [f"column of the {frame.kind} frame", "type", "meaning", "for a parameter"]
+    return f"The **{frame.kind} frame**. A row is {frame.row}.\n\n{table(header, rows)}"

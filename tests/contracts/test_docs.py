@@ -1,0 +1,147 @@
+"""The documentation is true: what is generated is up to date, links and names lead somewhere."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import rankframe as rf
+from rankframe.base.options import Comparing, Options, Policies, declared
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "rankframe"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+def make(root: Path, *flags: str, code: str = "make.main()") -> tuple[int, str]:
+    """What `docs/make.py` of a copy of the repository ends with and says."""
+    code = f"import sys; sys.path[0:0] = ['docs', 'src']; import make\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *flags], cwd=root, capture_output=True, check=False, text=True
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+# What is generated
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    assert make(ROOT, "--check") == (0, "")
+
+
+def test_what_is_stale_is_named_and_mended(tmp_path: Path) -> None:
+    for folder in ("src", "docs", "tests/contracts"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    damages = {
+        "src/rankframe/evaluation/evaluate.py": ('= "doc_desc",', '= "doc_asc",'),
+        "docs/metrics.md": ("## Counts", "## Countesses"),
+        "README.md": ("`ndcg`", "`ndgc`"),
+        "src/rankframe/__init__.pyi": ("ndcg,", "ndgc,"),
+        "docs/how_it_works.md": ("| `engine` |", "| `motor` |"),
+        "docs/charts.md": ("charts/roc.svg", "charts/rock.svg"),
+    }
+
+    def texts() -> list[str]:
+        return [(tmp_path / name).read_text(encoding="utf-8") for name in damages]
+
+    right = texts()
+    for name, damage in damages.items():
+        path = tmp_path / name
+        path.write_text(path.read_text(encoding="utf-8").replace(*damage), encoding="utf-8")
+    wrong = texts()
+    said = f"stale: {', '.join(damages)}. Run python docs/make.py.\n"
+    assert make(tmp_path, "--check") == (1, said)
+    assert texts() == wrong
+    make(tmp_path, code="for maker in make.MAKERS: make.write(maker.written())")
+    assert texts() == right
+
+
+def test_charts_are_drawn_by_one_command(tmp_path: Path) -> None:
+    code = [sys.executable, ROOT / "docs" / "make_charts.py", "--out", tmp_path]
+    subprocess.run(code, check=True, capture_output=True)
+    drawn, kept = (
+        sorted(path.name for path in (of / "charts").iterdir()) for of in (tmp_path, ROOT / "docs")
+    )
+    assert drawn == kept
+    page = (ROOT / "docs" / "charts.md").read_text(encoding="utf-8")
+    assert all(f"charts/{name}" in page for name in kept)
+
+
+SAID: list[tuple[type[Options], Callable[..., object]]] = [
+    (Policies, rf.evaluate),
+    (Comparing, rf.compare),
+]
+
+
+@pytest.mark.parametrize(("group", "function"), SAID)
+def test_an_option_is_documented_as_declared(
+    group: type[Options], function: Callable[..., object]
+) -> None:
+    docstring = " ".join((inspect.getdoc(function) or "").split())
+    for one, _, said in declared(group):
+        assert f"{one.name}: {said.sentence}" in docstring, one.name
+
+
+# What is written by hand
+
+
+def test_the_example_of_how_it_works_runs() -> None:
+    page = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    *lines, last = code.strip().splitlines()
+    names: dict[str, object] = {}
+    exec("\n".join(lines), names)
+    assert eval(last, names).rows() == [("q1", 0.5, pytest.approx(2.5 / (2 + 1 / 1.5849625007)))]
+
+
+def links(text: str) -> Iterator[str]:
+    """What a page links to, code left out."""
+    plain = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    return (found[1] for found in re.finditer(r"\]\(([^)\s]+)\)", plain))
+
+
+def anchors(page: Path) -> set[str]:
+    """Its headings as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@every_page
+def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    for name in re.findall(r"`([a-z_./]+/[a-z_]+\.pyi?)`", page.read_text(encoding="utf-8")):
+        within = SOURCE if name.split("/")[0] in rooms else ROOT
+        assert (within / name).exists(), name
+
+
+@every_page
+def test_the_names_that_a_page_uses_are_public(page: Path) -> None:
+    for name in re.findall(r"\brf\.(\w+(?:\.\w+)?)", page.read_text(encoding="utf-8")):
+        first, _, second = name.partition(".")
+        assert first in dir(rf), name
+        assert not second or hasattr(getattr(rf, first), second), name
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = set(links((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {path.relative_to(ROOT).as_posix() for path in PAGES[1:]} <= linked
