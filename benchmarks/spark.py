@@ -116,7 +116,7 @@ def here(engine: str) -> Callable[[Path, Path], tuple[Values, int]]:
 
 def on_spark() -> Callable[[Path, Path], tuple[Values, int]]:
     import rankframe as rf
-    from rankframe.spark.inputs import start_session
+    from rankframe.spark.session import start_session
 
     spark = start_session(MASTER)
 

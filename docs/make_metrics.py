@@ -29,7 +29,7 @@ and found(i) the number of relevant documents at ranks 1 to i. Every metric also
 
 Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """
-STUB_HEADER = '"""The public names for type checkers, written by docs/make_metrics.py."""\n\n'
+STUB_HEADER = '"""The public names for type checkers, written by docs/make.py."""\n\n'
 
 
 def written() -> dict[Path, str]:

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives. What it needs is imported when it is first used, so that
 # `import rankframe` costs next to nothing. Type checkers and editors read `__init__.pyi`, which is
-# written from this table and the registry by `docs/make_metrics.py`.
+# written from this table and the registry by `docs/make.py`.
 _HOMES = {
     "Comparison": "decisions.comparison",
     "DEFAULT_METRICS": "evaluation.evaluate",

@@ -1,4 +1,4 @@
-"""The public names for type checkers, written by docs/make_metrics.py."""
+"""The public names for type checkers, written by docs/make.py."""
 
 from rankframe import plot, spark
 from rankframe.base.errors import RankframeError

@@ -2,7 +2,7 @@
 in the documentation, its line in the ledger, and its flag.
 
 Functions and commands that take a group of options take all of its fields, under these names and
-with these defaults: `python docs/make_signatures.py` writes their signatures, a test compares them.
+with these defaults: `python docs/make.py` writes their signatures, a test compares them.
 """
 
 from __future__ import annotations

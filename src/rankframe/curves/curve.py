@@ -106,9 +106,9 @@ def curve(
     interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean over
         queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
     recall_of: what recall is a share of: "all" relevant documents, or those "retrieved".
-    columns, rel, missing, no_relevant, ties, duplicates: as in `evaluate`. A query that is skipped
-        brings no documents to a curve, and no relevant ones to its recall. Curves by score have no
-        use for the rule about ties.
+    columns and the policies: as in `evaluate`. A query that is skipped brings no documents to a
+        curve, and no relevant ones to its recall. Curves by score have no use for the rule about
+        ties, unless lists are cut at `k_max`.
     ci, confidence, replicates, seed: intervals as in `evaluate`, where they have columns.
 
     >>> from rankframe.curves.curve import curve
