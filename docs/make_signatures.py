@@ -26,9 +26,17 @@ class Taker:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     # where not all of a group is
     without: tuple[str, ...] = ()
+    # where only those are meant that say what a frame holds
+    frame_only: bool = False
+
+    def names(self, group: type[Options]) -> list[str]:
+        """The options of a group that it takes."""
+        return [n for n in group.names(frame_only=self.frame_only) if n not in self.without]
 
 
 TAKERS = (
+    Taker("frames/judge.py", "judge", (Policies,), frame_only=True),
+    Taker("frames/pair.py", "pair", (PairPolicies,), frame_only=True),
     Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
     Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),
@@ -68,7 +76,7 @@ def _with_group(taker: Taker, group: type[Options], source: str) -> str:
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name == taker.function
     )
-    names = [name for name in group.names() if name not in taker.without]
+    names = taker.names(group)
     places = [one.lineno for one in function.args.kwonlyargs if one.arg in names]
     if not places:
         raise SystemExit(f"{taker.module}: {taker.function} takes none of {', '.join(names)}.")
@@ -80,7 +88,7 @@ def _with_group(taker: Taker, group: type[Options], source: str) -> str:
 
 def _parameters(group: type[Options], taker: Taker) -> Iterator[str]:
     for one, _, _ in declared(group):
-        if one.name in taker.without:
+        if one.name not in taker.names(group):
             continue
         kind = re.sub(r"\b[A-Z]\w+", _qualified, str(one.type))
         default = taker.defaults.get(one.name, one.default)

@@ -61,6 +61,8 @@ class Said:
     ledger: Callable[[Any], str] | None
     # refuses values that its type does not
     check: Callable[[str, Any], None] | None
+    # it says what is averaged, not what the frame holds
+    of_averages: bool
 
 
 def option(
@@ -70,9 +72,11 @@ def option(
     *,
     ledger: Callable[[Any], str] | None = str,
     check: Callable[[str, Any], None] | None = None,
+    of_averages: bool = False,
 ) -> Any:
     """A field of a group of options."""
-    return field(default=default, metadata={"said": Said(sentence, help, ledger, check)})
+    said = Said(sentence, help, ledger, check, of_averages)
+    return field(default=default, metadata={"said": said})
 
 
 class Options:
@@ -86,14 +90,17 @@ class Options:
                 said.check(one.name, value)
 
     @classmethod
-    def given(cls, arguments: Mapping[str, Any]) -> Self:
-        """From the arguments of a function that takes all of them: its `locals()`."""
-        return cls(**{name: arguments[name] for name in cls.names()})
+    def given(cls, arguments: Mapping[str, Any], *, frame_only: bool = False) -> Self:
+        """From the arguments of a function that takes all of them: its `locals()`.
+
+        `frame_only`: it takes those that say what a frame holds.
+        """
+        return cls(**{name: arguments[name] for name in cls.names(frame_only=frame_only)})
 
     @classmethod
-    def names(cls) -> list[str]:
-        """What the options are called."""
-        return [one.name for one, _, _ in declared(cls)]
+    def names(cls, *, frame_only: bool = False) -> list[str]:
+        """What the options are called; those alone that say what a frame holds, if so asked."""
+        return [one.name for one, _, said in declared(cls) if not (frame_only and said.of_averages)]
 
     def described(self) -> dict[str, str]:
         """As the ledger shows them."""
@@ -197,17 +204,20 @@ class Policies(Options):
         'a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an '
         '"error".',
         "Judged queries that a run lacks.",
+        of_averages=True,
     )
     no_relevant: NoRelevant = option(
         "zero",
         'a query without relevant documents scores 0 ("zero") or is left out ("skip").',
         "Queries without relevant documents.",
+        of_averages=True,
     )
     no_overlap: NoOverlap = option(
         "error",
         'a run without one judged document is an "error", or scores "zero".',
         "A run without any judged document.",
         ledger=None,
+        of_averages=True,
     )
     ties: Ties = _TIES()
     duplicates: Duplicates = _DUPLICATES()
@@ -237,6 +247,7 @@ class PairPolicies(Options):
         "keep",
         'a query that only one side has is kept (it shares nothing) or left out ("skip").',
         "Queries that only one side has.",
+        of_averages=True,
     )
 
 

@@ -1,6 +1,6 @@
 """The command line: one module a command. typer and rich live here and nowhere else.
 
-Commands read options, call the public API, and show what it gives; heavy imports wait until then.
+Commands read options, call the rooms below, and show what they give; heavy imports wait for that.
 """
 
 from rankframe.cli.app import main

@@ -20,8 +20,9 @@ from rankframe.base.errors import (
     UnreadableInputError,
 )
 from rankframe.base.messages import did_you_mean
-from rankframe.decisions.systems import COUNTS, System
+from rankframe.decisions.systems import System
 from rankframe.engine.plan import PerQuery
+from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.result import Result, is_result
 from rankframe.inputs.formats import READ_ERRORS, unreadable
@@ -78,7 +79,7 @@ def _read(name: str, source: Source) -> dict[str, System]:
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
     check_rows(frame.select(QUERY).lazy(), "the stored table", scanned.name)
-    frame = _numbers(frame, [c for c in others if c not in COUNTS])
+    frame = _numbers(frame, [c for c in others if c not in PAIR_COUNTS])
     if frame.width == 1 + len(runs):
         raise UnreadableInputError(
             scanned.name, "no stored values: it has no column of numbers beside query_id"

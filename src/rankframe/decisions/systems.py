@@ -15,14 +15,13 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.held import Held, hold
 from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
 from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.metrics.names import Metric, parse
 
-# Columns of agreement results that are no measures.
-COUNTS = ("n_a", "n_b", "n_shared")
 _DEFAULT_DEPTH = 10
 
 
@@ -43,7 +42,7 @@ class System:
     @property
     def labels(self) -> list[str]:
         """The metrics that it has."""
-        return [name for name in self.values.columns if name not in (QUERY, *COUNTS)]
+        return [name for name in self.values.columns if name not in (QUERY, *PAIR_COUNTS)]
 
 
 @dataclass(frozen=True)

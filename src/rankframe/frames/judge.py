@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.codes import sorted_query_codes
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, running_count, segment_starts, sort_order, spread
+from rankframe.base import options
 from rankframe.base.columns import (
     DOC,
     JUDGED_FRAME,
@@ -27,14 +28,12 @@ from rankframe.base.columns import (
     at_level,
 )
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.options import Duplicates, Policies, Ties, is_number
+from rankframe.base.options import Policies, is_number
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.rank import RankedRun, rank_again, rank_run
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.validate import load_one_of_each
 
-# The policies of an evaluation that say what the frame has; others say what is averaged.
-JUDGE_POLICIES = ("rel", "ties", "duplicates", "k_max", "judged_only")
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 
 
@@ -44,11 +43,11 @@ def judge(
     *,
     columns: Columns | None = None,
     rel: float | None = None,
-    levels: Sequence[float] = (),
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
     k_max: int | None = None,
     judged_only: bool = False,
+    levels: Sequence[float] = (),
 ) -> pl.LazyFrame:
     """The judged frame: one row per judgment, by query and rank, for expressions of your own.
 
@@ -79,9 +78,7 @@ def judge(
     │ q1       ┆ 0.5      │
     └──────────┴──────────┘
     """
-    policies = Policies(
-        rel=rel, ties=ties, duplicates=duplicates, k_max=k_max, judged_only=judged_only
-    )
+    policies = Policies.given(locals(), frame_only=True)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
     schema = JUDGED_FRAME.schema

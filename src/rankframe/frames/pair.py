@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from rankframe.arrays.codes import sorted_query_codes
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order, spread
+from rankframe.base import options
 from rankframe.base.columns import DOC, PAIR_FRAME, QUERY, SCORE
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Duplicates, PairPolicies, Ties, Unshared, is_count
+from rankframe.base.options import PairPolicies, Unshared, is_count
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_orders import Compared
@@ -35,9 +36,9 @@ def pair(
     b: Source,
     *,
     columns: Columns | None = None,
-    ties: Ties = "doc_desc",
-    duplicates: Duplicates = "error",
-    missing: Unshared = "shared",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    missing: options.Unshared = "shared",
     k_max: int | None = None,
     cutoffs: Sequence[int] = (),
 ) -> pl.LazyFrame:
@@ -61,7 +62,7 @@ def pair(
     │ w      ┆ null   ┆ 3      ┆ 4     ┆ 2       │
     └────────┴────────┴────────┴───────┴─────────┘
     """
-    policies = PairPolicies(ties, duplicates, missing, k_max)
+    policies = PairPolicies.given(locals(), frame_only=True)
     wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
         k for k in cutoffs if not is_count(k)
     ]  # fmt: skip

@@ -10,11 +10,12 @@ import polars as pl
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
+from rankframe.base.options import Policies
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.diff import Diff, diff
 from rankframe.evaluation.evaluate import evaluate
 from rankframe.evaluation.result import Result
-from rankframe.frames.judge import JUDGE_POLICIES, judge
+from rankframe.frames.judge import judge
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
 
@@ -76,7 +77,11 @@ class Material:
     def judged(self) -> pl.LazyFrame:
         """The judged frame of the one run."""
         (run,) = self.runs.values()
-        taken = {name: self.policies[name] for name in JUDGE_POLICIES if name in self.policies}
+        taken = {
+            name: self.policies[name]
+            for name in Policies.names(frame_only=True)
+            if name in self.policies
+        }
         return judge(self.qrels, run, columns=self.columns, **taken)
 
     def _evaluated(self, **options: Any) -> dict[str, Result]:

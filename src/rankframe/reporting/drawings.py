@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from rankframe import plot
+from rankframe.base.options import Policies
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
-from rankframe.frames.judge import JUDGE_POLICIES, judge
+from rankframe.frames.judge import judge
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric
 from rankframe.plot.canvas import GREY
@@ -51,7 +52,7 @@ def drawings(
             change
         )
     best = _best(found)
-    taken = {name: policies[name] for name in JUDGE_POLICIES}
+    taken = {name: policies[name] for name in Policies.names(frame_only=True)}
     judged = judge(qrels, systems[best], columns=policies["columns"], **taken)
     drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
         judged, most=30
