@@ -313,18 +313,3 @@ def test_the_public_functions_are_the_registered_ones() -> None:
 def test_what_is_written_from_the_registry_is_up_to_date() -> None:
     for path, text in runpy.run_path(str(ROOT / "docs" / "make_metrics.py"))["written"]().items():
         assert path.read_text(encoding="utf-8") == text, "run python docs/make_metrics.py"
-
-
-@pytest.mark.parametrize(
-    ("metric", "params", "said"),
-    [
-        (rf.dcg, {"discount": "typo"}, "discount must be 'log2' or 'jarvelin', not 'typo'."),
-        (rf.ndcg, {"ideal": "typo"}, "ideal must be 'all' or 'retrieved', not 'typo'."),
-        (rf.precision, {"k": 2.5}, "k must be a whole number, not 2.5."),
-        (rf.precision, {"k": True}, "k must be a whole number, not True."),
-        (rf.rbp, {"p": "high"}, "p must be a number, not 'high'."),
-        (rf.ndcg, {"gain": {0: 5, 1: 6}}, "a grade of 0 gains nothing: only those above 0 do."),
-    ],
-)
-def test_functions_check_their_parameters_as_names_do(metric, params, said, refusal) -> None:
-    assert refusal(metric, **params) == said
