@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.arrays import keys
 from rankframe.arrays.codes import query_codes, sorted_query_codes
 
 texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_size=40)
@@ -44,10 +43,4 @@ def test_hashes_that_collide_change_nothing(buckets: int, monkeypatch: pytest.Mo
         return real(self, seed) % buckets * (2**64 // 4)
 
     monkeypatch.setattr(pl.Expr, "hash", poor)
-    ids = [f"q{n % 7}" for n in range(100)]
-    assert_numbers(ids)
-    left = pl.DataFrame({"query_id": ids, "doc_id": [f"d{n}" for n in range(100)]})
-    right = left.sample(30, seed=1, shuffle=True)
-    ours, theirs = keys.match(keys.Keyed(left), keys.Keyed(right))
-    assert left[ours].equals(right[theirs])
-    assert sorted(theirs) == list(range(30))
+    assert_numbers([f"q{n % 7}" for n in range(100)])

@@ -305,18 +305,3 @@ def test_the_public_functions_are_the_registered_ones() -> None:
         for name in (definition.name, *definition.aliases):
             assert getattr(rf, name) is definition.function
             assert name in dir(rf)
-
-
-@pytest.mark.parametrize(
-    ("metric", "params", "said"),
-    [
-        (rf.dcg, {"discount": "typo"}, "discount must be 'log2' or 'jarvelin', not 'typo'."),
-        (rf.ndcg, {"ideal": "typo"}, "ideal must be 'all' or 'retrieved', not 'typo'."),
-        (rf.precision, {"k": 2.5}, "k must be a whole number, not 2.5."),
-        (rf.precision, {"k": True}, "k must be a whole number, not True."),
-        (rf.rbp, {"p": "high"}, "p must be a number, not 'high'."),
-        (rf.ndcg, {"gain": {0: 5, 1: 6}}, "a grade of 0 gains nothing: only those above 0 do."),
-    ],
-)
-def test_functions_check_their_parameters_as_names_do(metric, params, said, refusal) -> None:
-    assert refusal(metric, **params) == said

@@ -161,6 +161,83 @@ def test_any_case_by_definition(case: Case) -> None:
     ]
 
 
+CUTS = [{"k_max": 1}, {"k_max": 5}, {"judged_only": True}, {"k_max": 7, "judged_only": True}]
+
+
+@pytest.mark.parametrize("policies", CUTS, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_list_is_cut_to_is_what_the_curve_is_of(
+    seed: int, policies: dict[str, Any]
+) -> None:
+    case = random_case(seed)
+    left = case.cut(**policies)
+    assert left.run != case.run
+    good, scores = pooled(left)
+    expected = plain_points(good, scores)
+    points = drawn(case, "roc", **policies)
+    assert points.select("threshold", "fp", "tp").rows() == expected
+    assert points["fpr"].to_list() == [fp / good.count(False) for _, fp, _ in expected]
+    assert points["tpr"].to_list() == [tp / good.count(True) for *_, tp in expected]
+    # recall is of all relevant documents, whatever was cut off
+    total = sum(grade > 0 for docs in case.qrels.values() for grade in docs.values())
+    points = drawn(case, "precision_recall", **policies)
+    assert points.select("threshold", "fp", "tp").rows() == expected
+    assert points["recall"].to_list() == [tp / total for *_, tp in expected]
+    own = drawn(case, "precision_recall", per_query=True, **policies)
+    for query, docs in case.qrels.items():
+        relevant = sum(grade > 0 for grade in docs.values())
+        of = plain_points(*labels(left, query)) if relevant else []
+        mine = own.filter(query_id=query)
+        assert mine.select("threshold", "fp", "tp").rows() == of
+        assert mine["recall"].to_list() == [tp / relevant for *_, tp in of]
+
+
+def test_the_nearest_are_the_top_of_distances() -> None:
+    case = random_case(1, tied=False)
+    far = Case(case.qrels, {q: {d: -s for d, s in docs.items()} for q, docs in case.run.items()})
+    points = drawn(far, "roc", scores="distance", k_max=3)
+    assert points.with_columns(-pl.col("threshold")).equals(drawn(case, "roc", k_max=3))
+
+
+def test_at_the_cut_equal_scores_are_placed_by_the_rule() -> None:
+    case = Case({"q": {"a": 1, "b": 0}}, {"q": {"b": 1.0, "a": 1.0, "x": 0.5}})
+    for ties, tp in (("doc_desc", 0), ("doc_asc", 1)):
+        points = drawn(case, "precision_recall", k_max=1, ties=ties)
+        assert points.select("threshold", "tp", "fp").rows() == [(INF, 0, 0), (1.0, tp, 1 - tp)]
+
+
+def test_without_scores_the_threshold_is_the_rank_in_the_list_as_it_is_cut() -> None:
+    ordered = pl.DataFrame({"query_id": list("qqqq"), "doc_id": list("xaby")})
+    points = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", judged_only=True)
+    assert points.rows() == [(-INF, 0, 0, 0, 0), (1, 0, 1, 0, 1), (2, 1, 1, 1, 1)]
+    cut = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", k_max=2)
+    assert cut.rows() == [(-INF, 0, 0, 0, 0), (1, 1, 0, 1, 0), (2, 1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("kind", ["roc", "precision_recall"])
+def test_a_query_whose_documents_were_all_cut_is_not_missing(kind: str) -> None:
+    case = Case({"p": {"a": 1}, "q": {"b": 1}}, {"p": {"a": 1.0, "y": 0.5}, "q": {"x": 2.0}})
+    points = drawn(case, kind, judged_only=True, missing="error")
+    assert points.equals(drawn(case, kind, judged_only=True))
+    if kind == "precision_recall":
+        assert points["recall"].to_list() == [0, 1 / 2]
+
+
+def test_a_run_without_a_judged_document_is_refused_or_takes_none(refusal) -> None:
+    case = Case({"q": {"a": 1, "b": 1}}, {"q": {"x": 2.0, "y": 1.0}})
+    for kind in ("roc", "precision_recall"):
+        said = refusal(drawn, case, kind)
+        assert said.startswith("no document in the run matches any judgment: ")
+        assert said.endswith('pass no_overlap="zero".')
+    assert drawn(case, "roc", no_overlap="zero").is_empty()
+    assert drawn(case, "precision_recall", no_overlap="zero").rows() == [
+        (INF, 1, 0, 0, 0), (2.0, 0, 0, 0, 1), (1.0, 0, 0, 0, 2),
+    ]  # fmt: skip
+    # what is cut off is no mistake of keys
+    shared = Case(case.qrels, {"q": {"x": 2.0, "a": 1.0}})
+    assert drawn(shared, "precision_recall", k_max=1)["tp"].to_list() == [0, 0]
+
+
 def plain_vertical(case: Case) -> tuple[list[float], int]:
     """Mean tpr at each hundredth of fpr: by fractions, one query and step at a time."""
     curves = []

@@ -18,7 +18,7 @@ from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.job import Job
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
-from tests.engine.test_drive import EVERYTHING, assert_same, shop_like
+from tests.support.pieces import EVERYTHING, assert_same, shop_like
 
 
 def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -18,6 +18,7 @@ from rankframe.evaluation.agree import Agreement, agree_scanned
 from rankframe.inputs.scan import scan_ranking
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import resolve
+from tests.support.rankings import two_rankings
 
 SHOP = Path(__file__).parents[2] / "data" / "shop"
 BM25, DENSE, QRELS = (SHOP / f"{name}.parquet" for name in ("bm25", "dense", "qrels"))
@@ -27,22 +28,6 @@ EVERYTHING = [
     "kendall_tau(variant=a)", "kendall_tau(variant=c)", "fcp(ties=ignore)",
     "ndpm(average=micro)",
 ]  # fmt: skip
-
-
-def two_rankings(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rankings with ties and odd lengths, some queries in one of them only."""
-    rng = np.random.default_rng(seed)
-    sides = []
-    for skipped in (7, 11):
-        rows = pl.DataFrame(
-            {
-                "query_id": rng.integers(0, queries, queries * 9),
-                "doc_id": rng.integers(0, 15, queries * 9),
-            }
-        ).unique(maintain_order=True)
-        rows = rows.with_columns(score=pl.Series(rng.integers(-2, 5, rows.height).astype(float)))
-        sides.append(rows.filter(pl.col("query_id") % skipped != 0))
-    return sides[0], sides[1]
 
 
 def in_pieces(a: object, b: object, pieces: int, **policies: object) -> rf.Result:

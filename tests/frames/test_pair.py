@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.base.columns import PAIR_FRAME
 from rankframe.metrics import REGISTRY, names_over
-from tests.evaluation.test_agree import two_rankings
+from tests.support.rankings import two_rankings
 
 A = {"q1": {"x": 3.0, "y": 2.0, "z": 2.0}, "q2": {"x": 1.0}}
 B = {"q1": {"y": 9.0, "w": 9.0, "x": 1.0}}

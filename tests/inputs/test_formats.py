@@ -11,7 +11,7 @@ import pytest
 
 from rankframe.inputs.formats import FORMATS, Format, by_beginning, by_ending, head_of
 from rankframe.inputs.scan import scan
-from rankframe.inputs.writers import check_target, format_of, write_as, write_frame
+from rankframe.inputs.writers import check_target, format_of, write_as
 
 RUN = pl.DataFrame(
     {
@@ -51,16 +51,6 @@ def test_a_format_is_known_by_its_beginning(form: Format, tmp_path: Path) -> Non
     assert found(target) == RUN.rows()
     for content in (target.read_bytes(), gzip.compress(target.read_bytes())):
         assert found(io.BytesIO(content)) == RUN.rows()
-
-
-@EVERY
-def test_only_tables_hold_tables(form: Format, tmp_path: Path, refusal) -> None:
-    target = tmp_path / f"x{form.endings[0]}"
-    if form.any_table:
-        write_frame(RUN, target)
-        assert found(target) == RUN.rows()
-    else:
-        assert refusal(check_target, target).startswith(f"cannot tell the format of {target}")
 
 
 def test_no_ending_means_two_formats() -> None:
@@ -106,9 +96,3 @@ def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
     assert refusal(format_of, strange, any_table=False).endswith(
         f"{tables}, .trec, .txt, .qrels, .run."
     )
-
-
-def test_places_that_are_none_are_refused(tmp_path: Path, refusal) -> None:
-    (tmp_path / "x.csv").mkdir()
-    assert refusal(check_target, tmp_path / "x.csv").endswith("it is a folder.")
-    assert "there is no folder" in refusal(check_target, tmp_path / "no" / "x.csv")

@@ -3,8 +3,6 @@
 import gzip
 import io
 import math
-import os
-import threading
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -338,17 +336,3 @@ def test_a_lazy_frame_that_fails_says_why(refusal: Callable[..., str]) -> None:
     failing = RUN.lazy().with_columns(score=pl.col("doc_id").str.to_integer())
     text = refusal(rf.evaluate, QRELS, failing, "map")
     assert text.startswith("cannot read the run LazyFrame: strict integer parsing failed")
-
-
-def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=("q1 0 a 1\n",))
-    writer.start()
-    assert rf.evaluate(pipe, {"q1": {"a": 1.0}}, "map")["map"] == 1
-    writer.join()
-
-
-def test_an_empty_path_is_refused(refusal) -> None:
-    said = refusal(rf.evaluate, "", {"q1": {"a": 1.0}}, "map")
-    assert said == "cannot read '': a path is needed, and this one is empty."

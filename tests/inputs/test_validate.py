@@ -258,30 +258,6 @@ def test_one_bad_file_of_several_is_named(qrels, run, tmp_path: Path, refusal: R
     assert "2.parquet" in refusal(rf.evaluate, qrels, f"{tmp_path}/*.parquet", "map")
 
 
-@pytest.mark.parametrize("pattern", ["*.parquet", "*.csv", "*.jsonl", "*.run", "*"])
-def test_a_glob_that_matches_nothing_says_so(qrels, tmp_path, pattern: str, refusal) -> None:
-    text = refusal(rf.evaluate, qrels, f"{tmp_path}/{pattern}", "map")
-    assert text.startswith(f"cannot read {tmp_path}/{pattern}: no such file")
-
-
-def test_a_missing_file_is_refused_with_one_that_is_there(qrels, run, tmp_path, refusal) -> None:
-    run.write_parquet(tmp_path / "run.parquet")
-    text = refusal(rf.evaluate, qrels, tmp_path / "runs.parquet", "map")
-    assert text.endswith("runs.parquet: no such file. Did you mean 'run.parquet'?")
-    text = refusal(rf.evaluate, qrels, tmp_path / "no" / "run.parquet", "map")
-    assert text.endswith(f"no such file. There is no folder {str(tmp_path / 'no')!r} either.")
-
-
-@pytest.mark.parametrize("content", [[], ["notes.txt"], ["run.csv"]], ids=str)
-def test_a_folder_without_parquet_files_is_refused_as_that(
-    qrels: pl.DataFrame, tmp_path: Path, content: list[str], refusal: Refusal
-) -> None:
-    for name in content:
-        (tmp_path / name).write_text(HEADER)
-    text = refusal(rf.evaluate, qrels, tmp_path, "map")
-    assert "no .parquet file" in text.removeprefix(f"cannot read {tmp_path}: ")
-
-
 def test_an_unknown_choice_is_refused(qrels, run, refusal: Refusal) -> None:
     assert refusal(rf.evaluate, qrels, run, "map", duplicates="keepbest") == (
         "duplicates='keepbest' is not one of 'error', 'keep_best'. Did you mean 'keep_best'?"

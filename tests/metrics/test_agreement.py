@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from tests.support.rankings import Scores, agreement, broken, deep, groups_of, rankings
+from tests.support.rankings import (
+    Scores,
+    agreement,
+    broken,
+    contributions,
+    deep,
+    groups_of,
+    rankings,
+)
 
 
 def in_order(documents: str) -> dict[str, float]:
@@ -137,19 +145,6 @@ def test_ties_a_is_the_mean_over_all_orders_of_the_ties(a: Scores, b: Scores, p:
         values = [rbo_by_definition(x, y, p, what, k) for x, y in both]
         expected = math.fsum(values) / len(values)
         assert agreement(a, b, metric.format(p)) == pytest.approx(expected, abs=1e-12)
-
-
-def contributions(ranking: Scores, ties: str, depths: int) -> dict[str, np.ndarray]:
-    """How much each document is part of the ranking at depths 1, 2, …"""
-    found, above = {}, 0
-    depth = np.arange(1, depths + 1)
-    for group in groups_of(ranking):
-        first, last = above + 1, above + len(group)
-        partly = np.clip((depth - above) / len(group), 0, 1)
-        for doc in group:
-            found[doc] = (depth >= first).astype(float) if ties == "w" else partly
-        above = last
-    return found
 
 
 def rbo_with_ties(a: Scores, b: Scores, p: float, ties: str) -> dict[str, float]:

@@ -13,11 +13,16 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.inputs.scan import scan
 from tests.support.counted import Counted
+from tests.support.oracles import random_case
+from tests.support.page_text import read_page
 
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
+CASE = random_case(1, missing=False)
+CASES = {"old": CASE.run, "new": random_case(2, missing=False).run}
 HOSTILE = {
     "tag": "<script>document.title='owned'</script>",
     "image": "<img src=x onerror=\"document.title='owned'\">",
@@ -129,6 +134,49 @@ def test_a_failed_report_leaves_nothing(tmp_path: Path, refusal) -> None:
     target = tmp_path / "report.html"
     refusal(rf.report, SHOP / "qrels.parquet", {"x": SHOP / "queries.parquet"}, output=target)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("policies", [{"k_max": 3}, {"k_max": 5, "judged_only": True}], ids=str)
+def test_a_report_of_lists_that_are_cut(policies: dict[str, Any], tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"metrics": ["ndcg@10", "recall@100"], **policies}
+    page = read_page(
+        rf.report(CASE.qrels, CASES, output=tmp_path / "cut.html", **asked).read_text("utf-8")
+    )
+    found = rf.compare(CASE.qrels, CASES, baseline="old", **asked)
+    (summary,) = (t for t in page.all("table") if t.attributes["id"] == "headline")
+    values = {(row["metric"], row["system"]): row["value"] for row in found.systems.to_dicts()}
+    for label, *cells in summary.rows():
+        for name, cell in zip(CASES, cells, strict=False):
+            assert cell.startswith(f"{values[label, name]:.4f}")
+    # movers are ranked in the list as it is cut
+    ranks = [int(e.text) for e in page.all("span") if e.attributes.get("class") == "rank"]
+    assert max(ranks) <= policies["k_max"]
+    grades = [e.text for e in page.all("span") if (e.attributes.get("class") or "")[:5] == "grade"]
+    assert ("?" in grades) != ("judged_only" in policies)
+    assert f"the top {policies['k_max']}" in [e.text for e in page.all("dd")]
+
+
+def test_a_report_keeps_the_best_of_duplicates_everywhere(tmp_path: Path, refusal) -> None:
+    frames = {name: scan(run, "run").frame.collect() for name, run in CASES.items()}
+    worse = {name: run.with_columns(pl.col("score") - 100) for name, run in frames.items()}
+    twice = {name: pl.concat([worse[name], run]) for name, run in frames.items()}
+    graded = scan(CASE.qrels, "qrels").frame.collect()
+    judged = pl.concat([graded, graded.with_columns(pl.col("relevance") - 1)])
+    assert "duplicate (query_id, doc_id) pairs" in refusal(
+        rf.report, judged, twice, output=tmp_path / "x.html"
+    )
+    assert not list(tmp_path.iterdir())
+    pages = []
+    for qrels, runs in ((graded, frames), (judged, twice)):
+        target = rf.report(qrels, runs, "ndcg@5", output=tmp_path / "x.html",
+                           duplicates="keep_best")  # fmt: skip
+        pages.append(target.read_text(encoding="utf-8"))
+    # all but how many rows were read
+    plain, kept = (
+        re.sub(r"<td[^>]*>(qrels|run) rows</td><td[^>]*>[^<]*</td>", "", page) for page in pages
+    )
+    assert plain == kept
+    assert pages[0] != pages[1]
 
 
 # In a real browser.

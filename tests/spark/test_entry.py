@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,90 +14,20 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.metrics import names_over
-from rankframe.spark import driver as spark_driver
 from rankframe.spark import entry as on_spark
-from tests.support.oracles import ODD_IDS, random_case
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
-pytestmark = [
-    pytest.mark.skipif(
-        not (shutil.which("java") or os.environ.get("JAVA_HOME")),
-        reason="Spark needs Java, which is not installed (Debian: default-jre-headless)",
-    ),
-    # pyspark 4 does not know pandas 3 yet, and leaves sockets to the garbage collector.
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-SCHEMAS = {
-    "relevance": "query_id string, doc_id string, relevance double",
-    "score": "query_id string, doc_id string, score double",
-}
-SHOP = Path(__file__).parents[2] / "data" / "shop"
-# Two cores, four attempts: plain local[2] does not try again.
-MASTER = "local[2,4]"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    session = (
-        SparkSession.builder.master(MASTER)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-
-
-def table(values: dict[str, dict[str, Any]], number: str) -> pl.DataFrame:
-    rows = [(query, doc, float(n)) for query, docs in values.items() for doc, n in docs.items()]
-    return pl.DataFrame(rows, schema=["query_id", "doc_id", number], orient="row")
-
-
-def odd(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same with ids that a careless comparison confuses."""
-    queries = {f"q{at}": name for at, name in enumerate(ODD_IDS)}
-    docs = {f"d{at}": name for at, name in enumerate(ODD_IDS)}
-    return frame.with_columns(pl.col("query_id").replace(queries), pl.col("doc_id").replace(docs))
-
-
-CASE = random_case(8, queries=120)
-QRELS, RUN = odd(table(CASE.qrels, "relevance")), odd(table(CASE.run, "score"))
-QUERIES = (
-    pl.concat([QRELS, RUN], how="diagonal")
-    .select(pl.col("query_id").unique().sort())
-    .with_row_index("n")
-    .select(
-        "query_id",
-        # null for some
-        locale=(pl.col("n") % 4).replace_strict({0: "de", 1: "en", 2: "fr"}, default=None),
-        device=pl.when(pl.col("n") % 3 == 0).then(pl.lit("phone")).otherwise(pl.lit("desk")),
-        weight=pl.col("n") % 7 + 0.1,
-    )
+from tests.support.on_spark import (
+    MARKS,
+    QRELS,
+    QUERIES,
+    RUN,
+    SHOP,
+    assert_same,
+    in_another_process,
+    sent,
+    with_row,
 )
 
-
-def sent(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
-    return spark.createDataFrame(frame.rows(), SCHEMAS[frame.columns[2]])
-
-
-def assert_same(found: rf.spark.SparkResult, expected: rf.Result) -> None:
-    collected = found.to_result()
-    for name in ("per_query", "summary", "ledger", "slices"):
-        assert_frame_equal(getattr(collected, name), getattr(expected, name), check_exact=True)
-    found.unpersist()
+pytestmark = MARKS
 
 
 AVERAGES = [
@@ -140,32 +68,6 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
     assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
 
 
-def test_many_partitions_are_added_up_in_rounds(spark, monkeypatch) -> None:
-    monkeypatch.setattr(spark_driver, "_FAN_IN", 3)
-    options: Any = {"queries": QUERIES, "by": ["locale", "device"]}
-    metrics = ["ndcg@10", "precision(average=micro)@10"]
-    both = sent(spark, QRELS), sent(spark, RUN)
-    found = rf.spark.evaluate(*both, metrics, partitions=10, **options)
-    assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
-
-
-def test_the_driver_gets_no_sums_that_grow_with_the_input(spark, monkeypatch) -> None:
-    sizes: list[int] = []
-    gathered = spark_driver.gathered
-
-    def weighed(rows: Any) -> Any:
-        sizes.append(sum(len(row["rest"]) for row in rows))
-        return gathered(rows)
-
-    monkeypatch.setattr(spark_driver, "gathered", weighed)
-    run = pl.DataFrame({"query_id": [f"q{n}" for n in range(3000)], "doc_id": "d", "score": 1.0})
-    qrels = run.rename({"score": "relevance"})
-    for queries in (30, 3000):
-        both = sent(spark, qrels.head(queries)), sent(spark, run.head(queries))
-        rf.spark.evaluate(*both, ["map"], partitions=2).unpersist()
-    assert abs(sizes[1] - sizes[0]) < 100
-
-
 def test_partitions_follow_from_bytes(spark, monkeypatch) -> None:
     monkeypatch.setattr(on_spark, "_BYTES_PER_PARTITION", 150_000)
     monkeypatch.setattr(on_spark, "_FEWEST_ROWS", 10**9)
@@ -177,47 +79,6 @@ def test_partitions_follow_from_bytes(spark, monkeypatch) -> None:
         found.unpersist()
     assert counts[0] * 150_000 >= QRELS.height * 120 + RUN.height * 140
     assert counts[1] > counts[0]
-
-
-def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
-    """Parquet paths, columns under other names, whole numbers as ids, numbers as text, a rank."""
-    qrels = pl.DataFrame({"user": [1, 1, 2, 3], "item": [10, 11, 10, 12], "rating": [1, 2, 0, 3]})
-    run = pl.DataFrame(
-        {
-            "user": ["1", "1", "2", "2", "2", "9", "9"],
-            "item": ["11", "10", "10", "10", "7", "1", "1"],
-            "score": [" 1.5", "1.25", "1e-1", "3", "3", "0", "0"],
-            "rank": [1, 2, 3, 1, 2, 1, 2],
-        }
-    )
-    qrels.write_parquet(tmp_path / "qrels.parquet")
-    run.write_parquet(tmp_path / "run.parquet")
-    paths = (tmp_path / "qrels.parquet", str(tmp_path / "run.parquet"))
-    options: Any = {"columns": {"relevance": "rating"}, "duplicates": "keep_best"}
-    for partitions in (None, 4):
-        found = rf.spark.evaluate(
-            *paths, ["ndcg@10"], spark=spark, partitions=partitions, **options
-        )
-        assert_same(found, rf.evaluate(*paths, ["ndcg@10"], **options))
-
-
-def test_ids_in_folder_names_stay_as_they_are_written(spark, tmp_path: Path) -> None:
-    for query, doc in {"1": "b", "01": "a", "007": "a"}.items():
-        folder = tmp_path / "run" / f"query_id={query}"
-        folder.mkdir(parents=True)
-        pl.DataFrame({"doc_id": [doc], "score": [1.0]}).write_parquet(folder / "a.parquet")
-    qrels = pl.DataFrame({"query_id": ["1", "007"], "doc_id": "a", "relevance": 1.0})
-    found = rf.spark.evaluate(sent(spark, qrels), tmp_path / "run", ["map"])
-    assert_same(found, rf.evaluate(qrels, tmp_path / "run", ["map"]))
-
-
-def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
-    paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
-    QRELS.write_parquet(paths[0])
-    for run in (RUN, RUN.with_columns(-pl.col("score"))):
-        run.write_parquet(paths[1])
-        found = rf.spark.evaluate(paths[0], paths[1], ["map"], spark=spark, partitions=2)
-        assert found.means == rf.evaluate(QRELS, run, ["map"]).means
 
 
 def test_attributes_may_be_a_spark_frame(spark) -> None:
@@ -238,72 +99,7 @@ def test_agreement_to_the_last_bit(spark) -> None:
         assert_same(found, rf.agree(QRELS, RUN, metrics, **options))
 
 
-def test_values_are_evaluated_once(spark, tmp_path: Path) -> None:
-    counter = spark.sparkContext.accumulator(0)
-
-    def counted(batches: Any) -> Any:
-        for batch in batches:
-            counter.add(batch.num_rows)
-            yield batch
-
-    run = sent(spark, RUN).coalesce(1).mapInArrow(counted, SCHEMAS["score"])
-    result = rf.spark.evaluate(sent(spark, QRELS), run, ["map"], partitions=2)
-    assert result.per_query.count() == QRELS["query_id"].n_unique()
-    result.write(tmp_path / "out")
-    assert counter.value == RUN.height
-
-
-def test_a_result_is_written_by_the_executors(spark, tmp_path: Path, refusal) -> None:
-    metrics = ["ndcg(gain=exp2)@10", "map", "precision@1,5"]
-    expected = rf.evaluate(QRELS, RUN, metrics, queries=QUERIES, by="locale")
-    result = rf.spark.evaluate(
-        sent(spark, QRELS), sent(spark, RUN), metrics, queries=QUERIES, by="locale", partitions=3
-    )
-    place = tmp_path / "new" / "out"
-    result.write(place)
-    assert len(list((place / "per_query").glob("*.parquet"))) == 3
-    for name in ("summary", "ledger", "slices"):
-        stored = pl.read_parquet(place / name / "*.parquet")
-        assert_frame_equal(stored, getattr(expected, name), check_exact=True)
-    stored = pl.read_parquet(place / "per_query" / "*.parquet").sort("query_id")
-    assert_frame_equal(stored, expected.per_query, check_exact=True)
-    assert "holds a result already" in refusal(result.write, place)
-    result.write(place, overwrite=True)
-    # It is read as any other.
-    read = rf.Result.read(place)
-    for name in ("per_query", "summary", "ledger", "slices"):
-        assert_frame_equal(getattr(read, name), getattr(expected, name), check_exact=True)
-    assert rf.gate(None, place, expected, "map: no worse than -1%").status == "pass"
-    # What Spark did not write is never touched.
-    expected.write(tmp_path / "plain")
-    mine = tmp_path / "mine" / "summary"
-    mine.mkdir(parents=True)
-    (mine / "dear.txt").write_text("x")
-    for folder, there in (("plain", "summary.parquet"), ("mine", "summary")):
-        said = refusal(result.write, tmp_path / folder, overwrite=True)
-        assert (
-            said
-            == f"{tmp_path / folder} holds {there}, which Spark did not write. Nothing written."
-        )
-    assert not (tmp_path / "mine" / "per_query").exists()
-    assert refusal(result.write, "/") == "'/' cannot be a folder for a result."
-    file = tmp_path / "file"
-    file.write_text("x")
-    assert refusal(result.write, file).startswith(f"cannot write {file}")
-    # What was written is a stored system as any other.
-    compared = rf.compare(None, {"spark": str(place / "per_query"), "here": expected})
-    assert compared.table["difference"].drop_nulls().abs().max() == 0
-    assert result["map"] == expected["map"]
-    assert result.means == expected.means
-    assert result.count("queries_evaluated") == expected.count("queries_evaluated")
-    assert "map" in repr(result)
-
-
 # --- what is refused ---
-
-
-def with_row(frame: pl.DataFrame, *row: Any) -> pl.DataFrame:
-    return frame.vstack(pl.DataFrame([row], schema=frame.schema, orient="row"))
 
 
 @pytest.mark.parametrize(
@@ -343,12 +139,6 @@ def test_bad_rows_are_refused_as_on_one_machine(spark, qrels, run, message: str,
         rf.spark.evaluate(*both, ["map"])
 
 
-def test_duplicates_of_unjudged_queries_are_refused_in_any_partition(spark, refusal) -> None:
-    run = pl.concat([RUN, pl.DataFrame([("z", "d", 1.0)] * 2, schema=RUN.schema, orient="row")])
-    said = refusal(rf.spark.evaluate, sent(spark, QRELS), sent(spark, run), "map", partitions=30)
-    assert "1 duplicate (query_id, doc_id) pair, e.g. ('z', 'd')." in said
-
-
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
@@ -383,86 +173,11 @@ def test_what_is_refused(spark, change: Any, options: Any, message: str, refusal
     assert "\n" not in said
 
 
-class Raises:
-    """Work that fails where a certain query is."""
-
-    def __init__(self, work: Any) -> None:
-        self.work = work
-
-    def piece(self, left: Any, right: Any, *, alone: bool = True) -> Any:
-        if "q60" in left["query_id"]:
-            raise ZeroDivisionError("by nothing")
-        return self.work.piece(left, right, alone=alone)
-
-
-def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> None:
-    from pyspark import cloudpickle
-
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    task = spark_driver.Task
-    monkeypatch.setattr(spark_driver, "Task", lambda work, sides: task(Raises(work), sides))  # pyright: ignore[reportArgumentType]
-    said = refusal(rf.spark.evaluate, sent(spark, QRELS), sent(spark, RUN), "map", partitions=6)
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-    assert said.startswith("a partition with ")
-    assert said.endswith("failed: ZeroDivisionError: by nothing")
-    assert "one of them '" in said
-
-
 def test_an_expression_that_fails_is_named(spark, refusal) -> None:
     wrong = pl.col("doc_id").str.to_integer().sum().alias("wrong")
     both = sent(spark, QRELS), sent(spark, RUN)
     said = refusal(rf.spark.evaluate, *both, [wrong], partitions=2)
     assert said.startswith("one of the expressions 'wrong' failed: ")
-
-
-def test_other_versions_on_executors_are_refused(spark, monkeypatch, refusal) -> None:
-    both = sent(spark, QRELS), sent(spark, RUN)
-    monkeypatch.setattr(
-        spark_driver, "_versions", lambda: {"rankframe": rf.__version__, "polars": "1.0"}
-    )
-    said = refusal(rf.spark.evaluate, *both, "map")
-    assert said.startswith(f"an executor has rankframe {rf.__version__}, polars {pl.__version__}; ")
-    monkeypatch.setattr(spark_driver, "_versions", lambda: {"no_such_package": "1.0"})
-    assert "an executor has no no_such_package; " in refusal(rf.spark.evaluate, *both, "map")
-
-
-def test_settings_are_as_they_were(spark) -> None:
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(name)
-    rf.spark.evaluate(sent(spark, QRELS), sent(spark, RUN), "map").unpersist()
-    assert spark.conf.get(name) == before
-
-
-def in_another_process(code: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr
-
-
-START = """
-import rankframe as rf
-try:
-    rf.spark.evaluate("a", "b", "map")
-except rf.RankframeError as error:
-    print(type(error).__name__, error)
-"""
-
-
-def test_without_java_it_says_so(tmp_path: Path) -> None:
-    said = in_another_process(START, PATH="/nowhere", JAVA_HOME=str(tmp_path))
-    assert said.startswith("SparkError Spark cannot start: it needs a Java runtime")
-
-
-def test_without_pyspark_it_says_so() -> None:
-    said = in_another_process("import sys; sys.modules['pyspark'] = None" + START)
-    assert said == (
-        "MissingExtraError Spark needs an optional part: pip install 'rankframe[spark]'."
-    )
 
 
 CONNECT = """

@@ -86,6 +86,18 @@ class Case:
             rankings[query] = Ranking([judged.get(d) for d in order], list(judged.values()), top)
         return rankings
 
+    def cut(self, k_max: int | None = None, *, judged_only: bool = False) -> Case:
+        """The same with what these policies leave of each list; a query whose list is then empty
+        is still in the run.
+        """
+        run = {}
+        for query, scores in self.run.items():
+            order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
+            judged = self.qrels.get(query, {})
+            left = [d for d in order[:k_max] if not judged_only or judged.get(d, -1) >= 0]
+            run[query] = {doc: scores[doc] for doc in left}
+        return Case(self.qrels, run)
+
     def assert_defined_as(self, definitions: dict[str, Definition]) -> None:
         """Each metric has the value that its plain definition gives, for every judged query."""
         ours = self.values(definitions)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+import polars as pl
 from hypothesis import strategies as st
 
 import rankframe as rf
@@ -34,3 +36,32 @@ def groups_of(ranking: Scores) -> list[list[str]]:
 
 def broken(ranking: Scores) -> list[str]:
     return [doc for group in groups_of(ranking) for doc in group]
+
+
+def contributions(ranking: Scores, ties: str, depths: int) -> dict[str, np.ndarray]:
+    """How much each document is part of the ranking at depths 1, 2, …"""
+    found, above = {}, 0
+    depth = np.arange(1, depths + 1)
+    for group in groups_of(ranking):
+        first, last = above + 1, above + len(group)
+        partly = np.clip((depth - above) / len(group), 0, 1)
+        for doc in group:
+            found[doc] = (depth >= first).astype(float) if ties == "w" else partly
+        above = last
+    return found
+
+
+def two_rankings(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rankings with ties and odd lengths, some queries in one of them only."""
+    rng = np.random.default_rng(seed)
+    sides = []
+    for skipped in (7, 11):
+        rows = pl.DataFrame(
+            {
+                "query_id": rng.integers(0, queries, queries * 9),
+                "doc_id": rng.integers(0, 15, queries * 9),
+            }
+        ).unique(maintain_order=True)
+        rows = rows.with_columns(score=pl.Series(rng.integers(-2, 5, rows.height).astype(float)))
+        sides.append(rows.filter(pl.col("query_id") % skipped != 0))
+    return sides[0], sides[1]

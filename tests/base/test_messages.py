@@ -1,0 +1,73 @@
+"""What messages are made of, in Python's words and in the shell's."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankframe.base.messages import Option, Role, did_you_mean, listing, nearest, sentences, shorten
+
+
+@pytest.mark.parametrize(
+    ("option", "in_python", "in_the_shell"),
+    [
+        (Option("missing", "zero"), 'missing="zero"', "--missing zero"),
+        (Option("k_max"), "k_max=", "--k-max"),
+        (Option("k_max", 10), "k_max=10", "--k-max 10"),
+        (Option("overwrite", value=True), "overwrite=True", "--overwrite"),
+        (Option("no_overlap", "zero"), 'no_overlap="zero"', "--no-overlap zero"),
+        # flags that are called otherwise
+        (Option("columns"), "columns=", "--column"),
+        (Option("only", "q1"), 'only="q1"', "--query q1"),
+        (Option("metrics", "map"), 'metrics="map"', "--metric map"),
+        (
+            Option("columns", {"query_id": "user", "doc_id": "sku"}),
+            'columns={"query_id": "user", "doc_id": "sku"}',
+            "--column query_id=user --column doc_id=sku",
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_option_is_an_argument_or_a_flag(
+    option: Option, in_python: str, in_the_shell: str
+) -> None:
+    assert option.said() == in_python
+    assert option.said(flags=True) == in_the_shell
+
+
+def test_only_the_run_is_one_of_several() -> None:
+    assert Role("run").said("b") == "run b"
+    assert Role("run").said("") == "run"
+    assert Role("qrels").said("b") == "qrels"
+    assert Role("ranking a").said("b") == "ranking a"
+
+
+def test_sentences_have_one_stop_each_and_none_is_empty() -> None:
+    assert sentences(("one",), ("two?",), ("",), (), ("three.",)) == [
+        "one", ".", " ", "two?", "", " ", "three.", "",
+    ]  # fmt: skip
+    pass_it = Option("rel")
+    assert sentences(("pass ", pass_it)) == ["pass ", pass_it, "."]
+    assert sentences() == []
+
+
+def test_the_nearest_name_without_regard_to_case() -> None:
+    known = ["Query_ID", "doc_id", "score"]
+    assert nearest("query_id", known) == ["Query_ID"]
+    assert nearest("SCORES", known) == ["score"]
+    assert nearest("zzz", known) == []
+    assert nearest("ndgc", ["ndcg", "ndgcc", "map"], 2) == ["ndgcc", "ndcg"]
+    assert did_you_mean("doc_idx", known) == "Did you mean 'doc_id'?"
+    assert did_you_mean("zzz", known) == ""
+
+
+def test_lists_say_how_many_more_there_are() -> None:
+    assert listing([]) == "nothing"
+    assert listing(["a", "it's"]) == "'a', \"it's\""
+    assert listing([str(n) for n in range(14)], most=3) == "'0', '1', '2', and 11 more"
+    assert listing(["x" * 500]) == f"'{'x' * 79}…'"
+
+
+def test_text_is_cut_only_where_it_is_too_long() -> None:
+    assert shorten("x" * 80) == "x" * 80
+    assert shorten("x" * 81) == "x" * 79 + "…"
+    assert shorten("abcdef", 3) == "ab…"

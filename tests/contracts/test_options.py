@@ -1,0 +1,105 @@
+"""Functions that take a group of options take all of it, as declared, and say what each means."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rankframe as rf
+from rankframe.base.options import Comparing, Intervals, Options, PairPolicies, Policies, declared
+from rankframe.reporting.report import report
+from rankframe.spark import entry as on_spark
+
+ROOT = Path(__file__).parents[2]
+SIGNATURES = runpy.run_path(str(ROOT / "docs" / "make_signatures.py"))
+TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
+    ("evaluate", rf.evaluate, (Policies, Intervals)),
+    ("compare", rf.compare, (Policies, Comparing, Intervals)),
+    ("gate", rf.gate, (Policies,)),
+    ("diff", rf.diff, (Policies,)),
+    ("curve", rf.curve, (Policies,)),
+    ("report", report, (Policies, Comparing, Intervals)),
+    ("spark.evaluate", on_spark.evaluate, (Policies, Intervals)),
+    ("agree", rf.agree, (PairPolicies, Intervals)),
+    ("spark.agree", on_spark.agree, (PairPolicies, Intervals)),
+]
+
+
+@pytest.mark.parametrize(("name", "function", "groups"), TAKERS, ids=[one[0] for one in TAKERS])
+def test_a_function_takes_every_option_of_its_groups(
+    name: str, function: Callable[..., Any], groups: tuple[type[Options], ...]
+) -> None:
+    parameters = inspect.signature(function).parameters
+    for group in groups:
+        for one, _, _ in declared(group):
+            parameter = parameters[one.name]
+            assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, one.name
+            assert parameter.default == one.default, one.name
+            assert type(parameter.default) is type(one.default), one.name
+
+
+def test_signatures_are_written_from_the_declarations() -> None:
+    """`python docs/make_signatures.py --check`."""
+    for taker in SIGNATURES["TAKERS"]:
+        source = (SIGNATURES["SOURCE"] / taker.module).read_text(encoding="utf-8")
+        assert SIGNATURES["signed"](taker, source) == source, (
+            f"{taker.module}: {taker.function}: run docs/make_signatures.py"
+        )
+
+
+def test_every_function_that_takes_options_is_written() -> None:
+    written = {(taker.module, taker.function) for taker in SIGNATURES["TAKERS"]}
+    source = SIGNATURES["SOURCE"]
+    assert written == {
+        (str(Path(inspect.getfile(function)).relative_to(source)), function.__name__)
+        for _, function, _ in TAKERS
+    }
+
+
+def test_a_signature_that_is_not_as_declared_is_noticed() -> None:
+    taker = SIGNATURES["TAKERS"][0]
+    source = (SIGNATURES["SOURCE"] / taker.module).read_text(encoding="utf-8")
+    for changed in (
+        source.replace('= "doc_desc",', '= "doc_asc",', 1),
+        source.replace("    k_max: int | None = None,\n", "", 1),
+    ):
+        assert changed != source
+        assert SIGNATURES["signed"](taker, changed) == source
+
+
+# Where a function says more of an option than is declared: ties are ties to a correlation.
+OTHERWISE = {(rf.agree, "ties")}
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def documented(function: Callable[..., Any], name: str, sentence: str) -> bool:
+    """Whether its documentation has the sentence, or leaves it to that of `evaluate`."""
+    said = words(inspect.getdoc(function) or "")
+    left = re.search(r"(\w+(?:, \w+)*): as in `evaluate`\.", said)
+    if left and name in left[1].split(", "):
+        return documented(rf.evaluate, name, sentence)
+    return f" {name}: {words(sentence)}" in said
+
+
+@pytest.mark.parametrize(
+    ("function", "group"),
+    [(rf.evaluate, Policies), (rf.agree, PairPolicies), (rf.compare, Comparing)],
+)
+def test_the_sentence_of_every_option_is_in_the_documentation(
+    function: Callable[..., Any], group: type[Options]
+) -> None:
+    missing = {
+        (function, one.name)
+        for one, _, said in declared(group)
+        if not documented(function, one.name, said.sentence)
+    }
+    assert missing == {one for one in OTHERWISE if one[0] is function}

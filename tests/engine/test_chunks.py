@@ -1,0 +1,70 @@
+"""Tables in memory: chunks of any size give the same bits, and the same errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.base.options import Policies
+from rankframe.engine import chunks
+from rankframe.engine.plan import compile_plan
+from rankframe.engine.work import Piece
+from rankframe.evaluation.job import Job
+from rankframe.metrics.names import resolve
+from tests.support.pieces import EVERYTHING, assert_same, shop_like
+
+
+@pytest.mark.parametrize("order", ["sorted", "together", "scattered"])
+@pytest.mark.parametrize("rows", [1, 7, 50, 100])
+def test_chunks_of_tables_give_the_same_bits(
+    rows: int, order: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    qrels, run = (f.cast({"query_id": pl.String}) for f in shop_like())
+    if order != "scattered":
+        by = pl.col("query_id") if order == "sorted" else pl.col("query_id").str.reverse()
+        qrels, run = qrels.sort(by), run.sort(by)
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    twice = pl.concat([run, run[[40]]])
+    twice = twice.sort("query_id", maintain_order=True) if order == "sorted" else twice
+    said = refusal(rf.evaluate, qrels, twice, "map")
+    monkeypatch.setattr("rankframe.engine.chunks.CHUNK_ROWS", rows)
+    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
+    assert refusal(rf.evaluate, qrels, twice, "map") == said
+    assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0
+
+
+def asked(*metrics: str) -> Job:
+    return Job(compile_plan(resolve(list(metrics))), Policies(), max_grade=3.0)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+@pytest.mark.parametrize("sort", [True, False])
+def test_a_chunk_holds_all_rows_of_its_queries(
+    rows: int, sort: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [f.cast({"query_id": pl.String, "doc_id": pl.String}) for f in shop_like()]
+    qrels, run = (f.sort("query_id") for f in sides) if sort else sides
+    job, seen = asked("map"), []
+
+    class Watched(Job):
+        def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
+            seen.append({*left["query_id"], *right["query_id"]})
+            return super().piece(left, right, alone=alone)
+
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", rows)
+    whole = chunks.in_chunks(qrels, run, Watched(job.plan, job.policies), ("qrels", "run"))
+    assert len(seen) > 2
+    assert sum(map(len, seen)) == len(set().union(*seen))
+    assert whole.values.equals(job.piece(qrels, run).values)
+    assert whole.counts == job.piece(qrels, run).counts
+
+
+def test_what_needs_all_queries_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    qrels, run = (f.cast({"query_id": pl.String, "doc_id": pl.String}) for f in shop_like())
+    job = asked("auc(pool=true)")
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 7)
+    found = chunks.in_chunks(qrels, run, job, ("qrels", "run"))
+    assert found.values.equals(job.piece(qrels, run).values)

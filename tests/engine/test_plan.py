@@ -1,0 +1,119 @@
+"""Many metrics in one pass: shared parts, values per query, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+import rankframe as rf
+from rankframe.base.columns import PAIR_FRAME
+from rankframe.base.options import Policies
+from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.evaluation.job import Job
+from rankframe.inputs.scan import scan
+from rankframe.metrics.names import resolve
+from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
+
+
+def test_own_expressions_give_the_same_bits() -> None:
+    # Enough queries, of enough rows, for polars to share a plain sum out to its threads.
+    rows = 60_000
+    rng = np.random.default_rng(4)
+    table = pl.DataFrame(
+        {"query_id": rng.integers(0, 1500, rows), "doc_id": np.arange(rows) % 977}
+    ).unique(maintain_order=True)
+    qrels = table.with_columns(relevance=pl.Series(rng.random(table.height)))
+    run = table.with_columns(score=pl.Series(rng.random(table.height)))
+    own = (pl.col("relevance") / pl.col("rank")).sum().alias("own")
+    whole = rf.evaluate(qrels, run, [own])
+    for pieces in (1, 3):
+        shuffled = [f.sample(fraction=1, shuffle=True, seed=pieces) for f in (qrels, run)]
+        assert_same(whole, in_pieces(shuffled[0], shuffled[1], pieces, [own]))
+
+
+def per_query(ids: str, **sums: list[float]) -> PerQuery:
+    """Values 0, 1, … of some queries, and sums of a micro average."""
+    values = pl.DataFrame({"query_id": list(ids), "m": [float(at) for at in range(len(ids))]})
+    sides = [
+        pl.DataFrame({"m": sums[name]}) if sums else pl.DataFrame() for name in ("above", "below")
+    ]
+    return PerQuery(values, *sides)
+
+
+def test_the_values_of_some_queries() -> None:
+    whole = per_query("abc", above=[1.0, 2.0, 3.0], below=[4.0, 5.0, 6.0])
+    some = whole.kept(np.array([True, False, True]))
+    assert some.height == 2
+    assert some.values.rows() == [("a", 0.0), ("c", 2.0)]
+    assert (some.above["m"].to_list(), some.below["m"].to_list()) == ([1.0, 3.0], [4.0, 6.0])
+    assert whole.kept(np.ones(3, np.bool_)) is whole
+    none = whole.kept(np.zeros(3, np.bool_))
+    assert [frame.shape for frame in none.frames] == [(0, 2), (0, 1), (0, 1)]
+
+
+def test_values_alone_have_no_sums() -> None:
+    alone = PerQuery.of(per_query("ab").values)
+    kept = alone.kept(np.array([False, True]))
+    assert kept.values.rows() == [("b", 1.0)]
+    assert kept.above.width == kept.below.width == 0
+    joined = PerQuery.joined([kept, per_query("a")], ordered=False)
+    assert joined.values.rows() == [("a", 0.0), ("b", 1.0)]
+    assert joined.above.width == joined.below.width == 0
+
+
+def test_values_of_pieces_are_joined_in_byte_order_with_their_sums() -> None:
+    parts = [
+        per_query("bé", above=[1.0, 2.0], below=[3.0, 4.0]),
+        per_query("aZ", above=[5.0, 6.0], below=[7.0, 8.0]),
+    ]
+    joined = PerQuery.joined(parts, ordered=False)
+    assert joined.values["query_id"].to_list() == ["Z", "a", "b", "é"]
+    assert joined.values["m"].to_list() == [1.0, 0.0, 0.0, 1.0]
+    assert joined.above["m"].to_list() == [6.0, 5.0, 1.0, 2.0]
+    assert joined.below["m"].to_list() == [8.0, 7.0, 3.0, 4.0]
+    # where they come in order, nobody looks at it
+    as_they_come = PerQuery.joined(parts, ordered=True)
+    assert as_they_come.values["query_id"].to_list() == ["b", "é", "a", "Z"]
+
+
+def test_parts_that_metrics_share_are_computed_once() -> None:
+    one = compile_plan(resolve("precision@5"))
+    both = compile_plan(resolve(["precision@5", "hits@5", "recall@5"]))
+    alone = compile_plan(resolve("recall@5"))
+    assert len(both.parts.reductions) < len(one.parts.reductions) + len(alone.parts.reductions)
+    assert both.labels == ["precision@5", "hits@5", "recall@5"]
+    assert not both.over_rows
+
+
+def test_only_the_columns_that_metrics_look_at_are_needed() -> None:
+    assert compile_plan(resolve("recall@5")).columns == {"relevant", "rank"}
+    own = (pl.col("relevance") * pl.col("found_rel2")).sum().alias("own")
+    assert compile_plan(resolve([own])).columns == {"relevance", "found_rel2"}
+
+
+def test_the_values_of_no_query_have_the_columns_of_all() -> None:
+    plan = compile_plan(resolve(["map", MICRO]))
+    none = plan.no_values()
+    assert none.values.schema == pl.Schema(
+        {"query_id": pl.String, "map": pl.Float64, MICRO: pl.Float64}
+    )
+    assert none.above.columns == none.below.columns == [MICRO]
+    some = Job(plan, Policies()).piece(
+        *(
+            scan(side, role).frame.collect()
+            for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
+        )
+    )
+    joined = PerQuery.joined([none, some.computed], ordered=True)
+    assert joined.values.equals(some.values)
+
+
+def test_an_expression_over_no_column_of_the_frame_is_refused(refusal) -> None:
+    own = pl.col("grade").sum().alias("own")
+    assert refusal(compile_plan, resolve([own])).startswith(
+        "expression 'own' uses 'grade', which is not a column of the judged frame. It has query_id,"
+    )
+    said = refusal(
+        compile_plan, resolve([pl.col("relevance").sum().alias("x")], "pair"), PAIR_FRAME
+    )
+    assert "not a column of the pair frame" in said

@@ -1,0 +1,119 @@
+"""Files, folders, globs and pipes: what is opened, and what is refused by its name."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.inputs.opening import open_path, open_stream
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("q1 0 a 1\n",))
+    writer.start()
+    assert rf.evaluate(pipe, {"q1": {"a": 1.0}}, "map")["map"] == 1
+    writer.join()
+
+
+def test_an_empty_path_is_refused(refusal) -> None:
+    said = refusal(rf.evaluate, "", {"q1": {"a": 1.0}}, "map")
+    assert said == "cannot read '': a path is needed, and this one is empty."
+
+
+@pytest.mark.parametrize("pattern", ["*.parquet", "*.csv", "*.jsonl", "*.run", "*"])
+def test_a_glob_that_matches_nothing_says_so(qrels, tmp_path, pattern: str, refusal) -> None:
+    text = refusal(rf.evaluate, qrels, f"{tmp_path}/{pattern}", "map")
+    assert text.startswith(f"cannot read {tmp_path}/{pattern}: no such file")
+
+
+def test_a_missing_file_is_refused_with_one_that_is_there(qrels, run, tmp_path, refusal) -> None:
+    run.write_parquet(tmp_path / "run.parquet")
+    text = refusal(rf.evaluate, qrels, tmp_path / "runs.parquet", "map")
+    assert text.endswith("runs.parquet: no such file. Did you mean 'run.parquet'?")
+    text = refusal(rf.evaluate, qrels, tmp_path / "no" / "run.parquet", "map")
+    assert text.endswith(f"no such file. There is no folder {str(tmp_path / 'no')!r} either.")
+
+
+@pytest.mark.parametrize("content", [[], ["notes.txt"], ["run.csv"]], ids=str)
+def test_a_folder_without_parquet_files_is_refused_as_that(
+    qrels: pl.DataFrame, tmp_path: Path, content: list[str], refusal
+) -> None:
+    for name in content:
+        (tmp_path / name).write_text("query_id,doc_id,score\n")
+    text = refusal(rf.evaluate, qrels, tmp_path, "map")
+    assert "no .parquet file" in text.removeprefix(f"cannot read {tmp_path}: ")
+
+
+FRAME = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+
+
+def opened(path: object) -> pl.DataFrame:
+    return open_path(str(path), "run", "it").frame.collect()
+
+
+def test_brackets_in_a_name_are_a_name_where_there_is_such_a_file(tmp_path: Path) -> None:
+    FRAME.write_parquet(tmp_path / "run[1].parquet")
+    FRAME.head(1).write_parquet(tmp_path / "run1.parquet")
+    assert opened(tmp_path / "run[1].parquet").height == 2
+    (tmp_path / "run[1].parquet").unlink()
+    assert opened(tmp_path / "run[1].parquet").height == 1
+
+
+def test_files_of_a_glob_come_in_order_and_from_folders_below(tmp_path: Path) -> None:
+    for name, row in (("b/x.parquet", 1), ("a/deep/x.parquet", 0)):
+        (tmp_path / name).parent.mkdir(parents=True)
+        FRAME[[row]].write_parquet(tmp_path / name)
+    assert opened(tmp_path / "**" / "*.parquet").equals(FRAME)
+    assert opened(tmp_path).sort("query_id").equals(FRAME)
+
+
+def test_a_tilde_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    FRAME.write_csv(tmp_path / "run.csv")
+    assert opened("~/run.csv").height == 2
+
+
+def test_values_in_the_names_of_folders_are_text(tmp_path: Path) -> None:
+    for name in ("query_id=007/day=1", "query_id=7/day=2"):
+        (tmp_path / name).mkdir(parents=True)
+        FRAME[["doc_id", "score"]].head(1).write_parquet(tmp_path / name / "0.parquet")
+    found = opened(tmp_path).sort("query_id")
+    assert found.select("query_id", "day").rows() == [("007", "1"), ("7", "2")]
+
+
+def test_empty_files_are_empty_whatever_their_ending(tmp_path: Path, refusal) -> None:
+    for name in ("x.parquet", "x.csv", "x"):
+        (tmp_path / name).touch()
+        assert refusal(open_path, str(tmp_path / name), "run", "it") == (
+            "run is empty: it has no rows."
+        )
+    assert refusal(open_path, f"{tmp_path}/x*", None, "all") == "input is empty: all has no rows."
+
+
+def test_what_looks_like_nothing_is_refused_with_what_is_read(tmp_path: Path, refusal) -> None:
+    (tmp_path / "x.doc").write_bytes(b"one word\n")
+    said = refusal(open_path, str(tmp_path / "x.doc"), "run", "it")
+    assert said.startswith("cannot read it: its ending is not one that rankframe knows")
+    assert ".parquet, .csv" in said
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_stream_is_read_by_its_beginning(packed: bool, refusal) -> None:
+    content = FRAME.write_csv().encode()
+    file = io.BytesIO(gzip.compress(content) if packed else content)
+    assert open_stream(file, "run", "it").frame.select("query_id").collect().height == 2
+    assert refusal(open_stream, io.BytesIO(b" \n"), "run", "it") == "run is empty: it has no rows."
+    closed = io.BytesIO()
+    closed.close()
+    assert refusal(open_stream, closed, "run", "it").startswith("cannot read it: I/O operation")
+    # what looks like nothing is TREC text with a line that is wrong
+    assert refusal(open_stream, io.BytesIO(b"one word\n"), "run", "it").startswith("it, line 1: ")

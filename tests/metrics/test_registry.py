@@ -1,0 +1,113 @@
+"""The registry: a function becomes a metric that knows its facts and checks its parameters."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.metrics.parts import Ratio, total
+from rankframe.metrics.registry import REGISTRY, names_over, registered
+
+
+@pytest.mark.parametrize(
+    ("metric", "params", "said"),
+    [
+        (rf.dcg, {"discount": "typo"}, "discount must be 'log2' or 'jarvelin', not 'typo'."),
+        (rf.ndcg, {"ideal": "typo"}, "ideal must be 'all' or 'retrieved', not 'typo'."),
+        (rf.precision, {"k": 2.5}, "k must be a whole number, not 2.5."),
+        (rf.precision, {"k": True}, "k must be a whole number, not True."),
+        (rf.rbp, {"p": "high"}, "p must be a number, not 'high'."),
+        (rf.ndcg, {"gain": {0: 5, 1: 6}}, "a grade of 0 gains nothing: only those above 0 do."),
+    ],
+)
+def test_functions_check_their_parameters_as_names_do(metric, params, said, refusal) -> None:
+    assert refusal(metric, **params) == said
+
+
+DEMO: dict[str, Any] = {"family": "Counts", "formula": "a ÷ b"}
+
+
+@pytest.fixture
+def demo() -> Iterator[Callable[..., Callable[..., pl.Expr]]]:
+    """Register functions for a while."""
+    before = dict(REGISTRY)
+
+    def register(function: Callable[..., Any], **facts: Any) -> Callable[..., pl.Expr]:
+        return registered(**(DEMO | facts))(function)
+
+    yield register
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+def demo_metric(
+    k: int | None = None, *, how: Literal["up", "down"] = "up", p: float = 0.5
+) -> Ratio:
+    """Share of something.
+
+    A note of
+    two lines.
+
+    >>> 1
+    1
+    """
+    above = total(pl.col("relevance") * (1 if how == "up" else -1) * p)
+    return Ratio(above, total(pl.col("relevance") * 0 + (k or 1)), None)
+
+
+def test_a_function_becomes_a_metric(demo) -> None:
+    function = demo(demo_metric, synonyms=("shown",), presets={"half": {"p": 0.5}})
+    definition = REGISTRY["demo_metric"]
+    assert definition.function is function
+    assert function.__name__ == "demo_metric"
+    assert definition.summary == "Share of something."
+    assert definition.notes == "A note of\ntwo lines."
+    assert list(definition.parameters) == ["k", "how", "p"]
+    assert definition.other_names == ("shown", "half")
+    assert isinstance(definition.build(), Ratio)
+    frame = pl.DataFrame({"relevance": [1.0, 2.0]})
+    assert frame.select(function(k=3, p=2)).item() == 6 / 6
+    assert frame.select(function(how="down")).item() == -1.5 / 2
+    assert "demo_metric" in names_over("judged")
+    assert "demo_metric" not in names_over("pair")
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"k": 0}, "a cutoff must be at least 1, not 0."),
+        ({"k": 1.5}, "k must be a whole number, not 1.5."),
+        ({"k": "3"}, "k must be a whole number, not '3'."),
+        ({"how": "sideways"}, "how must be 'up' or 'down', not 'sideways'."),
+        ({"p": True}, "p must be a number, not True."),
+        ({"p": None}, "p must be a number, not None."),
+    ],
+)
+def test_parameters_are_checked_by_their_types(demo, params: Any, said: str, refusal) -> None:
+    assert refusal(demo(demo_metric), **params) == said
+
+
+def test_whole_numbers_may_be_written_as_floats(demo) -> None:
+    function = demo(demo_metric)
+    frame = pl.DataFrame({"relevance": [1.0]})
+    assert frame.select(function(k=4.0)).item() == frame.select(function(4)).item() == 0.5 / 4
+
+
+def test_a_condition_may_depend_on_parameters(demo) -> None:
+    demo(demo_metric, exponential={"how": "down"})
+    definition = REGISTRY["demo_metric"]
+    assert definition.holds(definition.exponential, {"how": "down"})
+    assert not definition.holds(definition.exponential, {})
+    assert not definition.holds(definition.exponential, {"k": 3})
+    assert definition.holds({"how": "up"}, {})
+    assert definition.holds(True, {})
+    assert not definition.holds(definition.pooled, {"how": "down"})
+
+
+def test_it_is_found_by_its_name_wherever_it_is_unpickled() -> None:
+    assert pickle.loads(pickle.dumps(REGISTRY["ndcg"])) is REGISTRY["ndcg"]

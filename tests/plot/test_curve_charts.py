@@ -1,0 +1,67 @@
+"""Charts of lines show the points of their curves."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import rankframe as rf
+from tests.support.chart_cases import DRAWN, curves, rows
+
+
+def test_a_line_has_the_points_of_its_curve() -> None:
+    points = curves("roc")
+    drawn = rows(DRAWN["roc"](), 1)
+    for name, frame in points.items():
+        mine = [(row["fpr"], row["tpr"]) for row in drawn if row["system"] == name]
+        assert mine == frame.select("fpr", "tpr").rows()
+
+
+def test_the_diagonal_of_a_roc_chart_is_chance() -> None:
+    chance = rows(DRAWN["roc"](), 0)
+    assert [(row["fpr"], row["tpr"]) for row in chance] == [(0, 0), (1, 1)]
+
+
+def test_precision_stands_above_recall() -> None:
+    chart = DRAWN["precision_recall"]()
+    encoding = chart.to_dict()["encoding"]
+    assert (encoding["x"]["field"], encoding["y"]["field"]) == ("recall", "precision")
+    drawn = [(row["recall"], row["precision"]) for row in rows(chart) if row["system"] == "old"]
+    assert drawn == curves("precision_recall")["old"].select("recall", "precision").rows()
+
+
+def test_a_metric_over_its_cutoffs_has_a_band_where_it_has_intervals() -> None:
+    points = curves("metric_at_k", ci="t")
+    chart = DRAWN["metric_at_k"]()
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "ndcg"
+    band = [(r["ci_low"], r["ci_high"]) for r in rows(chart, 1) if r["system"] == "new"]
+    assert band == points["new"].select("ci_low", "ci_high").rows()
+    assert "layer" not in DRAWN["plain"]().to_dict()
+
+
+def test_what_is_gained_stands_beside_what_could_be() -> None:
+    points = curves("cumulative_gain")["old"]
+    drawn = rows(DRAWN["cumulative_gain"]())
+    for name, column in (("found", "dcg"), ("at best", "ideal_dcg")):
+        assert [r["value"] for r in drawn if r["system"] == name] == points[column].to_list()
+
+
+def test_discounts_by_hand() -> None:
+    drawn = rows(rf.plot.discounts(3))
+    found = {name: [r["value"] for r in drawn if r["system"].startswith(name)]
+             for name in ("ndcg", "reciprocal", "rbp", "r_score", "precision")}  # fmt: skip
+    expected = {
+        "ndcg": [1, 1 / math.log2(3), 1 / 2],
+        "reciprocal": [1, 1 / 2, 1 / 3],
+        "rbp": [1, 0.8, 0.64],
+        "r_score": [1, 2**-0.25, 2**-0.5],
+        "precision": [1, 1, 1],
+    }
+    for name, weights in expected.items():
+        assert found[name] == pytest.approx(weights, rel=1e-12)
+
+
+def test_curves_of_another_kind_are_refused(refusal) -> None:
+    assert "have no column 'fpr'" in refusal(rf.plot.roc, curves("metric_at_k"))
+    assert refusal(rf.plot.roc, {}) == "there is no curve to draw."

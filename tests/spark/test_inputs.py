@@ -1,0 +1,68 @@
+"""Spark DataFrames and Parquet paths: ids, numbers and columns as on one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import rankframe as rf
+from rankframe.inputs.scan import scan
+from rankframe.spark.inputs import open_input
+from tests.support.on_spark import MARKS, QRELS, RUN, assert_same, sent
+
+pytestmark = MARKS
+
+
+def test_paths_names_types_and_duplicates(spark, tmp_path: Path) -> None:
+    """Parquet paths, columns under other names, whole numbers as ids, numbers as text, a rank."""
+    qrels = pl.DataFrame({"user": [1, 1, 2, 3], "item": [10, 11, 10, 12], "rating": [1, 2, 0, 3]})
+    run = pl.DataFrame(
+        {
+            "user": ["1", "1", "2", "2", "2", "9", "9"],
+            "item": ["11", "10", "10", "10", "7", "1", "1"],
+            "score": [" 1.5", "1.25", "1e-1", "3", "3", "0", "0"],
+            "rank": [1, 2, 3, 1, 2, 1, 2],
+        }
+    )
+    qrels.write_parquet(tmp_path / "qrels.parquet")
+    run.write_parquet(tmp_path / "run.parquet")
+    paths = (tmp_path / "qrels.parquet", str(tmp_path / "run.parquet"))
+    options: Any = {"columns": {"relevance": "rating"}, "duplicates": "keep_best"}
+    for partitions in (None, 4):
+        found = rf.spark.evaluate(
+            *paths, ["ndcg@10"], spark=spark, partitions=partitions, **options
+        )
+        assert_same(found, rf.evaluate(*paths, ["ndcg@10"], **options))
+
+
+def test_ids_in_folder_names_stay_as_they_are_written(spark, tmp_path: Path) -> None:
+    for query, doc in {"1": "b", "01": "a", "007": "a"}.items():
+        folder = tmp_path / "run" / f"query_id={query}"
+        folder.mkdir(parents=True)
+        pl.DataFrame({"doc_id": [doc], "score": [1.0]}).write_parquet(folder / "a.parquet")
+    qrels = pl.DataFrame({"query_id": ["1", "007"], "doc_id": "a", "relevance": 1.0})
+    found = rf.spark.evaluate(sent(spark, qrels), tmp_path / "run", ["map"])
+    assert_same(found, rf.evaluate(qrels, tmp_path / "run", ["map"]))
+
+
+def test_a_file_that_changed_is_read_again(spark, tmp_path: Path) -> None:
+    paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
+    QRELS.write_parquet(paths[0])
+    for run in (RUN, RUN.with_columns(-pl.col("score"))):
+        run.write_parquet(paths[1])
+        found = rf.spark.evaluate(paths[0], paths[1], ["map"], spark=spark, partitions=2)
+        assert found.means == rf.evaluate(QRELS, run, ["map"]).means
+
+
+def test_columns_as_they_are_sent(spark) -> None:
+    frame = spark.createDataFrame(
+        [("q", 7, " 1.5 ", 2)], "user string, item long, sim string, pos int"
+    )
+    found = open_input(frame, spark, lambda f: scan(f, "run"), "run")
+    assert found.sent == {"query_id": "query_id", "doc_id": "doc_id", "score": "n0", "rank": "n1"}
+    rows = found.tagged(1, 3).collect()
+    assert [tuple(row) for row in rows] == [(1, "q", "7", 1.5, 2.0, None)]
+    assert found.count() == 1
+    assert list(found.id_lengths(10)) == [1.0, 1.0]

@@ -1,0 +1,59 @@
+"""Values that stay on the cluster: collected, written by executors, read as any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from tests.support.on_spark import MARKS, QRELS, QUERIES, RUN, sent
+
+pytestmark = MARKS
+
+
+def test_a_result_is_written_by_the_executors(spark, tmp_path: Path, refusal) -> None:
+    metrics = ["ndcg(gain=exp2)@10", "map", "precision@1,5"]
+    expected = rf.evaluate(QRELS, RUN, metrics, queries=QUERIES, by="locale")
+    result = rf.spark.evaluate(
+        sent(spark, QRELS), sent(spark, RUN), metrics, queries=QUERIES, by="locale", partitions=3
+    )
+    place = tmp_path / "new" / "out"
+    result.write(place)
+    assert len(list((place / "per_query").glob("*.parquet"))) == 3
+    for name in ("summary", "ledger", "slices"):
+        stored = pl.read_parquet(place / name / "*.parquet")
+        assert_frame_equal(stored, getattr(expected, name), check_exact=True)
+    stored = pl.read_parquet(place / "per_query" / "*.parquet").sort("query_id")
+    assert_frame_equal(stored, expected.per_query, check_exact=True)
+    assert "holds a result already" in refusal(result.write, place)
+    result.write(place, overwrite=True)
+    # It is read as any other.
+    read = rf.Result.read(place)
+    for name in ("per_query", "summary", "ledger", "slices"):
+        assert_frame_equal(getattr(read, name), getattr(expected, name), check_exact=True)
+    assert rf.gate(None, place, expected, "map: no worse than -1%").status == "pass"
+    # What Spark did not write is never touched.
+    expected.write(tmp_path / "plain")
+    mine = tmp_path / "mine" / "summary"
+    mine.mkdir(parents=True)
+    (mine / "dear.txt").write_text("x")
+    for folder, there in (("plain", "summary.parquet"), ("mine", "summary")):
+        said = refusal(result.write, tmp_path / folder, overwrite=True)
+        assert (
+            said
+            == f"{tmp_path / folder} holds {there}, which Spark did not write. Nothing written."
+        )
+    assert not (tmp_path / "mine" / "per_query").exists()
+    assert refusal(result.write, "/") == "'/' cannot be a folder for a result."
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert refusal(result.write, file).startswith(f"cannot write {file}")
+    # What was written is a stored system as any other.
+    compared = rf.compare(None, {"spark": str(place / "per_query"), "here": expected})
+    assert compared.table["difference"].drop_nulls().abs().max() == 0
+    assert result["map"] == expected["map"]
+    assert result.means == expected.means
+    assert result.count("queries_evaluated") == expected.count("queries_evaluated")
+    assert "map" in repr(result)

@@ -1,0 +1,57 @@
+"""Inputs like those of the shop, evaluated in pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import rankframe as rf
+from rankframe.base.options import Policies
+from rankframe.engine.plan import compile_plan
+from rankframe.evaluation.evaluate import evaluate_scanned
+from rankframe.evaluation.job import Job
+from rankframe.inputs.scan import scan
+from rankframe.metrics import names_over
+from rankframe.metrics.names import resolve
+
+OWN = (pl.col("rank") <= 2).any().alias("own")
+MICRO = "precision(average=micro)@3"
+EVERYTHING = [*names_over("judged"), MICRO, "gm_map", OWN]
+SHOP = Path(__file__).parents[2] / "data" / "shop"
+
+
+def shop_like(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judgments and a run with ties, missing, unjudged and irrelevant queries, and odd grades."""
+    rng = np.random.default_rng(seed)
+    query = rng.integers(0, queries, queries * 12)
+    doc = rng.integers(0, 20, len(query))
+    rows = pl.DataFrame({"query_id": query, "doc_id": doc}).unique(maintain_order=True)
+    rows = rows.with_columns(number=pl.Series(rng.integers(-1, 4, rows.height).astype(float)))
+    qrels = rows.filter(pl.Series(rng.random(rows.height) < 0.5), pl.col("query_id") % 7 != 0)
+    run = rows.filter(pl.Series(rng.random(rows.height) < 0.7), pl.col("query_id") % 11 != 0)
+    return qrels.rename({"number": "relevance"}), run.rename({"number": "score"})
+
+
+def in_pieces(
+    qrels: object, run: object, pieces: int, metrics: list[str | pl.Expr], **policies: object
+) -> rf.Result:
+    return evaluate_scanned(
+        scan(qrels, "qrels"),
+        scan(run, "run"),
+        Job(compile_plan(resolve(metrics)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
+        pieces=pieces,
+    )
+
+
+def assert_same(one: rf.Result, other: rf.Result) -> None:
+    for name in ("per_query", "summary", "ledger"):
+        assert getattr(one, name).equals(getattr(other, name)), name
+
+
+def scattered_run(folder: Path) -> Path:
+    """A run that cannot be read in order of its queries, so that it is split into files."""
+    run = pl.read_parquet(SHOP / "bm25.parquet").sample(fraction=1, shuffle=True, seed=1)
+    run.write_parquet(folder / "scattered.parquet")
+    return folder / "scattered.parquet"

@@ -1,0 +1,68 @@
+"""trec_eval's measures by name: what -m may say, and how a label leads back to it."""
+
+from __future__ import annotations
+
+import pytest
+
+import rankframe as rf
+from rankframe.trec_eval.evaluate import evaluate_trec
+from rankframe.trec_eval.measures import MEASURES, NICKNAMES, parse_measures, written_as
+
+
+def test_every_label_leads_back_to_its_measure() -> None:
+    asked = [name for name in MEASURES if name != "relstring"]
+    found = evaluate_trec({"q": {"a": 1}}, {"q": {"a": 1.0}}, [*asked, "relstring.3"])
+    again = [written for line in found.lines if (written := written_as(line.label))]
+    assert len(again) == len(found.lines)
+    labels = [line.label for line in evaluate_trec({"q": {"a": 1}}, {"q": {"a": 1.0}}, again).lines]
+    assert labels == [line.label for line in found.lines]
+
+
+def test_nicknames_name_measures() -> None:
+    for names in NICKNAMES.values():
+        assert set(names) <= set(MEASURES)
+    assert all(m.metric is None or hasattr(rf, m.metric) for m in MEASURES.values())
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        ("mapp", "trec_eval has no measure 'mapp'. Did you mean 'map'?"),
+        ("P_10", "trec_eval has no measure 'P_10'. Did you mean -m P.10?"),
+        ("Official", "trec_eval has no measure 'Official'. Did you mean 'official'?"),
+        ("zzzz", "trec_eval has no measure 'zzzz'."),
+        ("map.5", "-m map.5: map takes no parameters."),
+        ("all_trec.5", "-m all_trec.5: all_trec takes no parameters."),
+        ("P.", "-m P.: a parameter belongs behind the dot."),
+    ],
+)
+def test_what_is_no_measure_is_refused(measure: str, said: str, refusal) -> None:
+    assert refusal(parse_measures, [measure]) == said
+
+
+def test_what_was_asked_for_by_measure() -> None:
+    assert parse_measures(["P.5,10", " map ", "P.5,10", "P.3", "P"]) == {
+        "P": ["5,10", "3"],
+        "map": [],
+    }
+    assert list(parse_measures(["set"])) == list(NICKNAMES["set"])
+    assert parse_measures(["rbp.p=0.8", "official"])["rbp"] == ["p=0.8"]
+    assert parse_measures([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [
+        ("ndcg_cut_10", "ndcg_cut.10"),
+        ("ndcg_rel", "ndcg_rel"),
+        ("iprec_at_recall_0.10", "iprec_at_recall.0.10"),
+        ("Rprec_mult_0.20", "Rprec_mult.0.20"),
+        # of several names that it begins with, the longest
+        ("set_recall", "set_recall"),
+        ("map_5", None),
+        ("num_q_1", None),
+        ("nothing", None),
+    ],
+)
+def test_a_label_leads_back_to_what_asks_for_it(label: str, written: str | None) -> None:
+    assert written_as(label) == written
