@@ -10,9 +10,8 @@ import pytest
 import rankframe as rf
 from rankframe.base.options import Policies
 from rankframe.engine import chunks
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Piece
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
 
@@ -37,7 +36,7 @@ def test_chunks_of_tables_give_the_same_bits(
 
 
 def asked(*metrics: str) -> Job:
-    return Job(compile_plan(resolve(list(metrics))), Policies(), max_grade=3.0)
+    return Job(judged_plan(resolve(list(metrics))), Policies(), max_grade=3.0)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 40])

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, SHOP, assert_same, in_pieces, scattered_run, shop_like
@@ -193,7 +192,7 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
     path.unlink()
     for pieces in (1, 3):
         assert "no such file" in refusal(
-            evaluate_scanned, *opened, Job(compile_plan(resolve("map")), Policies()), pieces=pieces
+            evaluate_scanned, *opened, Job(judged_plan(resolve("map")), Policies()), pieces=pieces
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.columns import PAIR_FRAME
+from rankframe.base.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.base.options import Policies
 from rankframe.engine.plan import PerQuery, compile_plan
 from rankframe.evaluation.job import Job
@@ -77,22 +77,22 @@ def test_values_of_pieces_are_joined_in_byte_order_with_their_sums() -> None:
 
 
 def test_parts_that_metrics_share_are_computed_once() -> None:
-    one = compile_plan(resolve("precision@5"))
-    both = compile_plan(resolve(["precision@5", "hits@5", "recall@5"]))
-    alone = compile_plan(resolve("recall@5"))
+    one = compile_plan(resolve("precision@5"), JUDGED_FRAME)
+    both = compile_plan(resolve(["precision@5", "hits@5", "recall@5"]), JUDGED_FRAME)
+    alone = compile_plan(resolve("recall@5"), JUDGED_FRAME)
     assert len(both.parts.reductions) < len(one.parts.reductions) + len(alone.parts.reductions)
     assert both.labels == ["precision@5", "hits@5", "recall@5"]
     assert not both.over_rows
 
 
 def test_only_the_columns_that_metrics_look_at_are_needed() -> None:
-    assert compile_plan(resolve("recall@5")).columns == {"relevant", "rank"}
+    assert compile_plan(resolve("recall@5"), JUDGED_FRAME).columns == {"relevant", "rank"}
     own = (pl.col("relevance") * pl.col("found_rel2")).sum().alias("own")
-    assert compile_plan(resolve([own])).columns == {"relevance", "found_rel2"}
+    assert compile_plan(resolve([own]), JUDGED_FRAME).columns == {"relevance", "found_rel2"}
 
 
 def test_the_values_of_no_query_have_the_columns_of_all() -> None:
-    plan = compile_plan(resolve(["map", MICRO]))
+    plan = compile_plan(resolve(["map", MICRO]), JUDGED_FRAME)
     none = plan.no_values()
     assert none.values.schema == pl.Schema(
         {"query_id": pl.String, "map": pl.Float64, MICRO: pl.Float64}

@@ -14,10 +14,9 @@ import pytest
 import rankframe as rf
 from rankframe.base.errors import OutputError
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.split import by_split, room_for
 from rankframe.engine.work import merged
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
@@ -83,7 +82,7 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> N
 def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path: Path) -> None:
     sides = scan(shop_like()[0], "qrels"), scan(shop_like()[1], "run")
     qrels, run = (side.frame.collect() for side in sides)
-    job = Job(compile_plan(resolve("ndcg@10")), Policies(), max_grade=3.0)
+    job = Job(judged_plan(resolve("ndcg@10")), Policies(), max_grade=3.0)
     found = list(by_split(*sides, job, tmp_path, pieces))
     assert len(found) <= pieces
     assert sum(rows for _, rows in found) == qrels.height + run.height

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, merged
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
@@ -28,7 +27,7 @@ def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def stream(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> InOrder:
     highest = float(qrels["relevance"].to_numpy().max())
-    job = Job(compile_plan(resolve(EVERYTHING)), Policies(), max_grade=highest)
+    job = Job(judged_plan(resolve(EVERYTHING)), Policies(), max_grade=highest)
     return InOrder(scan(qrels, "qrels"), scan(run, "run"), job, rows=rows)
 
 

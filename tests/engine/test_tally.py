@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from rankframe.base.options import Intervals, Policies
-from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.engine.plan import PerQuery
 from rankframe.engine.tally import WHOLE, Tally, tally_values
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.summary import summarise
 from rankframe.inputs.queries import Known
 from rankframe.metrics.names import resolve
@@ -51,7 +51,7 @@ def test_the_bootstrap_is_what_plain_draws_give(seed: int) -> None:
 def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method: Any) -> None:
     metrics = resolve([m for m in METRICS if m != WEIGHTED])
     intervals = Intervals(method, replicates=100)
-    job = Job(compile_plan(metrics), Policies(), intervals=intervals)
+    job = Job(judged_plan(metrics), Policies(), intervals=intervals)
     sides = (
         pl.DataFrame(rows, schema=["query_id", "doc_id", name], orient="row")
         for rows, name in (

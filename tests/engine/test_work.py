@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.tally import WHOLE
 from rankframe.engine.work import Additive, Piece, merged
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import read_attributes
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
@@ -59,7 +58,7 @@ def job() -> Job:
         {"query_id": list(map(str, range(60))), "half": [i < 30 for i in range(60)]}
     )
     attributes = read_attributes(known, by="half", metrics=metrics)
-    return Job(compile_plan(metrics), Policies(), max_grade=3.0, attributes=attributes)
+    return Job(judged_plan(metrics), Policies(), max_grade=3.0, attributes=attributes)
 
 
 def in_parts(work: Job, count: int) -> list[Piece]:

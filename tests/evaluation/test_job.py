@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Piece
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import Counts
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
@@ -18,7 +17,7 @@ from tests.support.pieces import shop_like
 
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
-    job = Job(compile_plan(resolve("map")), Policies())
+    job = Job(judged_plan(resolve("map")), Policies())
     qrels = scan({"q": {"a": 1}}, "qrels").frame.collect()
     run = scan({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
@@ -33,7 +32,7 @@ def _rows(count: int) -> Counts:
 
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:
-    job = Job(compile_plan(resolve(metrics)), Policies(**policies))
+    job = Job(judged_plan(resolve(metrics)), Policies(**policies))
     return job.piece(scan(qrels, "qrels").frame.collect(), scan(run, "run").frame.collect())
 
 
@@ -73,7 +72,7 @@ def test_the_overlap_is_that_of_the_run_as_it_came(options: Any) -> None:
 
 
 def test_one_core_or_two_give_the_same_bits() -> None:
-    job = Job(compile_plan(resolve(["ndcg@10", "auc"])), Policies())
+    job = Job(judged_plan(resolve(["ndcg@10", "auc"])), Policies())
     sides = [
         scan(side, role).frame.collect()
         for side, role in zip(shop_like(), ("qrels", "run"), strict=True)

@@ -12,9 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.options import Intervals, Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import read_attributes, slicings
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
@@ -212,7 +211,7 @@ def test_slices_are_the_same_in_pieces(pieces: int, method: Any) -> None:
     metrics = [m for m in METRICS if m != WEIGHTED]
     whole = evaluated(by, known, metrics, ci=method)
     job = Job(
-        compile_plan(resolve(metrics)),
+        judged_plan(resolve(metrics)),
         Policies(),
         attributes=read_attributes(known, by=by),
         intervals=Intervals(method, replicates=100),

@@ -12,9 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.tally import WHOLE
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
@@ -41,7 +40,7 @@ SCHEMA = answer_schema(dict.fromkeys(METRICS, "double"))
 
 
 def job(**policies: Any) -> Job:
-    return Job(compile_plan(resolve(METRICS)), Policies(**policies), max_grade=3.0)
+    return Job(judged_plan(resolve(METRICS)), Policies(**policies), max_grade=3.0)
 
 
 def payload(work: Any) -> bytes:

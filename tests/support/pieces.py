@@ -9,9 +9,8 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.base.options import Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics import names_over
 from rankframe.metrics.names import resolve
@@ -40,7 +39,7 @@ def in_pieces(
     return evaluate_scanned(
         scan(qrels, "qrels"),
         scan(run, "run"),
-        Job(compile_plan(resolve(metrics)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
+        Job(judged_plan(resolve(metrics)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
         pieces=pieces,
     )
 

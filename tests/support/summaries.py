@@ -9,9 +9,8 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.base.options import Intervals, Policies
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, random_case
@@ -78,7 +77,7 @@ def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: An
 
     metrics = resolve(METRICS)
     job = Job(
-        compile_plan(metrics),
+        judged_plan(metrics),
         Policies(),
         attributes=read_attributes(weights_of(CASE), weight="w", metrics=metrics),
         intervals=Intervals(**options),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache, partial
-from numbers import Integral
+from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -41,7 +41,7 @@ _MOST_REPLICATES = 100_000
 
 def is_number(value: object) -> bool:
     """Whether something can be a relevance level."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def is_count(value: object) -> bool:
@@ -245,7 +245,7 @@ class PairPolicies(Options):
     k_max: int | None = _K_MAX()
     lone: Lone = option(
         "keep",
-        'a query that only one side has is kept (it shares nothing) or left out ("skip").',
+        'a query that only one side has is kept ("keep"; it shares nothing) or left out ("skip").',
         "Queries that only one side has.",
         of_averages=True,
     )

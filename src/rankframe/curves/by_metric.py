@@ -15,9 +15,9 @@ from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import is_count
 from rankframe.engine.held import hold
-from rankframe.engine.plan import Plan, compile_plan
+from rankframe.engine.plan import Plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric, resolve
 
@@ -40,7 +40,7 @@ class CurveMetrics:
     @cached_property
     def plan(self) -> Plan:
         """All of them place by place, so that those of a column are every so manieth."""
-        return compile_plan(
+        return judged_plan(
             [metric for here in zip(*self.columns.values(), strict=True) for metric in here]
         )
 

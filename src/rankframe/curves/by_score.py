@@ -85,8 +85,9 @@ def read_population(
     overlap = len(rows)
     if policies.k_max is not None or policies.judged_only:
         ranked = prepare_run(documents, judgments, policies)
-        # Ranks are those in the list as it is now.
-        documents = Keyed(ranked.table.frame.with_columns(pl.Series(RANK, ranked.rank)))
+        documents = ranked.table
+        if policies.judged_only:  # ranks are those in the list without gaps
+            documents = Keyed(documents.frame.with_columns(pl.Series(RANK, ranked.rank)))
         numbered = query_codes(documents.frame[QUERY])
         rows, judged = match(documents, judgments)
     code, queries = sorted_query_codes(judgments.frame[QUERY])

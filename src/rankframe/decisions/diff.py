@@ -15,9 +15,8 @@ from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.decisions.change import Diff
 from rankframe.engine.held import hold
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
 from rankframe.frames.judge import prepare_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
@@ -94,7 +93,7 @@ def diff(
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.given(locals())
-    job = Job(compile_plan([chosen]), policies, intervals=Intervals(None))
+    job = Job(judged_plan([chosen]), policies, intervals=Intervals(None))
     judgments = scan(qrels, "qrels", columns)
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):

@@ -14,10 +14,10 @@ from rankframe.base.errors import (
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.held import Held, hold
-from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.metrics.names import Metric, parse
@@ -71,7 +71,7 @@ def evaluate_runs(
     """
     beside, judged = _judged_beside(metrics, depths)
     job = Job(
-        compile_plan([*metrics, *beside]),
+        judged_plan([*metrics, *beside]),
         runs.policies,
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),

@@ -12,9 +12,8 @@ from rankframe.arrays.keys import Keyed, match
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Intervals, Policies, Ties, is_count
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import scan
@@ -98,7 +97,7 @@ def hole_bounds(
             groups.setdefault((cutoff, grade), []).append(metric)
         found: dict[str, float | None] = {}
         for (cutoff, grade), some in groups.items():
-            job = Job(compile_plan(some), policies, attributes=known, intervals=Intervals(None))
+            job = Job(judged_plan(some), policies, attributes=known, intervals=Intervals(None))
             after = scan(_filled(judgments, holes, cutoff, grade), "qrels")
             found |= evaluate_scanned(after, scan(documents.frame, "run"), job).means
         return [found[metric.label] for metric in metrics]

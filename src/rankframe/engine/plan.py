@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import JUDGED_FRAME, QUERY, FrameColumns
+from rankframe.base.columns import QUERY, FrameColumns
 from rankframe.base.errors import MetricParameterError
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
@@ -54,7 +54,7 @@ class Plan:
 
     @cached_property
     def columns(self) -> set[str]:
-        """The columns of the judged frame that are needed."""
+        """The columns of the frame that are needed."""
         rows = [rows for rows, _ in self.parts.reductions.values()]
         return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
 
@@ -121,7 +121,7 @@ class PerQuery:
         return self.values, self.above, self.below
 
 
-def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME) -> Plan:
+def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
     """Take metrics apart into what they share.
 
     `columns` are those of the frame that they look at.
@@ -146,20 +146,20 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns = JUDGED_FRAME
     return plan
 
 
-def per_query_values(plan: Plan, judged: Rows) -> PerQuery:
+def per_query_values(plan: Plan, of: Rows) -> PerQuery:
     """What is computed for each query of the frame, in byte order."""
-    rows = judged.frame(sorted(plan.columns))
+    rows = of.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
     names = list(plan.parts.reductions)
     for start in range(0, len(names), _PARTS_AT_ONCE):
         some = names[start : start + _PARTS_AT_ONCE]
-        reduced |= _reduced({n: plan.parts.reductions[n] for n in some}, rows, judged.starts)
+        reduced |= _reduced({n: plan.parts.reductions[n] for n in some}, rows, of.starts)
     found: dict[tuple[Side, str], pl.Series] = {}
     if plan.over_parts:
         computed = pl.DataFrame(reduced).select(_numbered(plan.over_parts))
         found |= zip(plan.over_parts, computed, strict=True)
     if plan.over_rows:
-        found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, judged.code), strict=True)
+        found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, of.code), strict=True)
 
     def side(which: Side) -> list[pl.Series]:
         return [
@@ -169,7 +169,7 @@ def per_query_values(plan: Plan, judged: Rows) -> PerQuery:
         ]
 
     return PerQuery(
-        judged.queries.to_frame().with_columns(side("value")),
+        of.queries.to_frame().with_columns(side("value")),
         pl.DataFrame(side("above")),
         pl.DataFrame(side("below")),
     )

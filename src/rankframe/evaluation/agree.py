@@ -69,7 +69,7 @@ def agree(
         "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
     missing: correlations compare the documents that both rankings have ("shared"), or all, where a
         document that a ranking lacks stands below all that it has ("bottom").
-    lone: a query that only one side has is kept (it shares nothing) or left out ("skip").
+    lone: a query that only one side has is kept ("keep"; it shares nothing) or left out ("skip").
     duplicates, k_max, ci, confidence, replicates, seed, max_memory, output, overwrite, progress: as
         in `evaluate`.
 

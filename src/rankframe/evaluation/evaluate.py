@@ -18,10 +18,10 @@ from rankframe.base.places import fresh_folder
 from rankframe.base.progress import Report
 from rankframe.engine.drive import in_memory, in_pieces
 from rankframe.engine.memory import count_pieces
-from rankframe.engine.plan import PerQuery, Plan, compile_plan
+from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise, summarise_slices
@@ -105,7 +105,7 @@ def evaluate(
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     judgments = scan(qrels, "qrels", columns)
     documents = scan(run, "run", columns)
-    job = Job(compile_plan(wanted), policies, attributes=attributes, intervals=intervals)
+    job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:
         return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)

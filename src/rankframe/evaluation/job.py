@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.keys import Keyed, match
-from rankframe.base.columns import DOC, QUERY
+from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY
 from rankframe.base.options import Intervals, Policies
-from rankframe.engine.plan import Plan, per_query_values
+from rankframe.engine.plan import Plan, compile_plan, per_query_values
 from rankframe.engine.tally import tally_values
 from rankframe.engine.work import Piece
 from rankframe.evaluation.ledger import Counts
@@ -21,6 +22,12 @@ from rankframe.frames.judge import Judgments, prepare_run
 from rankframe.frames.rank import RankedRun, rank_run
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.validate import one_of_each
+from rankframe.metrics.names import Metric
+
+
+def judged_plan(metrics: Sequence[Metric]) -> Plan:
+    """What is computed to evaluate a run."""
+    return compile_plan(metrics, JUDGED_FRAME)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import NoOverlapError, OptionError
 from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
 from rankframe.engine.memory import long_ids
-from rankframe.engine.plan import compile_plan
 from rankframe.engine.work import Work
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
@@ -32,7 +31,7 @@ from rankframe.evaluation.evaluate import (
     refuse_whole_input,
     summed_up,
 )
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import By, read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
 from rankframe.metrics.names import Metrics, resolve
@@ -94,7 +93,7 @@ def evaluate(
     wanted = resolve(metrics)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
-    plan = compile_plan(wanted)
+    plan = judged_plan(wanted)
     refuse_whole_input(plan, "leave it out, or use rf.evaluate")
     _check_partitions(partitions)
     session = find_session(spark, (qrels, run))

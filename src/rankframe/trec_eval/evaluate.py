@@ -20,9 +20,8 @@ from rankframe.base.columns import RANK, RELEVANCE, SCORE
 from rankframe.base.errors import DuplicateError, OptionError, RankframeError
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.memory import count_pieces
-from rankframe.engine.plan import compile_plan
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job
+from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
 from rankframe.inputs.formats import PARQUET, READ_ERRORS
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
@@ -128,7 +127,7 @@ def evaluate_trec(
     documents = _by_score(scan(run, "run", columns))
     grades = _grades(judgments) if has_gains(asked) else ()
     lines = lines_of(asked, collection=options.collection, grades=grades)
-    job = Job(compile_plan(_metrics(lines)), options.policies, intervals=Intervals(ci=None))
+    job = Job(judged_plan(_metrics(lines)), options.policies, intervals=Intervals(ci=None))
     pieces = count_pieces(judgments, documents, job.row_bytes, None)
     try:
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)
