@@ -115,5 +115,16 @@ def test_slices_are_tallied_beside_all_queries() -> None:
     assert found[0, 0].sums[0].average(metrics[0]) == 0.2
     assert all(tally.groups is None for tally in found.values())
     assert found[0, 0] + found[0, 1] + found[0, 2] == found[WHOLE] == found[1, 5]
-    drawn = tally_values(metrics, PerQuery.of(frame), known, Intervals())
-    assert all(tally.groups is not None for tally in drawn.values())
+
+
+def test_a_slice_draws_its_own_queries() -> None:
+    metrics, intervals = resolve(["map"]), Intervals(replicates=100)
+    values = np.random.default_rng(1).random(40)
+    frame = pl.DataFrame({"query_id": [f"q{at}" for at in range(40)], "map": values})
+    known = Known(None, (np.arange(40) % 2,))
+    found = tally_values(metrics, PerQuery.of(frame), known, intervals)
+    for number in (0, 1):
+        own = frame.filter(pl.Series(known.slices[0] == number))
+        alone = tally_values(metrics, PerQuery.of(own), Known(), intervals)[WHOLE]
+        bounds = alone.bounds(metrics, intervals)
+        assert found[0, number].bounds(metrics, intervals) == bounds != (None,)

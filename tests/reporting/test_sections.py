@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 import rankframe as rf
 from rankframe.base.wording import number_text, p_text, share_text, signed_text
 from rankframe.reporting.sections import counted, definitions, details, headline, holes, slices
 from tests.support.page_text import Element, read_page
 from tests.support.report_cases import ATTRIBUTES, METRICS, RUNS, compared
+
+NOTHING = {query: {"nowhere": 1.0} for query in RUNS["old"]}
 
 
 def table(html: str, name: str) -> Element:
@@ -41,8 +44,7 @@ def test_the_summary_has_a_row_a_metric_and_a_column_a_system() -> None:
 
 
 def test_the_best_is_bold_and_what_differs_is_marked() -> None:
-    found = compared(RUNS | {"old": {q: {"nowhere": 1.0} for q in RUNS["old"]}}, ["ndcg@5", "lag"],
-                     no_overlap="zero")  # fmt: skip
+    found = compared({"old": NOTHING, "new": RUNS["new"]}, ["ndcg@5", "lag"], no_overlap="zero")
     tree = read_page(headline(found))
     rows = tree.one("tbody").all("tr")
     marks = [[bool(c.all("sup")) for c in row.all("td")[1:3]] for row in rows]
@@ -58,8 +60,10 @@ def test_the_best_is_bold_and_what_differs_is_marked() -> None:
     assert "differs from old (corrected p below 0.05, holm; test: t)" in tree.text
 
 
-def test_every_comparison_with_the_baseline() -> None:
-    found = compared()
+@pytest.mark.parametrize("old", [RUNS["old"], NOTHING], ids=["alike", "apart"])
+def test_every_comparison_with_the_baseline(old: Any) -> None:
+    found = compared({"old": old, "new": RUNS["new"]}, ["ndcg@5", "num_rel_ret"], no_overlap="zero")
+    assert found.table["significant"].any() == (old is NOTHING)
     of = table(details(found), "pairs")
     for cells, row in zip(of.rows(), found.table.to_dicts(), strict=True):
         metric = found.metric(row["metric"])
