@@ -34,7 +34,7 @@ def test_version() -> None:
         ((QRELS, BM25, "-c", "qid=foo"), "--column names 'qid'"),
         ((QRELS, BM25, "-c", "foo"), "--column reads NAME=YOURS"),
         ((QRELS, BM25, "--missing", "no"), "is not one of 'zero', 'skip', 'error'"),
-        ((QRELS, BM25, "--missing", "error", "--k-max", "0"), "k_max must be a whole number"),
+        ((QRELS, BM25, "--missing", "error", "--k-max", "0"), "--k-max must be a whole number"),
         ((QRELS, DENSE, "--missing", "error"), "lacks 30 of 1,960 judged queries"),
         ((QRELS, BM25, "--per-query", "out.xyz"), "cannot tell the format of out.xyz"),
         ((QRELS, BM25, "--per-query", "no/such/folder/x.csv"), "there is no folder"),

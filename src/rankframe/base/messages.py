@@ -23,10 +23,14 @@ class Option:
 
     name: str
     value: object = None
+    # it stands in a sentence as a name, without the sign that follows it in a call
+    bare: bool = False
 
     def said(self, *, flags: bool = False) -> str:
         """As it is written in a call, or on a command line."""
         value = self.value
+        if not flags and self.bare:
+            return self.name
         if not flags:
             return f"{self.name}={'' if value is None else _literal(value)}"
         flag = f"--{_FLAGS.get(self.name, self.name).replace('_', '-')}"

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
@@ -134,25 +135,28 @@ def _check(name: str, value: Any, kind: Any) -> None:
     if listed and value not in listed:
         raise OptionError.choice(name, value, [*listed, *(["None"] if NoneType in kinds else [])])
     if bool in kinds and not isinstance(value, bool):
-        raise OptionError(f"{name} must be True or False, not {value!r}.")
+        raise OptionError(Option(name, bare=True), f" must be True or False, not {value!r}.")
     if float in kinds and not is_number(value):
-        raise OptionError(f"{name} must be a number, not {value!r}.")
+        raise OptionError(Option(name, bare=True), f" must be a number, not {value!r}.")
 
 
 def _at_least_one(name: str, value: Any) -> None:
     if value is not None and not is_count(value):
-        raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        raise OptionError(
+            Option(name, bare=True), f" must be a whole number of at least 1, not {value!r}."
+        )
 
 
 def _whole(name: str, value: Any) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise OptionError(f"{name} must be a whole number, not {value!r}.")
+        raise OptionError(Option(name, bare=True), f" must be a whole number, not {value!r}.")
 
 
 def _share(name: str, value: Any) -> None:
     if not is_number(value) or not 0.5 <= value < 1:
         raise OptionError(
-            f"{name} must be a number from 0.5 to below 1, such as 0.95, not {value!r}."
+            Option(name, bare=True),
+            f" must be a number from 0.5 to below 1, such as 0.95, not {value!r}.",
         )
 
 
@@ -160,8 +164,9 @@ def check_replicates(name: str, value: Any) -> None:
     """Refuse what is too little to say anything, or too much to draw."""
     if not is_count(value) or not _FEWEST_REPLICATES <= value <= _MOST_REPLICATES:
         raise OptionError(
-            f"{name} must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
-            f"not {value!r}."
+            Option(name, bare=True),
+            f" must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
+            f"not {value!r}.",
         )
 
 
