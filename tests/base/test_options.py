@@ -160,7 +160,7 @@ def test_the_ledger_says_intervals_in_one_line() -> None:
     ("value", "number", "count"),
     [(1, True, True), (0, True, False), (2.0, True, False), (math.inf, True, False),
      (math.nan, False, False), (True, False, False), ("1", False, False), (None, False, False),
-     (np.int32(4), False, True)],
+     (np.int32(4), True, True)],
     ids=repr,
 )  # fmt: skip
 def test_numbers_and_counts(value: object, number: bool, count: bool) -> None:
