@@ -16,9 +16,9 @@ from ranx import Qrels, Run, evaluate  # noqa: E402 (it warns when it is importe
 
 
 def frames(qrels: Path, run: Path) -> Values:
-    ids = {"query_id": object, "doc_id": object}  # ranx knows no other strings
+    ids = {"query_id": object, "doc_id": object}  # ranx knows no other strings, nor float32
     truth = pl.read_parquet(qrels).filter(pl.col("relevance") > 0).to_pandas().astype(ids)
-    ranked = pl.read_parquet(run).to_pandas().astype(ids)
+    ranked = pl.read_parquet(run).to_pandas().astype({**ids, "score": float})
     values: Any = evaluate(
         Qrels.from_df(truth, q_id_col="query_id", doc_id_col="doc_id", score_col="relevance"),
         Run.from_df(ranked, q_id_col="query_id", doc_id_col="doc_id", score_col="score"),
