@@ -15,8 +15,10 @@ def as_ids(numbers: Numbers, kind: Ids, side: str) -> pl.Series:
     """Ids of queries (side "q") or of documents ("d"), as strings but for integers."""
     if kind == "integers":
         return pl.Series(numbers)
-    distinct, at = np.unique(numbers, return_inverse=True)
-    ids = _distinct_ids(pl.Series("n", distinct), kind, side).gather(at)
+    used = np.zeros(numbers.max() + 1, bool)
+    used[numbers] = True
+    at = (np.cumsum(used) - 1)[numbers]
+    ids = _distinct_ids(pl.Series("n", np.flatnonzero(used)), kind, side).gather(at)
     return ids.cast(pl.Categorical) if kind == "categorical" else ids
 
 

@@ -17,13 +17,13 @@ _INTRO = """
 
 Five metrics (ndcg@10, map, mrr, precision@10, recall@10; ties broken as trec_eval does) from two
 Parquet files to means over the judged queries. Every contender ran in a process of its own on the
-same files, one after the other in each round; figures are medians of {rounds}. All gave the same
-values, to 1e-9, before their times counted.
+same files, one after the other in each round; figures are {rounds}.
+All gave the same values, to 1e-9, before their times counted.
 
 - **rankframe**: `rf.evaluate`, with the intervals that it gives by default; **ci=None**: without.
 - **DuckDB**: SQL by hand, the fastest of {queries} queries ([sql/](sql)), chosen for each layout by
-  CPU time on a part of it. **naive polars**: likewise, the streaming engine, of {polars} ways.
-  Both give means alone, no intervals.
+  CPU time on a part of it. **naive polars**: likewise, the fastest of {polars} ways on the streaming
+  engine. Both give means alone, no intervals.
 - **limit**: read both files and join them on both keys, nothing else, in polars or DuckDB,
   whichever took less.
 - **CPU time** is user and system time of the process on all cores, imports apart; *whole process*
@@ -32,28 +32,31 @@ values, to 1e-9, before their times counted.
 Runs: rec has up to 10 documents a query and 3 judgments, mid 100 and 20, search 1000 and 300, the
 others 100 and 20. *Grouped*: a query's rows together, in order of score, queries in arbitrary
 order, the judgments in another; *sorted*: queries in byte order in both; *scattered*: all rows of
-both at random. The layouts between them are grouped and differ in what they are called by. Ids are
-unpadded (q917, d4711) unless said otherwise. Documents are drawn from 5M with a popularity skew
-(20,000 where dictionary-encoded); a tenth of the lists are shorter; about 5% of the rows tie; half
-of the judgments are of documents in the list; 2% of the judged queries are not in the run, 5% of
-the run's queries not judged.
+both at random. The others are grouped, but for what their names say: small row groups have 2,000
+rows, one huge query has 5% of all rows. Ids are unpadded (q917, d4711) unless said otherwise. Files
+are as polars writes them by default, dictionary-encoded ones as pyarrow does. Documents are drawn
+from 5M with a popularity skew (20,000 where dictionary-encoded); a tenth of the lists are shorter;
+about 5% of the rows tie; half of the judgments are of documents in the list; 2% of the judged
+queries are not in the run, 5% of the run's queries not judged.
 """
+_READ = """
+Above 1, "÷ rankframe" means that rankframe took less CPU time; in brackets, the lowest and highest
+of a round. Scattered judgments beside a grouped run count as grouped."""
 
 
 def section(comparison: dict[str, Any]) -> str:
     """The comparison as Markdown."""
     layouts: list[Layout] = comparison["layouts"]
-    some = layouts[0]
-    rounds = len(some["runs"][OURS])
+    rounds = len(layouts[0]["runs"][OURS])
     intro = _INTRO.format(
-        rounds=f"{rounds} rounds" if rounds > 1 else "a single round",
+        rounds=f"medians of {rounds} rounds" if rounds > 1 else "of a single round",
         queries=len(_ways(layouts, DUCKDB)),
         polars=len(_ways(layouts, POLARS)),
     )
-    parts = [intro, _extremes(layouts), _ratios(layouts)]
+    parts = [intro, _extremes(layouts), _ratios(layouts), _READ]
     parts += ["\n![CPU time as a multiple of rankframe's](chart.svg)"]
     parts += ["\n### CPU seconds, imports apart\n"]
-    parts += ["Median, and lowest and highest of the rounds.\n", _seconds(layouts, "cpu")]
+    parts += ["In brackets: lowest and highest of the rounds.\n", _seconds(layouts, "cpu")]
     parts += ["\n### CPU seconds of the whole process\n", _seconds(layouts, "all_cpu")]
     parts += ["\n### Wall seconds, imports apart\n", _seconds(layouts, "wall")]
     parts += ["\n### Wall seconds of the whole process\n", _seconds(layouts, "all_wall")]
@@ -73,16 +76,15 @@ def _median(layout: Layout, contender: str, what: str) -> float:
 
 def _extremes(layouts: list[Layout]) -> str:
     """The best and the worst, in a sentence each."""
-    lines = []
-    for other, text in ((DUCKDB, "the speed of DuckDB"), (LIMIT, "the speed of the limit")):
-        by = sorted(layouts, key=lambda one: _ratio(one, other, OURS, "cpu"))
-        worst, best = by[0], by[-1]
-        slower = sum(_ratio(one, other, OURS, "cpu") < 1 for one in layouts)
+    lines = ["In CPU time, rankframe with its intervals has"]
+    for other in (DUCKDB, POLARS, LIMIT):
+        title = "the limit" if other == LIMIT else other
+        by = sorted((_ratio(one, other, OURS, "cpu"), one["layout"]) for one in layouts)
+        (worst, where), (best, best_where) = by[0], by[-1]
+        slower = sum(ratio < 1 for ratio, _ in by)
         lines.append(
-            f"- In CPU time, rankframe with intervals has **{_ratio(worst, other, OURS, 'cpu'):.2f}"
-            f" times {text}** at worst ({worst['layout']}), "
-            f"**{_ratio(best, other, OURS, 'cpu'):.2f} times** at best ({best['layout']}); "
-            f"it takes more time than {other} on {slower} of {len(layouts)} layouts."
+            f"- **{worst:.2f} times the speed of {title} at worst** ({where}), "
+            f"**{best:.2f} times at best** ({best_where}); slower on {slower} of {len(by)} layouts."
         )
     return "\n".join([*lines, ""])
 
@@ -91,16 +93,16 @@ def _ratios(layouts: list[Layout]) -> str:
     """How many times as fast as DuckDB, and how many times the limit."""
     columns = [
         ("DuckDB ÷ rankframe", DUCKDB, OURS, "cpu"),
+        ("naive polars ÷ rankframe", POLARS, OURS, "cpu"),
         ("rankframe ÷ limit", OURS, LIMIT, "cpu"),
         ("DuckDB ÷ ci=None", DUCKDB, BARE, "cpu"),
         ("ci=None ÷ limit", BARE, LIMIT, "cpu"),
         ("DuckDB ÷ rankframe, whole process", DUCKDB, OURS, "all_cpu"),
-        ("naive polars ÷ rankframe", POLARS, OURS, "cpu"),
     ]
     rows = [["CPU time", "rows", "judgments", *(title for title, *_ in columns)]]
     for one in layouts:
         figures = [_ratio(one, above, below, what) for _, above, below, what in columns]
-        cells = [f"{figures[0]:.2f} ({_range(one)})", *(f"{ratio:.2f}" for ratio in figures[1:])]
+        cells = [f"{figures[0]:.2f}{_range(one)}", *(f"{ratio:.2f}" for ratio in figures[1:])]
         rows.append([one["layout"], f"{one['rows']:,}", f"{one['judgments']:,}", *cells])
     for title, scattered in (("run grouped or sorted", False), ("run scattered", True)):
         some = [one for one in layouts if is_scattered(one["layout"]) == scattered]
@@ -114,14 +116,17 @@ def _ratios(layouts: list[Layout]) -> str:
 def _range(layout: Layout) -> str:
     """The lowest and highest of DuckDB ÷ rankframe in a round."""
     pairs = zip(layout["runs"][DUCKDB], layout["runs"][OURS], strict=True)
-    ratios = [theirs["cpu"] / ours["cpu"] for theirs, ours in pairs]
-    return f"{min(ratios):.2f}–{max(ratios):.2f}"
+    return _spread([theirs["cpu"] / ours["cpu"] for theirs, ours in pairs])
+
+
+def _spread(figures: list[float]) -> str:
+    return f" ({min(figures):.2f}–{max(figures):.2f})" if len(figures) > 1 else ""
 
 
 def _seconds(layouts: list[Layout], what: str) -> str:
     def cell(runs: list[dict[str, float]]) -> str:
         taken = [run[what] for run in runs]
-        return f"{median(taken):.2f} ({min(taken):.2f}–{max(taken):.2f})"
+        return f"{median(taken):.2f}{_spread(taken)}"
 
     rows = [["layout", *layouts[0]["runs"]]]
     rows += [[one["layout"], *map(cell, one["runs"].values())] for one in layouts]
@@ -169,7 +174,7 @@ def _name(way: str) -> str:
 def _fed(small: Layout) -> str:
     text = (
         f"{small['rows']:,} rows and {small['judgments']:,} judgments, grouped, without ties (ranx "
-        "has no rule for them). Feeding them is part of their time, compilation by ranx is not.\n\n"
+        "has no rule for them).\nFeeding is part of their time, compilation by ranx is not.\n\n"
     )
     rows = [["contender", "CPU s", "wall s", "wall s, whole process", "peak GB", "÷ rankframe"]]
     for contender in small["runs"]:
