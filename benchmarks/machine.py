@@ -1,4 +1,4 @@
-"""What measurements were made on, and when not all at once, which of them."""
+"""What measurements are made on."""
 
 from __future__ import annotations
 

@@ -96,6 +96,7 @@ def _spark(measured: dict[str, Any]) -> str:
 
 
 def _machines(of: dict[str, str]) -> str:
-    if len(set(of.values())) == 1:
+    """Once for all parts, where they were measured on the same one with the same versions."""
+    if len(of) > 1 and len(set(of.values())) == 1:
         return next(iter(of.values())) + "."
     return "\n".join(f"- {part}: {text}." for part, text in of.items())

@@ -22,8 +22,8 @@ All gave the same values, to 1e-9, before their times counted.
 
 - **rankframe**: `rf.evaluate`, with the intervals that it gives by default; **ci=None**: without.
 - **DuckDB**: SQL by hand, the fastest of {queries} queries ([sql/](sql)), chosen for each layout by
-  CPU time on a part of it. **naive polars**: likewise, the fastest of {polars} ways on the streaming
-  engine. Both give means alone, no intervals.
+  CPU time on a part of it. **naive polars**: likewise, the fastest of {polars} ways on its
+  streaming engine. Both give means alone, no intervals.
 - **limit**: read both files and join them on both keys, nothing else, in polars or DuckDB,
   whichever took less.
 - **CPU time** is user and system time of the process on all cores, imports apart; *whole process*
@@ -214,7 +214,7 @@ def chart(comparison: dict[str, Any], target: Path) -> None:
         .encode(
             x=alt.X("ratio:Q", title="CPU time as a multiple of rankframe's, intervals included")
             .scale(type="log", nice=False, padding=12)
-            .axis(values=[0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10], format="~r"),
+            .axis(values=[0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10, 20], format="~r"),
             y=alt.Y("layout:N", title=None, sort=None).axis(grid=True, labelLimit=200),
             color=alt.Color("contender:N", title=None, sort=list(shown)).scale(
                 domain=list(shown), range=colours
