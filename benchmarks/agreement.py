@@ -9,17 +9,18 @@ it, only scipy is looped over.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 
-from benchmarks.data import SHAPES, Shape, make
+from benchmarks.data import make
+from benchmarks.layouts import SHAPES, Layout
 from benchmarks.measure import run_module
 
 ALL = (
@@ -41,24 +42,23 @@ def measure(folder: Path, scale: int) -> list[tuple[str, str, str, float, float]
     table = []
     for name in ("rec", "search"):
         queries = SHAPES[name].queries // scale
-        shape = Shape(name, queries, SHAPES[name].depth, SHAPES[name].judgments)
-        a, b = make(shape, "sorted", folder)[1], _other(shape, folder)
+        layout = replace(SHAPES[name], queries=queries)
+        a, b = make(layout, folder).run, _other(layout, folder)
         for what in SETS:
-            report = run_module("benchmarks.agreement", "agree", str(a), str(b), what)
+            report = run_module("benchmarks.agreement", "agree", a, b, what)
             table.append((name, what, "rankframe", report["seconds"], report["peak"]))
         for what in LOOPS:
             sample = min(_SAMPLE[name], queries)
-            report = run_module("benchmarks.agreement", "loop", str(a), str(b), what, str(sample))
+            report = run_module("benchmarks.agreement", "loop", a, b, what, str(sample))
             table.append((name, what, "loop*", report["seconds"] * queries / sample, 0.0))
     return table
 
 
-def _other(shape: Shape, folder: Path) -> Path:
-    path = folder / f"{shape.name}-{shape.queries}x{shape.depth}-other.parquet"
+def _other(layout: Layout, folder: Path) -> Path:
+    first = make(replace(layout, order="unordered"), folder).run
+    path = first.with_name(f"{first.stem}-other.parquet")
     if not path.exists():
-        run_module(
-            "benchmarks.agreement", "write", str(make(shape, "shuffled", folder)[1]), str(path)
-        )
+        run_module("benchmarks.agreement", "write", first, path)
     return path
 
 
@@ -124,8 +124,7 @@ def main() -> None:
         _write(*map(Path, arguments))
     else:
         seconds = {"agree": _agree, "loop": _loop}[task](*arguments)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "peak": peak}))
+    print(json.dumps({"seconds": seconds}))
 
 
 if __name__ == "__main__":

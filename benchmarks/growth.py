@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.contenders import BOUNDED
-from benchmarks.data import SHAPES, make
+from benchmarks.data import Files, make
+from benchmarks.layouts import SHAPES
 from benchmarks.measure import run_child, timed
 
 _CODE = """
@@ -33,16 +33,16 @@ def rows(folder: Path, most: int) -> list[tuple[int, str, float, float]]:
     for queries in (100_000, 1_000_000, 10_000_000):
         if queries * 10 > most:
             break
-        paths = make(replace(SHAPES["rec"], queries=queries), "shuffled", folder)
-        for how in BOUNDED if queries == 10_000_000 else ["in memory"]:
-            report = run_child(how, *paths, folder=folder)
-            table.append((queries * 10, how, report["wall"], report["peak"]))
+        files = _files(queries, folder)
+        for how in ("in memory", "within 3 GiB") if queries == 10_000_000 else ("in memory",):
+            report = run_child(f"with_rankframe:{how}", files)
+            table.append((files.facts["rows"], how, report["wall"], report["peak"]))
     return table
 
 
 def metrics(folder: Path, queries: int) -> list[tuple[str, float]]:
     """Seconds for one metric, and for many, on the same files."""
-    paths = make(replace(SHAPES["rec"], queries=queries), "shuffled", folder)
+    files = _files(queries, folder)
     sets = {
         "1 metric (ndcg@10)": ["ndcg@10"],
         "5 metrics": ["ndcg@10", "map", "mrr", "precision@10", "recall@10"],
@@ -51,12 +51,12 @@ def metrics(folder: Path, queries: int) -> list[tuple[str, float]]:
         ],
         "50 metrics (5 × 10 cutoffs)": _FIFTY,
     }
-    return [(name, _seconds(paths, wanted)) for name, wanted in sets.items()]
+    return [(name, _seconds(files, wanted)) for name, wanted in sets.items()]
 
 
 def start_up(folder: Path) -> list[tuple[str, float]]:
     """What it costs to start."""
-    qrels, run = make(replace(SHAPES["rec"], queries=10), "sorted", folder)
+    files = _files(10, folder)
     python = sys.executable
     command = str(Path(python).with_name("rankframe"))
     return [
@@ -64,18 +64,22 @@ def start_up(folder: Path) -> list[tuple[str, float]]:
         ("import polars", timed([python, "-c", "import polars"])),
         ("import rankframe", timed([python, "-c", "import rankframe"])),
         ("rankframe --help", timed([command, "--help"])),
-        ("rankframe evaluate (10 queries)", timed([command, "evaluate", str(qrels), str(run)])),
-        ("ranx, first call (10 queries)", _first_call("ranx", qrels, run, folder)),
+        (
+            "rankframe evaluate (10 queries)",
+            timed([command, "evaluate", str(files.qrels), str(files.run)]),
+        ),
+        # With just-in-time compilation.
+        ("ranx, first call (10 queries)", run_child("with_ranx:frames", files)["all_wall"]),
     ]
 
 
-def _first_call(name: str, qrels: Path, run: Path, folder: Path) -> float:
-    """With imports and just-in-time compilation."""
-    return run_child(name, qrels, run, folder=folder, warm_up=False)["wall"]
+def _files(queries: int, folder: Path) -> Files:
+    """Runs of ten documents a query, grouped by query."""
+    return make(replace(SHAPES["rec"], queries=queries), folder)
 
 
-def _seconds(paths: tuple[Path, Path], wanted: list[str]) -> float:
-    command = [sys.executable, "-c", _CODE, *map(str, paths), *wanted]
+def _seconds(files: Files, wanted: list[str]) -> float:
+    command = [sys.executable, "-c", _CODE, str(files.qrels), str(files.run), *wanted]
     return min(
         json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         for _ in range(3)

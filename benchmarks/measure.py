@@ -1,108 +1,143 @@
-"""Run contenders side by side on the same files, alternating, and keep the best of n."""
+"""Run contenders side by side on the same files, alternating, each in a process of its own."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
-from benchmarks.contenders import CONTENDERS, SLOW
-from benchmarks.data import ORDERS, Order, Shape, make
+from benchmarks.contenders import CONTENDERS, FED, OURS, Values
+from benchmarks.data import Files, make
+from benchmarks.layouts import SMALL, WARM_UP, Layout
 
-_WARM_UP = Shape("warmup", 50, 10, 3)
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """The best of n runs of one contender on one input; `part`: timed on 1/part of the queries."""
-
-    contender: str
-    shape: str
-    order: str
-    wall: float
-    cpu: float
-    peak: float
-    part: int = 1
+_TRIAL = 10  # ways of a contender are tried on a layout so many times smaller,
+_LEAST = 100_000  # but not on fewer rows than this
+Report = dict[str, Any]
 
 
-def compare(
-    shapes: Iterable[Shape],
-    orders: Iterable[Order] = ORDERS,
-    *,
-    folder: Path,
-    repeat: int,
-    contenders: Iterable[str] = tuple(CONTENDERS),
-) -> list[Measurement]:
-    """Every contender on every shape and order. Values must agree before times count.
+def compare(layouts: Iterable[Layout], *, folder: Path, rows: int, repeat: int) -> list[Report]:
+    """What each contender took on each layout, in every round; its fastest way where it has more.
 
-    Slow contenders run once, on the shuffled order only.
+    Values must agree before times count.
     """
-    names = list(contenders)
-    results: list[Measurement] = []
-    for shape in shapes:
-        for order in orders:
-            here = [n for n in names if n not in SLOW or order == "shuffled"]
-            runs: dict[str, list[Measurement]] = {name: [] for name in here}
-            for round_ in range(repeat):
-                for name in here:
-                    if name in SLOW and round_:
-                        continue
-                    try:
-                        runs[name].append(_one(name, shape, order, folder))
-                    except (RuntimeError, ValueError) as error:
-                        if name == "rankframe":
-                            raise
-                        _say(f"{name} does not count on {shape.name} {order}: {error}")
-            results += [min(of, key=lambda m: m.wall) for of in runs.values() if of]
-    return results
+    reports = []
+    for layout in layouts:
+        trial = make(layout.scaled(max(rows // _TRIAL, _LEAST)), folder)
+        trials = {
+            name: _tried(ways, trial, min(2, repeat))
+            for name, ways in CONTENDERS.items()
+            if len(ways) > 1
+        }
+        chosen = {
+            name: min(trials[name], key=trials[name].__getitem__) if name in trials else ways[0]
+            for name, ways in CONTENDERS.items()
+        }
+        files = make(layout.scaled(rows), folder)
+        report = {"layout": layout.name, "trial_rows": trial.facts["rows"], "trials": trials}
+        reports.append(report | _rounds(layout.name, chosen, files, repeat, folder))
+    return reports
 
 
-def _one(name: str, shape: Shape, order: Order, folder: Path) -> Measurement:
-    part = SLOW.get(name, 1) if shape.queries >= 10_000 else 1
-    cut = replace(shape, queries=shape.queries // part)
-    report = run_child(name, *make(cut, order, folder), folder=folder)
-    _agree(name, report["values"], cut, order, folder)
-    _say(f"{name:14} {shape.name:7} {order:9} {report['wall'] * part:8.2f} s")
-    return Measurement(
-        name, shape.name, order, report["wall"] * part, report["cpu"] * part, report["peak"], part
-    )
+def compare_fed(*, folder: Path, rows: int, repeat: int) -> Report:
+    """The same for libraries that are fed by loops, beside rankframe, on one small layout."""
+    chosen = {name: ways[0] for name, ways in FED.items()} | {OURS: CONTENDERS[OURS][0]}
+    files = make(SMALL.scaled(rows), folder)
+    return {"layout": SMALL.name, **_rounds(SMALL.name, chosen, files, repeat, folder)}
+
+
+def _tried(ways: tuple[str, ...], files: Files, rounds: int) -> dict[str, float]:
+    """CPU seconds by way, the best of some; a way that takes far longer than others is let go."""
+    expected = _expected(files)
+    taken: dict[str, float] = {}
+    patience = None
+    for _ in range(rounds):
+        for way in ways:
+            try:
+                report = run_child(way, files, patience=patience)
+            except subprocess.TimeoutExpired:
+                continue
+            _agree(way, report["values"], expected)
+            taken[way] = min(taken.get(way, report["cpu"]), report["cpu"])
+            patience = min(patience or 1e9, 5 * report["all_wall"] + 2)
+    return taken
+
+
+def _rounds(
+    name: str, chosen: dict[str, str], files: Files, repeat: int, folder: Path
+) -> dict[str, Any]:
+    for path in (files.qrels, files.run):  # the first to read should not be the one that waits
+        path.read_bytes()
+    expected = _expected(files)
+    runs: dict[str, list[Report]] = {contender: [] for contender in chosen}
+    for _ in range(repeat):
+        for contender, way in chosen.items():
+            small = make(WARM_UP, folder) if contender == "ranx" else None
+            report = run_child(way, files, warm_up=small)
+            _agree(way, report.pop("values"), expected)
+            runs[contender].append(report)
+            _say(f"{name:20} {way:32} {report['wall']:8.2f} s {report['cpu']:8.2f} CPU s")
+    return {**files.facts, "ways": chosen, "runs": runs}
+
+
+@cache
+def _expected_of(qrels: Path, run: Path) -> Values:
+    return run_module("benchmarks.child", "with_rankframe:no intervals", qrels, run)["values"]
+
+
+def _expected(files: Files) -> Values:
+    return _expected_of(files.qrels, files.run)
+
+
+def _agree(way: str, values: Values, expected: Values) -> None:
+    # The limit computes nothing.
+    for metric in values:
+        if not abs(values[metric] - expected[metric]) <= 1e-9:
+            raise ValueError(f"{way} gives {values}, rankframe {expected}")
 
 
 def run_child(
-    name: str, qrels: Path, run: Path, *, folder: Path, warm_up: bool = True
-) -> dict[str, Any]:
-    """One run in a process of its own."""
-    warm = make(_WARM_UP, "sorted", folder) if warm_up else ()
-    return run_module("benchmarks.child", name, *map(str, (qrels, run, *warm)))
+    way: str, files: Files, *, warm_up: Files | None = None, patience: float | None = None
+) -> Report:
+    """One way in a process of its own: wall and cpu apart from imports, all_wall and all_cpu of
+    the whole process, its peak memory, and the values.
+    """
+    small = warm_up[:2] if warm_up else ()
+    return run_module("benchmarks.child", way, *files[:2], *small, patience=patience)
 
 
-def run_module(module: str, *arguments: str) -> dict[str, Any]:
-    """Run a module in a process of its own; its last line is JSON."""
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-_expected: dict[tuple[Shape, Order], dict[str, float]] = {}
-
-
-def _agree(name: str, values: dict[str, float], shape: Shape, order: Order, folder: Path) -> None:
-    if not values:  # the limit computes nothing
-        return
-    key = (shape, order)
-    if key not in _expected:
-        ours = run_child("rankframe", *make(shape, order, folder), folder=folder)
-        _expected[key] = ours["values"]
-    for metric, expected in _expected[key].items():
-        if abs(values[metric] - expected) > 1e-9:
-            raise ValueError(f"{name} gives {metric} = {values[metric]}, rankframe {expected}")
+def run_module(module: str, *arguments: str | Path, patience: float | None = None) -> Report:
+    """Run a module in a process of its own, looked at from outside; its last line is JSON."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    begun = time.perf_counter()
+    with TemporaryFile("w+") as said, TemporaryFile("w+") as complaints:
+        child = subprocess.Popen(command, stdout=said, stderr=complaints)
+        while True:
+            done, status, used = os.wait4(child.pid, os.WNOHANG if patience else 0)
+            if done:
+                break
+            if patience and time.perf_counter() - begun > patience:
+                child.kill()
+                child.wait()
+                raise subprocess.TimeoutExpired(command, patience)
+            time.sleep(0.02)
+        wall = time.perf_counter() - begun
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        complaints.seek(0)
+        if child.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{complaints.read()}")
+        return json.loads(said.read().splitlines()[-1]) | {
+            "all_wall": wall,
+            "all_cpu": used.ru_utime + used.ru_stime,
+            "peak": used.ru_maxrss * 1024,
+        }
 
 
 def timed(command: list[str], repeat: int = 5) -> float:
@@ -113,10 +148,6 @@ def timed(command: list[str], repeat: int = 5) -> float:
         subprocess.run(command, check=True, capture_output=True)
         best = min(best, time.perf_counter() - start)
     return best
-
-
-def as_json(results: Iterable[Measurement]) -> list[dict[str, Any]]:
-    return [asdict(m) for m in results]
 
 
 def _say(text: str) -> None:

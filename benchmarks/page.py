@@ -1,80 +1,32 @@
-"""The measurements as a page: ratios first, absolute times with the machine's description."""
+"""The measurements as a page, from what is stored: the comparison first, then the other parts."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-_LIBRARIES = ("polars", "numpy", "duckdb", "pytrec-eval-terrier", "ranx", "ir-measures")
-_INTRO = """# Benchmarks
-
-`python -m benchmarks` makes seeded inputs, runs each contender in a process of its own on the same
-Parquet files, alternating, keeps the best of n, and writes this page (`--quick` for a small one).
-Five metrics (ndcg@10, map, mrr, precision@10, recall@10), end to end from files to means, imports
-and just-in-time warm-up apart. All contenders gave the same values, to 1e-9, before their times
-counted.
-
-- **limit**: read both files and inner-join them on the two string keys, nothing else.
-- Shapes: rec is 1M queries × 10 documents (3 judgments each), mid 100k × 100 (20), search 7k × 1000
-  (300). Orders: sorted by score; shuffled within each query; scattered over the whole file.
-- Slow contenders run once, on the shuffled order; * marks those timed on a part of the queries,
-  their times scaled up.
-"""
+from benchmarks.page_comparison import chart, section
 
 
 def write_page(folder: Path) -> Path:
-    """Write README.md and chart.svg from results.json in the same folder."""
+    """Write README.md and chart.svg from results.json and spark.json in the same folder."""
     measured = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    results = pl.DataFrame(measured["results"])
-    parts = [_INTRO, "## Time, as a multiple of the limit\n", _ratios(results, "limit")]
-    parts += ["\n![Time as a multiple of the limit](chart.svg)\n"]
-    parts += ["\n## How many times faster rankframe is\n", _ratios(results, "rankframe")]
-    parts += ["\n## Seconds, CPU seconds and peak memory\n", _absolute(results)]
-    parts += ["\n## How the time grows\n", _growth(measured)]
-    parts += ["\n## Two rankings side by side\n", _agreement(measured)]
+    parts = ["# Benchmarks\n\n`python -m benchmarks` measures, and writes this page."]
+    if "comparison" in measured:
+        parts += [section(measured["comparison"])]
+        chart(measured["comparison"], folder / "chart.svg")
+    if "rows" in measured:
+        parts += ["\n## How the time grows\n", _growth(measured)]
+    if "agreement" in measured:
+        parts += ["\n## Two rankings side by side\n", _agreement(measured)]
     if (spark := folder / "spark.json").exists():
         parts += ["\n## Spark beside one process\n", _spark(json.loads(spark.read_text("utf-8")))]
-    parts += ["\n## The machine\n", _machine()]
+    if "machine" in measured:
+        parts += ["\n## The machine\n", _machines(measured["machine"])]
     page = folder / "README.md"
     page.write_text("\n".join(parts) + "\n", encoding="utf-8")
-    _chart(results, folder / "chart.svg")
     return page
-
-
-def _ratios(results: pl.DataFrame, base: str) -> str:
-    against = results.filter(pl.col("contender") == base).select("shape", "order", base="wall")
-    ratios = results.filter(pl.col("contender") != base).join(against, on=["shape", "order"])
-    ratios = ratios.with_columns(ratio=pl.col("wall") / pl.col("base"))
-    return _pivot(ratios, pl.format("{}×{}", pl.col("ratio").round(1), _star()))
-
-
-def _absolute(results: pl.DataFrame) -> str:
-    cell = pl.format(
-        "{} / {} / {} GB{}",
-        pl.col("wall").round(2),
-        pl.col("cpu").round(1),
-        (pl.col("peak") / 1e9).round(1),
-        _star(),
-    )
-    return _pivot(results, cell)
-
-
-def _star() -> pl.Expr:
-    return pl.when(pl.col("part") > 1).then(pl.lit("*")).otherwise(pl.lit(""))
-
-
-def _pivot(results: pl.DataFrame, cell: pl.Expr) -> str:
-    table = results.select(
-        "contender", input=pl.format("{} {}", "shape", "order"), cell=cell
-    ).pivot("contender", index="input", values="cell")
-    rows = [table.columns, ["---"] * table.width, *table.fill_null("").rows()]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _growth(measured: dict[str, Any]) -> str:
@@ -143,32 +95,8 @@ def _spark(measured: dict[str, Any]) -> str:
     return "\n".join([_SPARK, *table, _SIZING, *sizing])
 
 
-def _machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    versions = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-    return (
-        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GiB of memory, "
-        f"Python {platform.python_version()}, {versions}."
-    )
-
-
-def _chart(results: pl.DataFrame, target: Path) -> None:
-    import altair as alt
-
-    base = results.filter(pl.col("contender") == "limit").select("shape", "order", base="wall")
-    ratios = results.join(base, on=["shape", "order"]).with_columns(
-        ratio=pl.col("wall") / pl.col("base"), input=pl.format("{} {}", "shape", "order")
-    )
-    order = ratios["contender"].unique(maintain_order=True).to_list()
-    chart = (
-        alt.Chart(ratios)
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("ratio:Q", title="time as a multiple of the limit").scale(type="log"),
-            y=alt.Y("input:N", title=None, sort=None),
-            color=alt.Color("contender:N", sort=order, title=None),
-            shape=alt.Shape("contender:N", sort=order, legend=None),
-        )
-        .properties(width=560, height=260)
-    )
-    chart.save(target)
+def _machines(of: dict[str, str]) -> str:
+    """Once for all parts, where they were measured on the same one with the same versions."""
+    if len(of) > 1 and len(set(of.values())) == 1:
+        return next(iter(of.values())) + "."
+    return "\n".join(f"- {part}: {text}." for part, text in of.items())

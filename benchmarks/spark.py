@@ -22,12 +22,14 @@ from resource import RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.contenders import CONTENDERS, METRICS, Values
-from benchmarks.data import SHAPES, make
+from benchmarks.contenders import METRICS, Values, load
+from benchmarks.data import make
+from benchmarks.layouts import SHAPES
 from benchmarks.page import write_page
 
 HERE = Path(__file__).parent
-ENGINES = ("naive polars", "rankframe", "Spark")
+WAYS = {"naive polars": "with_polars:window", "rankframe": "with_rankframe:default"}
+ENGINES = (*WAYS, "Spark")
 MASTER = "local[2,4]"
 _EVERY = 0.2  # seconds from one look at the processes to the next
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -42,14 +44,15 @@ def main() -> None:
     options = parser.parse_args()
     lines = []
     for rows in options.rows:
-        paths = make(replace(SHAPES["rec"], queries=rows // 10), "scattered", options.data)
+        shape = replace(SHAPES["rec"], queries=rows // 10)
+        *paths, facts = make(shape.ordered("scattered"), options.data)
         for path in paths:  # the first to read should not be the only one to wait for the disk
             path.read_bytes()
         runs = [measured(engine, *paths) for _ in range(options.repeat) for engine in ENGINES]
         compare_values(runs)
         for engine in ENGINES:
             best = min((run for run in runs if run["engine"] == engine), key=lambda r: r["job"])
-            lines.append(best | {"rows": rows, "judgments": rows * 3 // 10, "values": None})
+            lines.append(best | facts | {"values": None})
             print(lines[-1], file=sys.stderr, flush=True)
     text = json.dumps({"cores": os.cpu_count(), "runs": lines}, indent=1)
     (HERE / "spark.json").write_text(text, encoding="utf-8")
@@ -109,9 +112,8 @@ def child(engine: str, qrels: str, run: str) -> None:
 
 
 def here(engine: str) -> Callable[[Path, Path], tuple[Values, int]]:
-    import rankframe  # noqa: F401 (imports are not what is measured)
-
-    return lambda qrels, run: (CONTENDERS[engine](qrels, run), 1)
+    way = load(WAYS[engine])  # imports are not what is measured
+    return lambda qrels, run: (way(qrels, run), 1)
 
 
 def on_spark() -> Callable[[Path, Path], tuple[Values, int]]:
