@@ -29,9 +29,9 @@ def test_it_takes_judgments_and_runs(kind: str, refusal) -> None:
 @pytest.mark.parametrize(
     ("kind", "runs", "said"),
     [
-        ("heatmap", 2, "heatmap is drawn of one run, not 2."),
-        ("cumulative_gain", 2, "cumulative_gain is drawn of one run, not 2."),
-        ("differences", 1, "differences are drawn of two runs, not 1."),
+        ("heatmap", 2, "the chart 'heatmap' is drawn of one run, not 2."),
+        ("cumulative_gain", 2, "the chart 'cumulative_gain' is drawn of one run, not 2."),
+        ("differences", 1, "the chart 'differences' is drawn of two runs, not 1."),
     ],
 )
 def test_it_takes_so_many_runs(kind: str, runs: int, said: str, refusal) -> None:
