@@ -7,11 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.inputs.trec_format import read_trec, write_trec
+from rankframe.base.errors import RankframeError
+from rankframe.inputs.formats import READ_ERRORS
+from rankframe.inputs.trec_format import Kind, read_even, read_lines, read_trec, write_trec
 
 ROWS = [("q1", "a", 1.5), ("q1", "b", -2.0), ("q2", "ü", 1e-9)]
 RUN = "q1 Q0 a 1 1.5 tag\nq1 Q0 b 2 -2.0 tag\nq2 Q0 ü 1 1e-9 tag\n"
@@ -44,6 +47,118 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_gives_the_same_rows(spelling: str, role: str, text: str) -> None:
     assert _read(SPELLINGS[spelling](text), role) == ROWS
+
+
+# A text that is a table is read as one: always what the parser of lines gives, or nothing at all.
+
+
+def assert_as_lines(content: bytes, role: Kind | None) -> bool:
+    """Whether a text was read as a table; if so, as the parser of lines reads it, to the bit."""
+    found = read_even(io.BytesIO(content), role)
+    if found is None:
+        return False
+    try:
+        expected = read_lines(io.BytesIO(content), role, "x")
+    except (RankframeError, *READ_ERRORS) as error:
+        raise AssertionError(f"read as a table, refused as lines: {error}") from error
+    assert_frame_equal(found, expected, check_exact=True)
+    bits = pl.selectors.float().reinterpret(signed=False)
+    assert found.select(bits).equals(expected.select(bits))
+    return True
+
+
+_hostile = st.sampled_from(
+    ["q", "Q0", "null", "NA", "None", '"', '"a', "a,b", "#", "#a", "a#", "ü", "1", "007", "\ufeff",
+     "\ufeffq", "q\ufeff", "\0", "a\rb", "\r", "\x1c", "\x85", "\u2028", "\u00a0", "", "\\", "'",
+     "a\tb", "a b", "a\fb"]
+)  # fmt: skip
+_hostile_numbers = st.sampled_from(
+    ["1", "+1", "-1", "1.5", "1.", ".5", ".", "1e3", "1E-3", "1e", "1e999", "1e-999", "nan", "-NaN",
+     "inf", "-Infinity", "0x10", "1_0", "", "high", "1\ufeff", "1,5", "-0", "00012", "1\r", "٣",
+     "123456789012345678901234567890", "0.1000000000000000055511151231257827"]
+)  # fmt: skip
+_plain = st.sampled_from(["q1", "q2", "D7", "x"])
+
+
+@st.composite
+def hostile_texts(draw: st.DrawFn) -> tuple[bytes, Kind]:
+    """Mostly as it should be, with something odd somewhere."""
+    role: Kind = draw(st.sampled_from(["run", "qrels"]))
+    separator = draw(st.sampled_from([" ", "\t"]))
+    odd = draw(st.floats(0, 0.2))
+    strange = st.floats(0, 1).map(lambda chance: chance < odd)
+    lines = []
+    for _ in range(draw(st.integers(1, 6))):
+        number = draw(_hostile_numbers if draw(strange) else st.floats(-9, 9).map(repr))
+        words = [draw(_hostile if draw(strange) else _plain) for _ in range(4)]
+        rank = draw(_hostile_numbers if draw(strange) else st.just("3"))
+        fields = [*words[:3], rank, number, words[3]] if role == "run" else [*words[:3], number]
+        if draw(strange):
+            fields = draw(
+                st.sampled_from([fields[:-1], [*fields, "more"], ["", *fields], [], ["#"]])
+            )
+        between = draw(st.sampled_from([" ", "\t", "  ", " \t"])) if draw(strange) else separator
+        around = draw(st.sampled_from([" ", "\t", "\ufeff", "\v"])) if draw(strange) else ""
+        lines.append(draw(st.sampled_from(["", around])) + between.join(fields) + around)
+    end = draw(st.sampled_from(["\r\n", "\n\n", "\r"])) if draw(strange) else "\n"
+    content = (end.join(lines) + draw(st.sampled_from(["", end]))).encode()
+    if draw(strange):
+        place = draw(st.integers(0, len(content)))
+        content = content[:place] + draw(st.sampled_from([b"\xff", b"\n", b" "])) + content[place:]
+    return content, role
+
+
+@settings(max_examples=300, deadline=None)
+@given(hostile_texts(), st.booleans())
+def test_as_a_table_a_text_is_read_as_its_lines_are(text: tuple[bytes, Kind], told: bool) -> None:
+    content, role = text
+    assert_as_lines(content, role if told else None)
+
+
+@pytest.mark.parametrize(
+    ("content", "role"),
+    [(RUN, "run"), (QRELS, "qrels"), (RUN, None), (QRELS, None), (RUN.replace(" ", "\t"), "run")],
+)
+def test_a_text_that_is_a_table_is_read_as_one(content: str, role: Kind | None) -> None:
+    assert assert_as_lines(content.encode(), role)
+    assert assert_as_lines(content.rstrip().encode(), role)
+    assert assert_as_lines((content.replace("ü", '"null"') * 20_000).encode(), role)
+
+
+def test_numbers_are_the_same_to_the_bit_however_they_are_written() -> None:
+    whole = [sign + digits for sign in ("", "-", "+") for digits in ("", "0", "7", "9" * 30)]
+    after = ("", ".", ".1", ".000000000000000000001", ".3333333333333333148296")
+    tails = ("", "e5", "E-7", "e+310", "e-320")
+    mantissas = [start + point for start in whole for point in after]
+    written = [m + tail for m in mantissas if any(map(str.isdigit, m)) for tail in tails]
+    assert len(written) > 200
+    for text in written:
+        assert assert_as_lines(f"q Q0 d 1 {text} t\nq 0 e 1 0.1 t\n".encode(), "run"), text
+
+
+@pytest.mark.parametrize("place", [0, 30_000, 69_999])
+@pytest.mark.parametrize(
+    "line",
+    ["q Q0 d 1 1", "q Q0 d 1 1 t more", "q Q0 d 1 high t", "", "#q Q0 d 1 1 t", " q Q0 d 1 1 t",
+     "q Q0  1 1 t", "q Q0 d\t1 1 t", "q Q0 d 1 1 ", "q Q0 d 1 1 t\r", "\ufeffq Q0 d 1 1 t"],
+)  # fmt: skip
+def test_one_odd_line_in_a_large_text_is_noticed(place: int, line: str) -> None:
+    lines = ["q Q0 document 12 0.125 tag"] * 70_000
+    lines[place] = line
+    assert read_even(io.BytesIO("\n".join([*lines, ""]).encode()), "run") is None
+
+
+def test_a_packed_text_is_read_as_a_table_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.run"
+    packed = gzip.compress(RUN.encode())
+    for content in (RUN.encode(), packed, packed * 2):
+        path.write_bytes(content)
+        found = read_even(str(path), "run")
+        assert found is not None
+        assert_frame_equal(found, read_lines(str(path), "run", "x"))
+    path.write_bytes(packed[:-9])
+    assert read_even(str(path), "run") is None
+    assert read_even(str(tmp_path / "none.run"), "run") is None
 
 
 def test_a_gzipped_file_is_read(tmp_path: Path) -> None:

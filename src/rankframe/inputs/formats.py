@@ -18,12 +18,11 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
-from rankframe.inputs.trec_format import looks_like_trec, read_trec, write_trec
+from rankframe.inputs.trec_format import GZIP, looks_like_trec, read_trec, write_trec
 
 # Paths (or one address), or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
-GZIP = b"\x1f\x8b"
 _HEAD = 4096
 # What reading a file may raise, whatever is wrong with it.
 READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)

@@ -14,7 +14,8 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.inputs.formats import GZIP, TREC, by_beginning, by_ending, head_of, readable
+from rankframe.inputs.formats import TREC, by_beginning, by_ending, head_of, readable
+from rankframe.inputs.trec_format import GZIP
 
 
 class Opened(NamedTuple):

@@ -1,10 +1,16 @@
 """The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
 
-Fields are parted by any white space; blank lines and lines that start with # are passed over.
+Fields are parted by any white space; blank lines and lines that start with # are passed over. Where
+one blank (or one tab) parts all fields of all lines, polars reads the file as a table, in a third
+of the time; of any other text, and of its mistakes, the parser of lines has the say.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import mmap
+import zlib
 from pathlib import Path
 from typing import IO, Literal
 
@@ -27,6 +33,11 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
 _NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
 _LINE = "_line"
 _NUMBER = "_number"
+_GAP = "_gap"
+GZIP = b"\x1f\x8b"
+# A byte order mark, which may stand where a line begins or ends, and what else parts fields or
+# ends lines.
+_UNEVEN = (b"\xef\xbb\xbf", b"\r", b"\f", b"\v")
 
 
 def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
@@ -34,6 +45,58 @@ def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataF
 
     Without a role, the first line tells whether it is a run or qrels.
     """
+    found = read_even(source, role)
+    return read_lines(source, role, name) if found is None else found
+
+
+def read_even(source: str | IO[bytes], role: Kind | None) -> pl.DataFrame | None:
+    """What `read_lines` gives, from a text that is a table; None if it is not, or has mistakes."""
+    content = _content(source)
+    if content is None:
+        return None
+    end = content.find(b"\n")
+    first = content[: len(content) if end < 0 else end]
+    separator, other = (b" ", b"\t") if b" " in first else (b"\t", b" ")
+    if first.startswith(b"#") or any(
+        content.find(found) >= 0 for found in (other, b"\n#", *_UNEVEN)
+    ):
+        return None
+    role = role or _kind_of(first.decode("utf-8", errors="replace"))
+    *others, last = FIELDS[role]
+    numbers = [one for one in (_NUMERIC[role], RANK) if one in FIELDS[role]]
+    # The last field is always looked at: polars notices lines that are too long only then.
+    gap = pl.any_horizontal(pl.col(*others, last).is_null())
+    table = pl.scan_csv(
+        source if isinstance(content, mmap.mmap) else io.BytesIO(content),
+        has_header=False,
+        separator=separator.decode(),
+        quote_char=None,
+        schema={one: pl.Float64 if one in numbers else pl.String for one in FIELDS[role]},
+        glob=False,
+    )
+    try:
+        fields = table.select(QUERY, DOC, *numbers, gap.alias(_GAP)).collect()
+    except pl.exceptions.PolarsError:
+        return None
+    return None if fields.is_empty() or fields[_GAP].any() else fields.drop(_GAP)
+
+
+def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
+    """What a file holds, unpacked; None where it must be read in another way."""
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()
+    if not isinstance(source, str):
+        return None
+    try:
+        with Path(source).open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return gzip.decompress(content) if content[:2] == GZIP else content
+    except (OSError, ValueError, EOFError, zlib.error):
+        return None
+
+
+def read_lines(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
+    """The same, from lines as loosely written as they may be; says what is wrong with one."""
     lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
     lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0, ~pl.col(_LINE).str.starts_with("#"))
@@ -50,9 +113,7 @@ def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataF
             .otherwise(pl.col(_LINE))
             .alias(_LINE)
         )
-    if role is None:
-        is_run = len(lines[_LINE][0].split()) > len(FIELDS["qrels"])
-        role = "run" if is_run else "qrels"
+    role = role or _kind_of(lines[_LINE][0])
     _check_field_count(lines, role, name)
     names = FIELDS[role]
     fields = lines.select(
@@ -108,6 +169,10 @@ def looks_like_trec(first_line: str) -> bool:
     if len(fields) == len(FIELDS["qrels"]):
         return _is_number(fields[3])
     return len(fields) == len(FIELDS["run"]) and _is_number(fields[4])
+
+
+def _kind_of(first_line: str) -> Kind:
+    return "run" if len(first_line.split()) > len(FIELDS["qrels"]) else "qrels"
 
 
 def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
