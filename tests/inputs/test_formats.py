@@ -9,7 +9,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.inputs.formats import FORMATS, Format, by_beginning, by_ending, head_of
+from rankframe.inputs.formats import (
+    FORMATS,
+    TREC,
+    Format,
+    by_beginning,
+    by_ending,
+    head_of,
+    of_file,
+)
 from rankframe.inputs.scan import scan
 from rankframe.inputs.writers import check_target, format_of, write_as
 
@@ -75,6 +83,48 @@ def test_beginnings_that_could_be_others(text: str, name: str) -> None:
     known = by_beginning(text.encode())
     assert known is not None
     assert known.name == name
+
+
+RUN_TEXT = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.0 t\n007 Q0 a 1 1e-7 t\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["x", "x.tsv", "x.csv", "x.jsonl", "x.bm25", "x.tsv.gz", "x.csv.gz"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN_TEXT,
+        RUN_TEXT.replace(" ", "\t"),
+        f"# made today\n{RUN_TEXT}",
+        RUN_TEXT.replace(" t\n", " t of today\n"),
+        RUN_TEXT.replace(" ", "\t").replace("t\n", "t\tof today\n"),
+        RUN_TEXT.replace(" ", "\t  "),
+    ],
+    ids=["blanks", "tabs", "comment", "words", "tabs and words", "tabs and blanks"],
+)
+def test_trec_text_may_have_any_name(name: str, text: str, tmp_path: Path) -> None:
+    content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+    (tmp_path / name).write_bytes(content)
+    assert of_file(str(tmp_path / name)) is TREC
+    assert found(tmp_path / name) == RUN.rows()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.csv", "query_id,doc_id,score of version 2\nq,d,1\n"),
+        ("x.csv", "query_id;doc_id;score of version 2\nq;d;1\n"),
+        ("x.tsv", "query_id\tdoc_id\tscore\t2 of 10\nq\td\t1\tx\n"),
+        ("x.tsv", "query_id\tdoc_id\tscore 2\nq\td\t1\n"),
+        ("x.jsonl", '{ "query_id": 1, "doc_id": 2 }\n'),
+        ("x.parquet", "q 0 d 1\n"),
+        ("x.tsv", "query_id\tdoc_id\tscore\trank\nq\td\t1\t1\n"),
+    ],
+)
+def test_a_table_is_not_taken_for_trec_text(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert of_file(str(tmp_path / name)) is by_ending(name)
 
 
 def test_semicolons_part_columns_too(tmp_path: Path) -> None:

@@ -14,7 +14,15 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.base.errors import RankframeError
 from rankframe.inputs.formats import READ_ERRORS
-from rankframe.inputs.trec_format import Kind, read_even, read_lines, read_trec, write_trec
+from rankframe.inputs.trec_format import (
+    Kind,
+    looks_like_trec,
+    read_even,
+    read_lines,
+    read_trec,
+    tag_of,
+    write_trec,
+)
 
 ROWS = [("q1", "a", 1.5), ("q1", "b", -2.0), ("q2", "ü", 1e-9)]
 RUN = "q1 Q0 a 1 1.5 tag\nq1 Q0 b 2 -2.0 tag\nq2 Q0 ü 1 1e-9 tag\n"
@@ -41,12 +49,41 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "comments": lambda text: "# head\n" + text.replace("\n", "\n  # and so on\n"),
     "no last newline": lambda text: text.rstrip(),
 }
+FOLLOWED: dict[str, Callable[[str], str]] = {
+    "words after the tag": lambda text: text.replace("tag\n", "tag and more\n"),
+    "words after some tags": lambda text: text.replace("tag\n", "tag 2 of 7\n", 1),
+    "words after tabs": lambda text: text.replace(" ", "\t").replace("tag\n", "tag\tand more\n"),
+}
 
 
 @pytest.mark.parametrize(("role", "text"), [("run", RUN), ("qrels", QRELS)], ids=["run", "qrels"])
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_gives_the_same_rows(spelling: str, role: str, text: str) -> None:
     assert _read(SPELLINGS[spelling](text), role) == ROWS
+
+
+@pytest.mark.parametrize("spelling", FOLLOWED)
+def test_words_after_the_tag_of_a_run_are_passed_over(spelling: str) -> None:
+    text = FOLLOWED[spelling](RUN)
+    assert len(text) > len(RUN)
+    assert _read(text) == ROWS
+    assert tag_of(text.splitlines()[0]) == "tag"
+    assert looks_like_trec(text.splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["q Q0 a b 1 1.5 t", "q Q0 a 7 1 1.5 t", "q 1 Q0 a 1 1.5 t", "q Q0 a b c 1 1.5 t",
+     "q Q0 a 7 8 9 1 1.5 t"],
+)  # fmt: skip
+def test_a_blank_in_an_id_is_not_taken_for_words_after_the_tag(line: str, refusal) -> None:
+    said = refusal(_read, f"q Q0 a 1 1.5 t\n{line}\n")
+    assert f"{len(line.split())} fields where run lines have 6 (more may follow if" in said
+    assert tag_of(line) is None
+
+
+def test_qrels_have_four_fields_and_no_more(refusal) -> None:
+    assert "5 fields where qrels lines have 4, in" in refusal(_read, "q 0 a 1 sure\n", "qrels")
 
 
 # A text that is a table is read as one: always what the parser of lines gives, or nothing at all.
@@ -205,7 +242,10 @@ def test_a_rank_that_is_no_number_is_passed_over() -> None:
         ),
         (
             "q1 Q0 a b 1 1.5 tag\nq1 Q0 a 1 1.5 tag\n",
-            "x.run, line 1: 7 fields where run lines have 6, in 'q1 Q0 a b 1 1.5 tag'.",
+            (
+                "x.run, line 1: 7 fields where run lines have 6 (more may follow if the rank is a "
+                "number, the tag not), in 'q1 Q0 a b 1 1.5 tag'."
+            ),
         ),
     ],
     ids=["fields", "several", "score", "too many"],

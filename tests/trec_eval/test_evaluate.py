@@ -327,10 +327,12 @@ LINES = "q Q0 a 1 2.0 mine\nq Q0 b 2 1.0 yours\n"
         ("run.txt", LINES.encode(), "yours"),
         ("run.txt.gz", gzip.compress(LINES.encode()), "yours"),
         ("run.unknown", f"{LINES}\n# the end\n".encode(), "yours"),
+        ("run.tsv", LINES.replace(" ", "\t").replace("yours", "yours\tand more").encode(), "yours"),
+        ("run.csv", LINES.encode(), "yours"),
         ("run.csv", b"query_id,doc_id,score\nq,a,1\n", "run"),
         ("run.csv", b"query_id,doc_id,score,run_id\nq,a,1,theirs\n", "theirs"),
     ],
-    ids=["text", "gzip", "no ending", "csv", "csv with a name"],
+    ids=["text", "gzip", "no ending", "tabs and words", "text as csv", "csv", "csv with a name"],
 )
 def test_a_run_is_called_as_its_last_line_says(
     tmp_path: Path, name: str, content: bytes, expected: str

@@ -18,12 +18,20 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
-from rankframe.inputs.trec_format import GZIP, looks_like_trec, read_trec, write_trec
+from rankframe.inputs.trec_format import (
+    GZIP,
+    looks_like_tabbed_trec,
+    looks_like_trec,
+    read_trec,
+    write_trec,
+)
 
 # Paths (or one address), or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _HEAD = 4096
+# What a file of such a format has in its first line.
+_MARKS = {"CSV": ",;", "JSON Lines": "{"}
 # What reading a file may raise, whatever is wrong with it.
 READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
@@ -64,6 +72,23 @@ def by_ending(path: str | Path, packed: tuple[str, ...] = (".gz", ".zst")) -> Fo
 def by_beginning(head: bytes) -> Format | None:
     """The format that a file looks like."""
     return next((one for one in FORMATS if one.begins(head)), None)
+
+
+def of_file(path: str) -> Format | None:
+    """The format of a file: the one that its name says, or else the one that it looks like. TREC
+    text may have any name but that of a Parquet file.
+    """
+    named = by_ending(path)
+    if named is None:
+        return by_beginning(head_of(path))
+    if named in (PARQUET, TREC):
+        return named
+    line = _first_line(head_of(path))
+    # The names in a header may hold blanks, and numbers.
+    if named.name == "TSV" and "\t" in line:
+        return TREC if looks_like_tabbed_trec(line) else named
+    header = any(mark in line for mark in _MARKS.get(named.name, ""))
+    return TREC if looks_like_trec(line) and not header else named
 
 
 def head_of(file: str | IO[bytes]) -> bytes:

@@ -14,7 +14,7 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.inputs.formats import TREC, by_beginning, by_ending, head_of, readable
+from rankframe.inputs.formats import TREC, by_beginning, by_ending, head_of, of_file, readable
 from rankframe.inputs.trec_format import GZIP
 
 
@@ -46,7 +46,7 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
             return open_stream(pipe, role, name)
     if all(Path(file).stat().st_size == 0 for file in files):
         raise EmptyInputError(role or "input", name)
-    found = by_ending(files[0]) or by_beginning(head_of(files[0]))
+    found = of_file(files[0])
     if found is None:
         raise UnreadableInputError(
             name,

@@ -1,8 +1,9 @@
 """The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
 
-Fields are parted by any white space; blank lines and lines that start with # are passed over. Where
-one blank (or one tab) parts all fields of all lines, polars reads the file as a table, in a third
-of the time; of any other text, and of its mistakes, the parser of lines has the say.
+Fields are parted by any white space; blank lines, lines that start with # and words that follow
+the tag of a run are passed over. Where one blank (or one tab) parts all fields of all
+lines, polars reads the file as a table, in a third of the time; of any other text, and of its
+mistakes, the parser of lines has the say.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import io
 import mmap
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal
 
@@ -30,6 +32,7 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
     "qrels": (QUERY, "iteration", DOC, RELEVANCE),
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
+_TAG = 5
 _NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
 _LINE = "_line"
 _NUMBER = "_number"
@@ -165,10 +168,29 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
 
 def looks_like_trec(first_line: str) -> bool:
     """Whether a line has the fields of a run or of qrels."""
-    fields = first_line.split()
+    return _are_fields(first_line.split())
+
+
+def looks_like_tabbed_trec(first_line: str) -> bool:
+    """Whether tabs part the fields of a run or of qrels, each of which is a word."""
+    fields = [field.strip(" ") for field in first_line.split("\t")]
+    return _are_fields(fields) and not any(" " in field for field in fields[: len(FIELDS["run"])])
+
+
+def tag_of(line: str) -> str | None:
+    """The tag in a line of a run; None if it is none."""
+    fields = line.split()
+    is_run = len(fields) > len(FIELDS["qrels"]) and _are_fields(fields)
+    return fields[_TAG] if is_run else None
+
+
+def _are_fields(fields: Sequence[str]) -> bool:
     if len(fields) == len(FIELDS["qrels"]):
         return _is_number(fields[3])
-    return len(fields) == len(FIELDS["run"]) and _is_number(fields[4])
+    if len(fields) < len(FIELDS["run"]) or not _is_number(fields[4]):
+        return False
+    followed = len(fields) > len(FIELDS["run"])
+    return not followed or (_is_number(fields[3]) and not _is_number(fields[_TAG]))
 
 
 def _kind_of(first_line: str) -> Kind:
@@ -178,6 +200,8 @@ def _kind_of(first_line: str) -> Kind:
 def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
     wanted = len(FIELDS[role])
     wrong = lines.filter(pl.col(_LINE).str.count_matches(" ", literal=True) != wanted - 1)
+    if role == "run":
+        wrong = wrong.filter(~_only_followed(pl.col(_LINE)))
     if wrong.is_empty():
         return
     has = len(wrong[_LINE][0].split(" "))
@@ -188,8 +212,23 @@ def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
             f"it looks like {looks}, where {needed} should be",
             "The judgments come first, then the run",
         )
-    _refuse(
-        wrong, name, f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
+    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
+    if role == "run" and has > wanted:
+        problem += " (more may follow if the rank is a number, the tag not)"
+    _refuse(wrong, name, problem)
+
+
+def _only_followed(line: pl.Expr) -> pl.Expr:
+    """Whether a line is one of a run that words follow. With a blank in an id, what should be the
+    rank is a word, or what should be the tag is a number.
+    """
+    fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
+    rank, tag, word = (fields.field(f"field_{at}") for at in (3, _TAG, len(FIELDS["run"])))
+    number = pl.Float64
+    return (
+        word.is_not_null()
+        & rank.cast(number, strict=False).is_not_null()
+        & tag.cast(number, strict=False).is_null()
     )
 
 

@@ -25,7 +25,7 @@ from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
 from rankframe.inputs.formats import PARQUET, READ_ERRORS
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
-from rankframe.inputs.trec_format import FIELDS, looks_like_trec
+from rankframe.inputs.trec_format import tag_of
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
@@ -205,9 +205,7 @@ def _last_tag(file: IO[bytes]) -> str | None:
     except READ_ERRORS:
         return None
     held = (line for line in reversed(lines) if line.strip() and not line.startswith("#"))
-    last = next(held, "")
-    fields = last.split()
-    return fields[-1] if looks_like_trec(last) and len(fields) == len(FIELDS["run"]) else None
+    return tag_of(next(held, ""))
 
 
 def _tail(file: IO[bytes]) -> bytes:
