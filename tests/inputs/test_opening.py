@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.inputs.opening import open_path, open_stream
+from rankframe.inputs.opening import open_path, open_stream, trec_texts
 
 
 def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
@@ -117,3 +117,23 @@ def test_a_stream_is_read_by_its_beginning(packed: bool, refusal) -> None:
     assert refusal(open_stream, closed, "run", "it").startswith("cannot read it: I/O operation")
     # what looks like nothing is TREC text with a line that is wrong
     assert refusal(open_stream, io.BytesIO(b"one word\n"), "run", "it").startswith("it, line 1: ")
+
+
+def test_trec_text_is_found_whatever_holds_it(tmp_path: Path) -> None:
+    text = b"q1 0 a 1\n"
+    for name in ("1.tsv", "2.tsv"):
+        (tmp_path / name).write_bytes(text)
+    both = [str(tmp_path / name) for name in ("1.tsv", "2.tsv")]
+    assert trec_texts(tmp_path / "1.tsv") == both[:1]
+    assert trec_texts(str(tmp_path / "*.tsv")) == both
+    for content in (text, gzip.compress(text)):
+        found = trec_texts(io.BytesIO(content)) or []
+        assert [isinstance(held, io.BytesIO) and held.getvalue() for held in found] == [text]
+
+
+def test_what_is_no_trec_text_is_left_to_others(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("query_id,doc_id,relevance\nq,a,1\n")
+    nothing = (tmp_path / "x.csv", tmp_path / "none", tmp_path, "s3://bucket/x.run", {}, "")
+    assert [trec_texts(source) for source in nothing] == [None] * len(nothing)
+    for content in (b"", b"\n", b"query_id,doc_id\n", gzip.compress(b"q 0 a 1\n")[:-5]):
+        assert trec_texts(io.BytesIO(content)) is None

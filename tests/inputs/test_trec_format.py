@@ -89,13 +89,13 @@ def test_qrels_have_four_fields_and_no_more(refusal) -> None:
 # A text that is a table is read as one: always what the parser of lines gives, or nothing at all.
 
 
-def assert_as_lines(content: bytes, role: Kind | None) -> bool:
+def assert_as_lines(content: bytes, role: Kind | None, *, whole: bool = False) -> bool:
     """Whether a text was read as a table; if so, as the parser of lines reads it, to the bit."""
-    found = read_even(io.BytesIO(content), role)
+    found = read_even(io.BytesIO(content), role, whole=whole)
     if found is None:
         return False
     try:
-        expected = read_lines(io.BytesIO(content), role, "x")
+        expected = read_lines(io.BytesIO(content), role, "x", whole=whole)
     except (RankframeError, *READ_ERRORS) as error:
         raise AssertionError(f"read as a table, refused as lines: {error}") from error
     assert_frame_equal(found, expected, check_exact=True)
@@ -146,10 +146,12 @@ def hostile_texts(draw: st.DrawFn) -> tuple[bytes, Kind]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(hostile_texts(), st.booleans())
-def test_as_a_table_a_text_is_read_as_its_lines_are(text: tuple[bytes, Kind], told: bool) -> None:
+@given(hostile_texts(), st.booleans(), st.booleans())
+def test_as_a_table_a_text_is_read_as_its_lines_are(
+    text: tuple[bytes, Kind], told: bool, whole: bool
+) -> None:
     content, role = text
-    assert_as_lines(content, role if told else None)
+    assert_as_lines(content, role if told else None, whole=whole)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,10 @@ pytrec_eval runs trec_eval 9. Where version 10 differs, its definition stands he
 
 from __future__ import annotations
 
-import gzip
 import io
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from math import exp, fsum, isclose, log, log2
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,7 +17,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankframe.trec_eval.evaluate import TrecOptions, TrecResult, evaluate_trec
+from rankframe.base.errors import RankframeError
+from rankframe.trec_eval.evaluate import TrecOptions, TrecResult, evaluate_trec, exit_code
 from rankframe.trec_eval.measures import MEASURES
 from tests.support.oracles import Case, Ranking, Table, about, cases, one_list, random_case
 
@@ -33,7 +32,7 @@ POINTS = [i / 10 for i in range(11)]
 
 def per_query(found: TrecResult) -> Table:
     """Values before they are printed, by query and label."""
-    rows = found.result.per_query.to_dicts()
+    rows = found.result.per_query.select(pl.exclude(r"^\x00.*$")).to_dicts()
     return {row.pop("query_id"): row for row in rows}
 
 
@@ -221,6 +220,34 @@ def test_gains_of_some_grades() -> None:
     assert found["ndcg_1=2,3=9"] == about(dcg / (9 + 2 / log2(3) + 2 / 2 + 2 / log2(5)))
 
 
+FALLING = [
+    {1: 3.0, 2: 9.0, 4: 4.5},
+    {1: -2.0, 2: 5.0},
+    {0: 2.0},
+    {3: 0.0},
+    {1: 7.0, 2: 7.0},
+    {4: -1.0},
+]
+
+
+@pytest.mark.parametrize("gains", FALLING, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_gains_may_fall_as_grades_rise(gains: dict[int, float], seed: int) -> None:
+    # As trec_eval does it: the best list has the largest gains first, as long as they are gains.
+    case = random_case(seed)
+    params = ",".join(f"{grade}={gain}" for grade, gain in gains.items())
+    asked = [f"{name}.{params}" for name in ("dcg", "ideal_dcg", "ndcg")]
+    ours = values(case, asked)
+    for query, ranking in case.rankings().items():
+        worth = [gains.get(g, g) if g is not None and g >= 0 else 0 for g in ranking.grades]
+        best = sorted((gains.get(g, g) for g in ranking.judged if g >= 0), reverse=True)
+        dcg = fsum(gain / log2(rank + 1) for rank, gain in enumerate(worth, 1))
+        ideal = fsum(gain / log2(rank + 1) for rank, gain in enumerate(best, 1) if gain > 0)
+        assert [ours[query][label.replace(".", "_", 1)] for label in asked] == about(
+            [dcg, ideal, dcg / ideal if ideal else 0.0]
+        )
+
+
 # Order, grades, queries
 
 
@@ -237,22 +264,6 @@ def test_a_rank_column_is_not_even_looked_at() -> None:
     )
     found = evaluate_trec({"q": {"a": 1}}, run, ["recip_rank"])
     assert found.summary["text"].to_list() == ["0.5000"]
-
-
-@pytest.mark.parametrize("as_text", [False, True])
-def test_grades_are_cut_off_towards_0(as_text: bool, tmp_path: Path) -> None:
-    qrels = {"q": {"a": 1.9, "b": 0.9, "c": -0.9, "d": -1.5, "e": 2.0}}
-    source: object = qrels
-    if as_text:
-        rows = "".join(f"q,{doc},{grade}\n" for doc, grade in qrels["q"].items())
-        (tmp_path / "qrels.csv").write_text("query_id,doc_id,relevance\n" + rows)
-        source = tmp_path / "qrels.csv"
-    run = {"q": dict(zip("abcde", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))}
-    measures = ["num_rel", "num_nonrel_judged_ret", "dcg", "P.5", "unj.5"]
-    found = per_query(evaluate_trec(source, run, measures))["q"]
-    assert (found["num_rel"], found["num_nonrel_judged_ret"]) == (2, 2)
-    assert found["dcg"] == about(1 + 2 / log2(6))
-    assert (found["P_5"], found["unj_5"]) == (0.4, 0.2)
 
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1, "c": 1}, "q3": {"d": 0}}
@@ -295,6 +306,53 @@ def test_counts_add_up_and_the_rest_is_averaged() -> None:
             assert summary[line.label] == about(fsum(column) / len(column))
 
 
+def test_a_summary_is_summed_query_by_query_as_the_c_program_sums() -> None:
+    hits = [int(digit) for digit in "14020333531030334053251402000540"]
+    docs = "abcde"
+    qrels = {f"q{i:02}": {d: int(at < n) for at, d in enumerate(docs)} for i, n in enumerate(hits)}
+    run = {query: {d: -float(at) for at, d in enumerate(docs)} for query in qrels}
+    found = evaluate_trec(qrels, run, ["P.5", "gm_map", "num_rel", "map"])
+    total = 0.0
+    for n in hits:
+        total += n / 5
+    text = dict(found.summary.iter_rows())
+    assert text["P_5"] == f"{total / len(hits):.4f}"
+    assert text["P_5"] != f"{fsum(n / 5 for n in hits) / len(hits):.4f}"
+    assert (text["num_rel"], text["map"]) == (str(sum(hits)), f"{sum(map(bool, hits)) / 32:.4f}")
+    logs = 0.0
+    for n in hits:
+        logs += log(1.0 if n else 1e-5)
+    assert text["gm_map"] == f"{exp(logs / len(hits)):.4f}"
+
+
+def test_no_documents_at_all_are_looked_at() -> None:
+    measures = ["num_q", "num_ret", "num_rel", "map", "P.5", "recip_rank", "ndcg", "num_rel_ret"]
+    found = evaluate_trec(QRELS, RUN, measures, TrecOptions(deepest=0))
+    text = ["1", "0", "1", "0", "0.0000", "0.0000", "0.0000", "0.0000"]
+    assert found.summary["text"].to_list() == text
+    assert found.summary["measure"].to_list()[:4] == ["num_q", "num_ret", "num_rel", "num_rel_ret"]
+
+
+@pytest.mark.parametrize("level", [-1, -2, -7])
+def test_a_level_below_0_is_0_where_every_document_is_judged(level: int) -> None:
+    case = one_list([2, 0, 1], [0, 3])
+    assert values(case, IN_9, level=level) == values(case, IN_9, level=0)
+    assert values(case, ["num_rel"], level=level)["q"]["num_rel"] == 5
+    unjudged = one_list([2, None, -1], [3])
+    ours = values(unjudged, IN_9, level=level, judged_only=True)
+    assert ours == values(unjudged, IN_9, level=0, judged_only=True)
+
+
+def test_a_level_below_0_does_not_make_unjudged_documents_relevant(refusal) -> None:
+    unjudged, pooled = one_list([2, None, 0], [3]), one_list([2, -1, 0], [3])
+    said = refusal(values, unjudged, ["map"], level=-1)
+    assert said.startswith(
+        "-l -1: trec_eval would count what was retrieved but not judged (1 in all) as relevant"
+    )
+    assert values(pooled, IN_9, level=-1) == values(pooled, IN_9, level=0)
+    assert "(1 in all)" in refusal(values, pooled, ["map"], level=-2)
+
+
 def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
     case = random_case(2)
     frames = [
@@ -315,46 +373,6 @@ def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
     assert written[0].count(b"\n") > 27 * 80
 
 
-# The name of a run
-
-
-LINES = "q Q0 a 1 2.0 mine\nq Q0 b 2 1.0 yours\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("run.txt", LINES.encode(), "yours"),
-        ("run.txt.gz", gzip.compress(LINES.encode()), "yours"),
-        ("run.unknown", f"{LINES}\n# the end\n".encode(), "yours"),
-        ("run.tsv", LINES.replace(" ", "\t").replace("yours", "yours\tand more").encode(), "yours"),
-        ("run.csv", LINES.encode(), "yours"),
-        ("run.csv", b"query_id,doc_id,score\nq,a,1\n", "run"),
-        ("run.csv", b"query_id,doc_id,score,run_id\nq,a,1,theirs\n", "theirs"),
-    ],
-    ids=["text", "gzip", "no ending", "tabs and words", "text as csv", "csv", "csv with a name"],
-)
-def test_a_run_is_called_as_its_last_line_says(
-    tmp_path: Path, name: str, content: bytes, expected: str
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    assert evaluate_trec({"q": {"a": 1}}, tmp_path / name).run_id == expected
-    piped = io.BytesIO(content)
-    called = "rankframe" if expected == "run" else expected
-    assert evaluate_trec({"q": {"a": 1}}, piped).run_id == called
-
-
-def test_a_long_run_is_called_as_its_last_line_says(tmp_path: Path) -> None:
-    lines = "".join(f"q Q0 d{i} 1 {i} first\n" for i in range(20_000)) + "q Q0 a 1 0.5 last\n"
-    for name, content in (("r.run", lines.encode()), ("r.run.gz", gzip.compress(lines.encode()))):
-        (tmp_path / name).write_bytes(content)
-        assert evaluate_trec({"q": {"a": 1}}, tmp_path / name).run_id == "last"
-
-
-def test_a_frame_has_no_name() -> None:
-    assert evaluate_trec(QRELS, RUN).run_id == "rankframe"
-
-
 # What is refused
 
 
@@ -368,13 +386,37 @@ def test_judgments_that_cannot_be_are_refused_with_gains_too(refusal) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"level": -1}, "-l takes a whole number of at least 0, not -1."),
-        ({"deepest": 0}, "-M takes a whole number of at least 1, not 0."),
+        ({"deepest": -1}, "-M takes a whole number of at least 0, not -1."),
         ({"collection": -1}, "-N takes a whole number of at least 0, not -1."),
     ],
 )
 def test_options_are_checked(options: dict[str, int], said: str, refusal) -> None:
     assert refusal(TrecOptions, **options) == said
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "measure", "code"),
+    [
+        (QRELS, {"q9": {"a": 1.0}}, "map", 7),
+        (
+            QRELS,
+            pl.DataFrame({"query_id": ["q1"] * 2, "doc_id": ["a"] * 2, "score": [1, 2]}),
+            "map",
+            4,
+        ),
+        (QRELS, "none.run", "map", 2),
+        (QRELS, RUN, "P.0", 2),
+        (QRELS, RUN, "none", 1),
+        (QRELS, RUN, "P.", 1),
+    ],
+    ids=["nothing in common", "twice", "no file", "parameter", "measure", "no parameter"],
+)
+def test_errors_have_the_codes_that_trec_eval_ends_with(
+    qrels: Any, run: Any, measure: str, code: int
+) -> None:
+    with pytest.raises(RankframeError) as caught:
+        evaluate_trec(qrels, run, [measure])
+    assert exit_code(caught.value) == code
 
 
 def test_what_trec_eval_cannot_read_is_refused(refusal) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import rankframe as rf
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
 from rankframe.trec_eval.measures import MEASURES, parse_measures, written_as
 from tests.support.trec_cases import CHOSEN, LEFT_OUT, OFFICIAL, QRELS, QUERIES, RUN, SUMMARY
@@ -41,6 +42,37 @@ def test_options_may_stick_to_their_values(files: tuple[Path, Path], trec_eval) 
             "--Max_retrieved_per_topic=3", "--Judged_docs_only", "--Number_docs_in_coll=9",
             "--measure", "set")  # fmt: skip
     assert apart == trec_eval(*long, *files)
+
+
+def test_long_options_may_be_cut_short(files: tuple[Path, Path], trec_eval) -> None:
+    whole = trec_eval("-qcJ", "-l2", "-M3", "-N9", "-mset", *files)
+    short = ("--q", "--c", "--level=2", "--Max", "3", "--J", "--Num=9", "--m", "set", "--Rel",
+             "qrels", "--Res=trec_results")  # fmt: skip
+    assert trec_eval(*short, *files) == whole
+    assert trec_eval("--nos", "--mea=map", *files)[1] == ""
+    assert "No such option: --R" in trec_eval("--R", "qrels", *files)[2]
+
+
+def test_options_that_say_what_is_so_are_taken(files: tuple[Path, Path], trec_eval) -> None:
+    assert trec_eval("-o", "-R", "qrels", "-Ttrec_results", *files) == (0, OFFICIAL, LEFT_OUT)
+
+
+@pytest.mark.parametrize("option", ["-v", "--version", "--vers"])
+def test_the_version_goes_to_stderr(option: str, trec_eval) -> None:
+    code, out, err = trec_eval(option)
+    assert (code, out) == (0, "")
+    assert err == f"trec_eval version 10.0 (rankframe {rf.__version__})\n"
+
+
+def test_what_follows_a_measure_without_parameters_is_passed_over(
+    files: tuple[Path, Path], trec_eval
+) -> None:
+    assert trec_eval("-m", "map.5", "-m", "set.1", *files) == trec_eval("-mmap", "-mset", *files)
+
+
+def test_no_document_is_looked_at(files: tuple[Path, Path], trec_eval) -> None:
+    code, out, _ = trec_eval("-M", 0, "-m", "num_q", "-m", "num_ret", "-m", "map", *files)
+    assert (code, [line.split()[-1] for line in out.splitlines()]) == (0, ["2", "0", "0.0000"])
 
 
 def test_with_c_a_missing_query_has_its_lines(files: tuple[Path, Path], trec_eval) -> None:
@@ -99,19 +131,29 @@ def test_help_fits_the_terminal(trec_eval) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "said", "code"),
     [
-        (("-m", "nonsense"), "trec_eval has no measure 'nonsense'"),
-        (("-l", "-1"), "-l takes a whole number of at least 0"),
-        (("-l", "some"), "Invalid value for"),
-        (("-R", "prefs"), "No such option: -R"),
-        (("--check", "none.txt"), "cannot read none.txt: no such file"),
+        (("-m", "nonsense"), "trec_eval has no measure 'nonsense'", 1),
+        (("-m", "P."), "-m P.: a parameter belongs behind the dot.", 1),
+        (("-m", "P.0"), "a cutoff must be at least 1, not 0", 2),
+        (
+            ("-l", "-1"),
+            "-l -1: trec_eval would count what was retrieved but not judged (2 in all)",
+            2,
+        ),
+        (("-l", "some"), "Invalid value for", 1),
+        (("-R", "prefs"), "-R prefs: rankframe reads qrels only", 2),
+        (("-T", "other"), "-T other: rankframe reads trec_results only", 2),
+        (("--Nothing",), "No such option: --Nothing", 1),
+        (("--check", "none.txt"), "cannot read none.txt: no such file", 2),
+        (("--check", "none.txt", "-l", "some"), "Invalid value for", 2),
+        (("--check", "none.txt", "-m", "nonsense"), "cannot read none.txt: no such file", 2),
     ],
 )
 def test_bad_usage_ends_with_one_line(
-    files: tuple[Path, Path], args: tuple[str], said: str, refused
+    files: tuple[Path, Path], args: tuple[str], said: str, code: int, refused
 ) -> None:
-    assert said in refused(*args, *files)
+    assert said in refused(*args, *files, code=code)
 
 
 def test_bad_files_end_with_one_line(files: tuple[Path, Path], tmp_path: Path, refused) -> None:
@@ -123,7 +165,12 @@ def test_bad_files_end_with_one_line(files: tuple[Path, Path], tmp_path: Path, r
     run.write_text("")
     assert "run is empty" in refused(qrels, run)
     run.write_text(f"{RUN}{RUN}")
-    assert refused(qrels, run).endswith("Keep one of each.\n")
+    assert refused(qrels, run, code=4).endswith("Keep one of each.\n")
+    run.write_text("elsewhere Q0 d1 1 1.0 demo\n")
+    assert "none of the judged queries" in refused(qrels, run, code=7)
+    assert "Missing argument" in refused(qrels, code=1)
+    (tmp_path / "old.txt").write_text("map all 0.5\n")
+    assert "none of the judged queries" in refused(qrels, run, "--check", tmp_path / "old.txt")
 
 
 COMMAND = f"{sys.executable} -c 'from rankframe.cli.app import main; main()' trec_eval"
@@ -190,10 +237,10 @@ def test_a_parameter_that_cannot_be_is_refused(measure: str, said: str, refusal)
     assert refusal(asked, measure) == said
 
 
-def test_gains_that_fall_as_grades_rise_are_refused(refusal) -> None:
-    said = refusal(asked, "ndcg.1=3", grades=[1.0, 2.0])
-    assert said.startswith("-m ndcg.1=3: gains must not be negative nor fall as grades rise")
+def test_gains_keep_their_label_in_any_order() -> None:
     assert asked("ndcg.1=3", grades=[1.0, 4.0])[0].label == "ndcg_1=3"
+    falling = "ndcg.1=3,2=9,4=4.5"
+    assert asked(falling, grades=[0.0, 1.0, 2.0, 4.0])[0].label == "ndcg_1=3,2=9,4=4.5"
 
 
 def test_grades_are_asked_for_only_where_gains_are_given() -> None:

@@ -31,8 +31,7 @@ def test_nicknames_name_measures() -> None:
         ("P_10", "trec_eval has no measure 'P_10'. Did you mean -m P.10?"),
         ("Official", "trec_eval has no measure 'Official'. Did you mean 'official'?"),
         ("zzzz", "trec_eval has no measure 'zzzz'."),
-        ("map.5", "-m map.5: map takes no parameters."),
-        ("all_trec.5", "-m all_trec.5: all_trec takes no parameters."),
+        ("map.", "-m map.: a parameter belongs behind the dot."),
         ("P.", "-m P.: a parameter belongs behind the dot."),
     ],
 )
@@ -48,6 +47,10 @@ def test_what_was_asked_for_by_measure() -> None:
     assert list(parse_measures(["set"])) == list(NICKNAMES["set"])
     assert parse_measures(["rbp.p=0.8", "official"])["rbp"] == ["p=0.8"]
     assert parse_measures([]) == {}
+
+
+def test_parameters_of_measures_that_take_none_are_passed_over() -> None:
+    assert parse_measures(["map.5", "set.5"]) == parse_measures(["map", "set"])
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,15 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# In the order of `rankframe --help`; each module has a command of its name, and its examples.
+# In the order of `rankframe --help`; each module has a command of its name, and its examples; one
+# that reads its arguments in its own way has a class for it.
 for _module in (
     evaluate, compare, diff, gate, report, plot, agree, metrics, convert, trec_eval, demo,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
-    app.command(_name, epilog=_examples)(getattr(_module, _name))
+    _class = getattr(_module, "Command", None)
+    app.command(_name, epilog=_examples, cls=_class)(getattr(_module, _name))
 
 _BAD_INPUT = 2
 _INTERRUPTED = 130
@@ -73,7 +75,9 @@ def root(
 
 
 def main() -> None:
-    """Run the command line: bad input or usage ends with one line on stderr and code 2."""
+    """Run the command line: bad input or usage ends with one line on stderr and code 2, or the one
+    that a command gave the error.
+    """
     try:
         code = app(standalone_mode=False)
     except KeyboardInterrupt:
@@ -86,7 +90,7 @@ def main() -> None:
         if message is None:
             raise
         print(f"rankframe: {message}", file=sys.stderr)
-        sys.exit(_BAD_INPUT)
+        sys.exit(getattr(error, "ends_with", _BAD_INPUT))
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from rankframe.base.errors import OutputError
+from rankframe.base.errors import OptionError, OutputError, RankframeError
 from rankframe.cli.support import column_names, open_sources
 
 EXAMPLES = """
@@ -23,8 +24,62 @@ EXAMPLES = """
   rankframe trec_eval -q -c qrels.txt run.txt --check old_output.txt
 
 -m takes trec_eval's measures, each with its own parameters, and the nicknames official, all_trec
-and set. With --check: exit code 0 if every line agrees, 1 if some differ.
+and set. Long options may be cut short, as in --comp.
+
+Exit codes are trec_eval's: 1 for options and measures that it does not have, 2 for what cannot be
+read, 4 for a document twice, 7 if no judged query is in the run. With --check: 0 if every line
+agrees, 1 if some differ, 2 if something is wrong.
 """
+# The formats that trec_eval's -R and -T name, and those of them that are read here.
+_FORMATS = {"-R": "qrels", "-T": "trec_results"}
+# The version whose lines these are.
+_VERSION = "10.0"
+
+
+class Command(TyperCommand):
+    """The command with trec_eval's exit codes, and long options cut short."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; where they are no arguments, trec_eval ends with 1."""
+        checks = any(arg.partition("=")[0] == "--check" for arg in args)
+        try:
+            return super().parse_args(ctx, self._written_out(args))
+        except Exception as error:
+            if hasattr(error, "format_message") and not checks:
+                error.ends_with = 1  # type: ignore[attr-defined]
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors end with trec_eval's codes, those of a check with 2."""
+        try:
+            return super().invoke(ctx)
+        except RankframeError as error:
+            if ctx.params["check"] is None:
+                from rankframe.trec_eval.evaluate import exit_code
+
+                error.ends_with = exit_code(error)  # type: ignore[attr-defined]
+            raise
+
+    def _written_out(self, args: list[str]) -> list[str]:
+        """Long options as C's getopt_long finds them: by a beginning that only one has."""
+        names = [opt for one in self.params for opt in one.opts if opt.startswith("--")]
+        theirs = [name for name in names if name not in ("--check", "--column")] + ["--help"]
+        end = args.index("--") if "--" in args else len(args)
+        found = []
+        for arg in args[:end]:
+            name, equals, value = arg.partition("=")
+            fit = [one for one in theirs if one.startswith(name)]
+            cut = name.startswith("--") and name not in names and len(fit) == 1
+            found.append(f"{fit[0]}{equals}{value}" if cut else arg)
+        return found + args[end:]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from rankframe import __version__
+
+        print(f"trec_eval version {_VERSION} (rankframe {__version__})", file=sys.stderr)
+        raise typer.Exit
 
 
 def trec_eval(
@@ -65,6 +120,19 @@ def trec_eval(
         int | None,
         typer.Option("-N", "--Number_docs_in_coll", help="Documents in the collection."),
     ] = None,
+    rel_format: Annotated[
+        str, typer.Option("-R", "--Rel_info_format", help="Of the judgments: qrels.")
+    ] = "qrels",
+    run_format: Annotated[
+        str, typer.Option("-T", "--Results_format", help="Of the run: trec_results.")
+    ] = "trec_results",
+    _old: Annotated[bool, typer.Option("-o", help="Means nothing, as in trec_eval.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
     check: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="An output of trec_eval: list the lines that differ."),
@@ -78,6 +146,9 @@ def trec_eval(
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
     from rankframe.trec_eval.evaluate import DEFAULT_MEASURES, TrecOptions, evaluate_trec
 
+    for flag, asked in (("-R", rel_format), ("-T", run_format)):
+        if asked != _FORMATS[flag]:
+            raise OptionError(f"{flag} {asked}: rankframe reads {_FORMATS[flag]} only.")
     options = TrecOptions(complete, level, deepest, judged_only, collection)
     output = None if check is None else read_output(check)
     unasked = DEFAULT_MEASURES if output is None else measures_in(output)

@@ -14,7 +14,16 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.inputs.formats import TREC, by_beginning, by_ending, head_of, of_file, readable
+from rankframe.inputs.formats import (
+    READ_ERRORS,
+    TREC,
+    Files,
+    by_beginning,
+    by_ending,
+    head_of,
+    of_file,
+    readable,
+)
 from rankframe.inputs.trec_format import GZIP
 
 
@@ -38,7 +47,7 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
         return Opened(found.open([path], role, name), found.seekable)
     if Path(path).is_dir():
         return Opened(_open_folder(Path(path), name), seekable=True)
-    files = [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
+    files = _files_at(path)
     if not files:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
     if Path(files[0]).is_fifo():
@@ -73,6 +82,29 @@ def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
     return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
+
+
+def trec_texts(source: object) -> Files | None:
+    """The files of a path, or what a file in memory holds, if it is TREC text; None if it is not,
+    or cannot be read.
+    """
+    try:
+        if isinstance(source, io.BytesIO):
+            content = source.getvalue()
+            held = io.BytesIO(gzip.decompress(content) if content.startswith(GZIP) else content)
+            is_text = held.getvalue().strip() and by_beginning(head_of(held)) in (TREC, None)
+            return [held] if is_text else None
+        if not isinstance(source, str | os.PathLike) or "://" in str(source):
+            return None
+        files = _files_at(os.path.expanduser(source))  # noqa: PTH111
+        is_text = all(Path(file).is_file() for file in files) and of_file(files[0]) is TREC
+        return files if is_text else None
+    except (*READ_ERRORS, IndexError):
+        return None
+
+
+def _files_at(path: str) -> list[str]:
+    return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 
 def _open_folder(folder: Path, name: str) -> pl.LazyFrame:

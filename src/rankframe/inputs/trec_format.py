@@ -43,16 +43,21 @@ GZIP = b"\x1f\x8b"
 _UNEVEN = (b"\xef\xbb\xbf", b"\r", b"\f", b"\v")
 
 
-def read_trec(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
+def read_trec(
+    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
+) -> pl.DataFrame:
     """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
 
-    Without a role, the first line tells whether it is a run or qrels.
+    Without a role, the first line tells whether it is a run or qrels. whole: grades are read as C's
+    atol reads them, the whole number that they begin with.
     """
-    found = read_even(source, role)
-    return read_lines(source, role, name) if found is None else found
+    found = read_even(source, role, whole=whole)
+    return read_lines(source, role, name, whole=whole) if found is None else found
 
 
-def read_even(source: str | IO[bytes], role: Kind | None) -> pl.DataFrame | None:
+def read_even(
+    source: str | IO[bytes], role: Kind | None, *, whole: bool = False
+) -> pl.DataFrame | None:
     """What `read_lines` gives, from a text that is a table; None if it is not, or has mistakes."""
     content = _content(source)
     if content is None:
@@ -66,7 +71,8 @@ def read_even(source: str | IO[bytes], role: Kind | None) -> pl.DataFrame | None
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))
     *others, last = FIELDS[role]
-    numbers = [one for one in (_NUMERIC[role], RANK) if one in FIELDS[role]]
+    values = [one for one in (_NUMERIC[role], RANK) if one in FIELDS[role]]
+    numbers = () if whole and role == "qrels" else values
     # The last field is always looked at: polars notices lines that are too long only then.
     gap = pl.any_horizontal(pl.col(*others, last).is_null())
     table = pl.scan_csv(
@@ -78,10 +84,14 @@ def read_even(source: str | IO[bytes], role: Kind | None) -> pl.DataFrame | None
         glob=False,
     )
     try:
-        fields = table.select(QUERY, DOC, *numbers, gap.alias(_GAP)).collect()
+        fields = table.select(QUERY, DOC, *values, gap.alias(_GAP)).collect()
     except pl.exceptions.PolarsError:
         return None
-    return None if fields.is_empty() or fields[_GAP].any() else fields.drop(_GAP)
+    if fields.is_empty() or fields[_GAP].any():
+        return None
+    if not numbers:
+        fields = fields.with_columns(_whole(fields[RELEVANCE]))
+    return None if fields[values[0]].null_count() else fields.drop(_GAP)
 
 
 def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
@@ -98,7 +108,9 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
         return None
 
 
-def read_lines(source: str | IO[bytes], role: Kind | None, name: str) -> pl.DataFrame:
+def read_lines(
+    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
+) -> pl.DataFrame:
     """The same, from lines as loosely written as they may be; says what is wrong with one."""
     lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
@@ -126,7 +138,8 @@ def read_lines(source: str | IO[bytes], role: Kind | None, name: str) -> pl.Data
         .struct.unnest()
     )
     number = _NUMERIC[role]
-    values = fields[number].cast(pl.Float64, strict=False)
+    cut = whole and role == "qrels"
+    values = _whole(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
     if values.null_count():
         bad = lines.filter(values.is_null())
         _refuse(bad, name, f"the {number} is not a number")
@@ -137,6 +150,12 @@ def read_lines(source: str | IO[bytes], role: Kind | None, name: str) -> pl.Data
     # trec_eval never reads the rank field, so some tools leave other things there.
     kept = [] if ranks.null_count() else [ranks]
     return fields.select(QUERY, DOC, SCORE).with_columns(kept)
+
+
+def _whole(grades: pl.Series) -> pl.Series:
+    """The whole number that each begins with; 0 for another number, null for what is none."""
+    begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
+    return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
 
 
 def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "rankframe") -> None:

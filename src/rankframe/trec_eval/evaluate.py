@@ -6,35 +6,37 @@ document id, both descending; a rank column is ignored; grades are whole, fracti
 
 from __future__ import annotations
 
-import gzip
-import io
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Final
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE, SCORE
+from rankframe.base.columns import RANK, RELEVANCE
 from rankframe.base.errors import DuplicateError, OptionError, RankframeError
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.memory import count_pieces
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
-from rankframe.inputs.formats import PARQUET, READ_ERRORS
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
-from rankframe.inputs.trec_format import tag_of
+from rankframe.inputs.formats import READ_ERRORS
+from rankframe.inputs.scan import Columns, Scanned, Source
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
-from rankframe.trec_eval.measures import parse_measures
+from rankframe.trec_eval.measures import UnknownMeasureError, parse_measures
+from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from rankframe.trec_eval.text import RETRIEVED, summary_frame, write_queries, write_summary
 
 DEFAULT_MEASURES: Final = ("official",)
-_TAGS = ("run_id", "runid", "tag")
-_TAIL = 1 << 16
+# What trec_eval notes for a document that is in no judgment; one less is a grade below 0.
+_NOT_IN_POOL: Final = -1
+# Of a query: its retrieved documents that are judged, or of which it is said that they are not.
+_POOLED: Final = "\0pooled"
+
+
+class NothingInCommonError(RankframeError):
+    """A run that has none of the judged queries."""
 
 
 @dataclass(frozen=True)
@@ -53,23 +55,20 @@ class TrecOptions:
     collection: int | None = None
 
     def __post_init__(self) -> None:
-        for flag, value, least in (
-            ("-l", self.level, 0),
-            ("-M", self.deepest, 1),
-            ("-N", self.collection, 0),
-        ):
-            if value is not None and value < least:
-                raise OptionError(f"{flag} takes a whole number of at least {least}, not {value}.")
+        for flag, value in (("-M", self.deepest), ("-N", self.collection)):
+            if value is not None and value < 0:
+                raise OptionError(f"{flag} takes a whole number of at least 0, not {value}.")
 
     @property
     def policies(self) -> Policies:
         """The same in rankframe's words."""
         return Policies(
-            rel=self.level,
+            rel=max(self.level, 0),
             missing="zero" if self.complete else "skip",
             no_overlap="zero",
-            k_max=self.deepest,
-            judged_only=self.judged_only,
+            k_max=self.deepest or None,
+            # A list of no documents is one of which none is judged.
+            judged_only=self.judged_only or self.deepest == 0,
         )
 
 
@@ -122,12 +121,15 @@ def evaluate_trec(
     asked = parse_measures(measures)
     # What is wrong with a measure is said before anything is read, if grades need not be known.
     lines_of({name: given for name, given in asked.items() if not has_gains({name: given})})
-    judgments = _whole_grades(scan(qrels, "qrels", columns))
-    run, tag = _tagged(run)
-    documents = _by_score(scan(run, "run", columns))
+    judgments = judgments_of(qrels, columns)
+    documents, run_id = run_of(run, columns)
+    if options.deepest == 0:
+        documents = unmatched(documents)
     grades = _grades(judgments) if has_gains(asked) else ()
     lines = lines_of(asked, collection=options.collection, grades=grades)
-    job = Job(judged_plan(_metrics(lines)), options.policies, intervals=Intervals(ci=None))
+    job = Job(
+        judged_plan(_metrics(lines, options.level)), options.policies, intervals=Intervals(ci=None)
+    )
     pieces = count_pieces(judgments, documents, job.row_bytes, None)
     try:
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)
@@ -136,39 +138,49 @@ def evaluate_trec(
             error.role, error.count, error.example, error.rows, resolvable=False
         ) from error
     if not result.count("queries_evaluated"):
-        raise RankframeError(
+        raise NothingInCommonError(
             "the run has none of the judged queries, so there is nothing to average. "
             "Are the query ids the same? (-c counts missing queries as 0.)"
         )
-    return TrecResult(lines, result, tag or _run_id(documents, run))
+    _refuse_relevant_unjudged(options.level, result)
+    return TrecResult(lines, result, run_id)
 
 
-def _metrics(lines: Sequence[Line]) -> list[Metric]:
+def exit_code(error: Exception) -> int:
+    """With which code trec_eval ends where we raise this."""
+    if isinstance(error, NothingInCommonError):
+        return 7
+    if isinstance(error, DuplicateError):
+        return 4
+    return 1 if isinstance(error, UnknownMeasureError) else 2
+
+
+def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
     """What is computed for the lines, each label once."""
     metrics = {metric.label: metric for line in lines for metric in line.metrics}
     definition = REGISTRY["num_retrieved"]
     metrics[RETRIEVED] = Metric(RETRIEVED, definition.average, definition)
+    if level < 0:
+        counted = pl.col(RANK).is_not_null()
+        if level < _NOT_IN_POOL:
+            counted &= pl.col(RELEVANCE) >= 0
+        metrics[_POOLED] = Metric(_POOLED, "sum", expression=counted.sum())
     return list(metrics.values())
 
 
-class _WholeGrades(Scanned):
-    """Judgments whose grades are cut off after the point."""
-
-    @property
-    def frame(self) -> pl.LazyFrame:
-        return super().frame.with_columns(pl.col(RELEVANCE).truncate())
-
-
-def _whole_grades(judgments: Scanned) -> Scanned:
-    return _WholeGrades(*(getattr(judgments, one.name) for one in fields(Scanned)))
-
-
-def _by_score(run: Scanned) -> Scanned:
-    """Without its ranks, which are neither looked at nor checked, if there are scores."""
-    if SCORE not in run.mapping:
-        return run
-    mapping = {ours: theirs for ours, theirs in run.mapping.items() if ours != RANK}
-    return replace(run, mapping=mapping)
+def _refuse_relevant_unjudged(level: int, result: Result) -> None:
+    """Below 0, a level reaches what trec_eval notes for documents without a judgment. Where there
+    are none, it is what 0 is.
+    """
+    if level >= 0:
+        return
+    retrieved, pooled = (result[label] or 0 for label in (RETRIEVED, _POOLED))
+    if unjudged := int(retrieved - pooled):
+        raise OptionError(
+            f"-l {level}: trec_eval would count what was retrieved but not judged ({unjudged:,} in "
+            "all) as relevant in some measures and not in others. -l 0 counts every judged "
+            "document; with -J, unjudged ones are dropped."
+        )
 
 
 def _grades(judgments: Scanned) -> list[float]:
@@ -177,59 +189,3 @@ def _grades(judgments: Scanned) -> list[float]:
         return grades.collect()[RELEVANCE].to_list()
     except READ_ERRORS:
         return []  # whoever reads the judgments next says what is wrong with them
-
-
-def _tagged(run: Source) -> tuple[Source, str | None]:
-    """The run, and the tag that the last line of a TREC text gives it."""
-    if hasattr(run, "read"):
-        content = run.read()
-        again = io.BytesIO(content.encode() if isinstance(content, str) else content)
-        again.name = getattr(run, "name", "the open file")
-        return again, _last_tag(io.BytesIO(again.getvalue()))
-    if not isinstance(run, str | os.PathLike):
-        return run, None
-    path = Path(os.path.expanduser(run))  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path.is_file() or PARQUET.has(path.suffix.lower()):
-        return run, None
-    try:
-        with path.open("rb") as file:
-            return run, _last_tag(file)
-    except OSError:
-        return run, None  # whoever reads the run next says what is wrong with it
-
-
-def _last_tag(file: IO[bytes]) -> str | None:
-    """The sixth field of the last line that is no comment."""
-    try:
-        lines = _tail(file).decode("utf-8", errors="replace").splitlines()
-    except READ_ERRORS:
-        return None
-    held = (line for line in reversed(lines) if line.strip() and not line.startswith("#"))
-    return tag_of(next(held, ""))
-
-
-def _tail(file: IO[bytes]) -> bytes:
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    if not packed:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - _TAIL, 0))
-        return file.read()
-    before = last = b""
-    with gzip.open(file) as unpacked:
-        while block := unpacked.read(_TAIL):
-            before, last = last, block
-    return before + last
-
-
-def _run_id(run: Scanned, source: Source) -> str:
-    """A column that names the run, or else the name of its file."""
-    schema: Mapping[str, pl.DataType] = run.raw.collect_schema()
-    named = [column for column in schema if column.lower() in _TAGS]
-    if named:
-        last = run.raw.select(pl.col(named[0]).cast(pl.String)).tail(1).collect().item()
-        if last:
-            return last
-    if isinstance(source, str | os.PathLike):
-        return Path(source).name.removesuffix(".gz").rsplit(".", 1)[0]
-    return "rankframe"

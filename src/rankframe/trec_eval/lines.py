@@ -14,6 +14,7 @@ import polars as pl
 from rankframe.base.columns import RANK, RELEVANCE
 from rankframe.base.errors import OptionError, RankframeError
 from rankframe.metrics import REGISTRY
+from rankframe.metrics.gain import discounted
 from rankframe.metrics.names import Metric
 from rankframe.metrics.order import iprec
 from rankframe.metrics.parts import constant, power, where
@@ -188,12 +189,39 @@ def _gained(request: _Request) -> Line:
     """-m ndcg.1=3,2=9: gains of some grades; the others gain what they are."""
     if not request.params:
         return _plain(request)
-    gains = {grade: grade for grade in request.grades if grade > 0}
+    gains = {grade: grade for grade in request.grades if grade >= 0}
     for grade, gain in request.pairs().items():
         if not grade.isdigit():
             raise request.error(f"{grade!r} is no grade: gains read 1=3,2=9.")
         gains[float(grade)] = gain
-    return request.line(request.metric(gain=gains))
+    in_order = [gains[grade] for grade in sorted(gains)]
+    if in_order == sorted(in_order) and not any(gains[g] for g in gains if g == 0):
+        return request.line(request.metric(gain=gains))
+    return request.line(Metric(request.label, expression=_freely_gained(request, gains)))
+
+
+def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
+    """The same for gains that fall as grades rise, are negative, or belong to grade 0: the ideal
+    list has the documents of the largest gain first, and none that gains nothing.
+    """
+    grade = pl.col(RELEVANCE)
+    gain = grade.replace_strict(
+        list(gains), list(gains.values()), default=0.0, return_dtype=pl.Float64
+    )
+    reached = where(pl.col(RANK).is_not_null(), discounted(gain, RANK, "log2")).sum()
+    if request.measure.name == "dcg":
+        return reached
+    counts = {one: (grade == one).sum().cast(pl.Int64) for one in gains}
+    ideal = pl.lit(0.0)
+    before = pl.lit(0, pl.Int64)
+    for one in sorted((g for g in gains if gains[g] > 0), key=lambda g: (-gains[g], -g)):
+        # By grade, those of higher grades came before it; by gain, these do.
+        place = pl.col("ideal_rank") - (grade > one).sum().cast(pl.Int64) + before
+        ideal = ideal + where(grade == one, gains[one] / (place + 1).log(2)).sum()
+        before = before + counts[one]
+    if request.measure.name == "ideal_dcg":
+        return ideal
+    return pl.when(ideal > 0).then(reached / ideal).otherwise(0.0)
 
 
 def _persistent(request: _Request) -> Line:

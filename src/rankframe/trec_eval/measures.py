@@ -21,6 +21,10 @@ _POINTS = tuple(i / 10 for i in range(11))
 _MULTIPLES = tuple(i / 5 for i in range(1, 11))
 
 
+class UnknownMeasureError(OptionError):
+    """A measure that trec_eval does not have."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """A measure of trec_eval: the metric behind it, and what its name takes."""
@@ -102,6 +106,8 @@ NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
     """What -m asked for: measures by name, each with what followed its dot, as often as it did.
 
+    What follows the dot of a measure that takes nothing is passed over, as trec_eval does.
+
     >>> parse_measures(["P.5,10", "map"])
     {'P': ['5,10'], 'map': []}
     """
@@ -109,11 +115,11 @@ def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
     for text in texts:
         name, dot, params = text.strip().partition(".")
         if name not in MEASURES and name not in NICKNAMES:
-            raise OptionError(f"trec_eval has no measure {name!r}. {_hint(name)}".rstrip())
-        if dot and (name in NICKNAMES or MEASURES[name].takes == "nothing"):
-            raise OptionError(f"-m {text}: {name} takes no parameters.")
+            raise UnknownMeasureError(f"trec_eval has no measure {name!r}. {_hint(name)}".rstrip())
         if dot and not params:
-            raise OptionError(f"-m {text}: a parameter belongs behind the dot.")
+            raise UnknownMeasureError(f"-m {text}: a parameter belongs behind the dot.")
+        if name in NICKNAMES or MEASURES[name].takes == "nothing":
+            params = ""
         for one in NICKNAMES.get(name, (name,)):
             given = asked.setdefault(one, [])
             if params and params not in given:

@@ -7,6 +7,7 @@ most values are shares, and a share has one of 10,001 texts, which are looked up
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import IO, Final
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.evaluation.result import Result
+from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_products
 from rankframe.trec_eval.lines import CODES, DOCUMENTS_A_NUMBER, Line
 
@@ -25,6 +27,8 @@ RETRIEVED: Final = "\0retrieved"
 _DECIMALS = 4
 _QUERIES_AT_ONCE = 20_000
 _ONE = 10**_DECIMALS
+# What a geometric mean takes for less.
+_LEAST = 1e-5
 
 
 def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) -> None:
@@ -45,7 +49,7 @@ def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) 
 
 def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.DataFrame:
     """`measure` and `text` of the lines that speak of all queries."""
-    means = result.means
+    values = result.per_query
     rows = []
     for line in lines:
         if line.style == "runid":
@@ -53,9 +57,23 @@ def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.Data
         elif line.style == "num_q":
             rows.append((line.label, str(int(result.count("queries_evaluated") or 0))))
         elif line.summary:
-            mean = pl.Series(line.label, [means[line.label] or 0.0])
+            mean = pl.Series(line.label, [_average(line.metrics[0], values)])
             rows.append((line.label, texts(line, mean.to_frame())[0]))
     return pl.DataFrame(rows, schema={"measure": pl.String, "text": pl.String}, orient="row")
+
+
+def _average(metric: Metric, values: pl.DataFrame) -> float:
+    """The average as trec_eval computes it: query by query, each sum rounded. An exact sum gives
+    other last digits now and then.
+    """
+    column = values[metric.label].fill_null(0.0).to_numpy()
+    if metric.average == "geometric":
+        column = np.log(np.maximum(column, _LEAST))
+    total = float(np.add.accumulate(column)[-1])
+    if metric.average == "sum":
+        return total
+    mean = total / len(column)
+    return math.exp(mean) if metric.average == "geometric" else mean
 
 
 def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:

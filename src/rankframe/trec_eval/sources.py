@@ -1,0 +1,140 @@
+"""Judgments and a run as trec_eval reads them: grades are whole, ranks are ignored, and the tag in
+the last line of a run is its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
+from rankframe.inputs.formats import PARQUET, READ_ERRORS, unreadable
+from rankframe.inputs.opening import trec_texts
+from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
+from rankframe.inputs.trec_format import GZIP, read_trec, tag_of
+
+_TAGS = ("run_id", "runid", "tag")
+_TAIL = 1 << 16
+
+
+def judgments_of(source: Source, columns: Columns | None) -> Scanned:
+    """Judgments whose grades are cut off after the whole number that they begin with."""
+    source = _held(source)
+    texts = trec_texts(source)
+    if texts is None:
+        return _truncated(scan(source, "qrels", columns))
+    name = describe(source, "qrels")
+    try:
+        frames = [
+            read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True)
+            for text in texts
+        ]
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
+    return replace(scan(pl.concat(frames), "qrels", columns), name=name)
+
+
+def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:
+    """A run and its name. Its ranks are neither looked at nor checked, if there are scores."""
+    source = _held(source)
+    run = scan(source, "run", columns)
+    if SCORE in run.mapping:
+        mapping = {ours: theirs for ours, theirs in run.mapping.items() if ours != RANK}
+        run = replace(run, mapping=mapping)
+    return run, _tag(source) or _run_id(run, source)
+
+
+def unmatched(run: Scanned) -> Scanned:
+    """The same run with documents that nobody judged."""
+    theirs = run.mapping[DOC]
+    others = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
+    return replace(run, raw=run.raw.with_columns(others.alias(theirs)))
+
+
+def _truncated(judgments: Scanned) -> Scanned:
+    theirs = judgments.mapping[RELEVANCE]
+    grade, kind = pl.col(theirs), judgments.raw.collect_schema()[theirs]
+    if kind == pl.String:
+        # What is no number stays as it is, to be refused by its own words.
+        number = grade.str.strip_chars().cast(pl.Float64, strict=False).truncate()
+        whole = pl.coalesce(number.cast(pl.String), grade)
+    elif kind.is_numeric() and not kind.is_integer():
+        whole = grade.cast(pl.Float64).truncate()
+    else:
+        return judgments
+    return replace(judgments, raw=judgments.raw.with_columns(whole.alias(theirs)))
+
+
+def _held(source: Source) -> Source:
+    """What can be read only once, in memory."""
+    if isinstance(source, str | os.PathLike):
+        if not Path(source).is_fifo():
+            return source
+        with Path(source).open("rb") as pipe:
+            return _held(pipe)
+    if not hasattr(source, "read"):
+        return source
+    try:
+        content = source.read()
+    except ValueError:  # a closed file, of which whoever reads it next says so
+        return source
+    held: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    held.name = getattr(source, "name", "the open file")
+    return held
+
+
+def _tag(source: Source) -> str | None:
+    """The tag that the last line of a TREC text gives it."""
+    if isinstance(source, io.BytesIO):
+        return _last_tag(io.BytesIO(source.getvalue()))
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 (pathlib's fails on an unknown user)
+    if not path.is_file() or PARQUET.has(path.suffix.lower()):
+        return None
+    with path.open("rb") as file:
+        return _last_tag(file)
+
+
+def _last_tag(file: IO[bytes]) -> str | None:
+    """The sixth field of the last line that is no comment."""
+    try:
+        lines = _tail(file).decode("utf-8", errors="replace").splitlines()
+    except READ_ERRORS:
+        return None
+    held = (line for line in reversed(lines) if line.strip() and not line.startswith("#"))
+    return tag_of(next(held, ""))
+
+
+def _tail(file: IO[bytes]) -> bytes:
+    packed = file.read(len(GZIP)) == GZIP
+    file.seek(0)
+    if not packed:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _TAIL, 0))
+        return file.read()
+    before = last = b""
+    with gzip.open(file) as unpacked:
+        while block := unpacked.read(_TAIL):
+            before, last = last, block
+    return before + last
+
+
+def _run_id(run: Scanned, source: Source) -> str:
+    """A column that names the run, or else the name of its file."""
+    schema: Mapping[str, pl.DataType] = run.raw.collect_schema()
+    named = [column for column in schema if column.lower() in _TAGS]
+    if named:
+        last = run.raw.select(pl.col(named[0]).cast(pl.String)).tail(1).collect().item()
+        if last:
+            return last
+    if isinstance(source, str | os.PathLike):
+        return Path(source).name.removesuffix(".gz").rsplit(".", 1)[0]
+    return "rankframe"
