@@ -28,7 +28,7 @@ Lone: TypeAlias = Literal["keep", "skip"]
 Unpaired: TypeAlias = Literal["error", "skip", "zero"]
 Method: TypeAlias = Literal["bootstrap", "t"]
 Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
-Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
 ChartKind: TypeAlias = Literal[
     "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
@@ -295,9 +295,10 @@ class Comparing(Options):
     )
     correction: Correction = option(
         "holm",
-        'of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh" '
-        "(Benjamini–Hochberg). Tukey's are corrected over pairs already.",
-        "Of p values, over all that is looked at.",
+        'of p values: "holm", "bonferroni", "bh" (Benjamini–Hochberg) or "none". All queries are '
+        "one family (metrics × pairs), each way of slicing another (metrics × pairs × slices). "
+        "Tukey's are corrected over pairs already.",
+        "Of p values; each way of slicing apart.",
     )
     unpaired: Unpaired = option(
         "error",

@@ -14,7 +14,13 @@ from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Comparing, Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
-from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
+from rankframe.decisions.comparison import (
+    LEDGER_SCHEMA,
+    PAIR_SCHEMA,
+    SYSTEM_SCHEMA,
+    WARNING,
+    Comparison,
+)
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
@@ -72,8 +78,9 @@ def compare(
         system that is its own baseline is not compared, but has its values in the same form.
     test: paired "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher's); "tukey" (honest
         significant difference of all systems at once, by randomisation).
-    correction: of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh"
-        (Benjamini–Hochberg). Tukey's are corrected over pairs already.
+    correction: of p values: "holm", "bonferroni", "bh" (Benjamini–Hochberg) or "none". All queries
+        are one family (metrics × pairs), each way of slicing another (metrics × pairs × slices).
+        Tukey's are corrected over pairs already.
     unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
         ("zero"; undefined where lower is better). Counted in the ledger.
     permutations: of the tests by randomisation.
@@ -112,7 +119,7 @@ def compare(
     return Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(opened, setup),
+        ledger=_ledger(opened, setup, table),
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
@@ -198,8 +205,7 @@ def _compared(
                 found.append((at, {**named, **one.pair(i, j)}))
         done += len(subset.rows)
     table = _in_order(found, PAIR_SCHEMA)
-    families = len(metrics) * len(subsets)
-    return _with_corrected(table, setup, families), _in_order(singles, SYSTEM_SCHEMA)
+    return _with_corrected(table, setup), _in_order(singles, SYSTEM_SCHEMA)
 
 
 def _in_order(
@@ -209,19 +215,38 @@ def _in_order(
     return pl.DataFrame([row for _, row in sorted(rows, key=lambda row: row[0])], schema=schema)
 
 
-def _with_corrected(table: pl.DataFrame, setup: Setup, families: int) -> pl.DataFrame:
-    after = corrected(
-        table["p_value"].to_list(),
-        setup.comparing.correction,
-        families=families if setup.significance.over_pairs else None,
-    )
-    return table.with_columns(
-        pl.Series("p_corrected", after, pl.Float64),
-        pl.Series("significant", [p is not None and p < setup.level for p in after], pl.Boolean),
+def _with_corrected(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
+    """Corrected over all queries, and over each way of slicing by itself: to look at slices does
+    not change what is said of the whole.
+    """
+    numbered, after = table.with_row_index("_row"), []
+    for family in numbered.partition_by("by", maintain_order=True):
+        p_values = corrected(
+            family["p_value"].to_list(),
+            setup.comparing.correction,
+            families=_groups(family) if setup.significance.over_pairs else None,
+        )
+        after.append(family.select("_row", p_corrected=pl.Series(p_values, dtype=pl.Float64)))
+    corrected_ones = pl.concat(after).sort("_row")["p_corrected"] if after else None
+    sure = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
+    return table.with_columns(p_corrected=corrected_ones).with_columns(
+        significant=sure.fill_null(value=False)
     )
 
 
-def _ledger(opened: Opened, setup: Setup) -> pl.DataFrame:
+def _groups(family: pl.DataFrame) -> int:
+    """Metrics × slices: pairs within each are one group."""
+    return family.select("metric", "slice").unique().height
+
+
+def _warnings(table: pl.DataFrame, setup: Setup) -> list[str]:
+    """What makes the numbers doubtful."""
+    families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
+    said = [setup.out_of_reach(family.height, _groups(family)) for family in families]
+    return list(dict.fromkeys(filter(None, said)))
+
+
+def _ledger(opened: Opened, setup: Setup, table: pl.DataFrame) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
     aligned, known = opened.aligned, opened.known
     done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[setup.comparing.unpaired]
@@ -234,6 +259,7 @@ def _ledger(opened: Opened, setup: Setup) -> pl.DataFrame:
             (None, "queries_without_attributes", known.absent, "not in the frame of queries")
         )
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
+    items += [(None, WARNING, None, note) for note in _warnings(table, setup)]
     for name, system in opened.systems.items():
         items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
         if system.ledger is not None:

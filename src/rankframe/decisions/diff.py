@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -23,6 +24,7 @@ from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
+from rankframe.stats.paired import differences
 
 _SIDES: Final = ("a", "b")
 _SUMMARY: Final = {
@@ -132,12 +134,12 @@ def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:
     )
     higher = metric.higher_is_better
     larger, smaller = ("b", "a") if higher else ("a", "b")
-    before, after, delta = pl.col("a"), pl.col("b"), pl.col("delta")
-    # Two infinite values can be equal, too.
-    change = pl.when(before == after).then(0.0).otherwise(after - before)
+    delta = pl.col("delta")
     better = _named({"same": delta == 0, larger: delta > 0, smaller: delta < 0})
     joined = a.join(b, on=QUERY, how="full", coalesce=True).sort(QUERY)
-    return joined.with_columns(delta=change).with_columns(better=better)
+    before, after = (joined[side].cast(pl.Float64).fill_null(math.nan) for side in _SIDES)
+    change = pl.Series("delta", differences(after.to_numpy(), before.to_numpy())).fill_nan(None)
+    return joined.with_columns(change).with_columns(better=better)
 
 
 def _summary(metric: Metric, results: Sequence[Result], per_query: pl.DataFrame) -> pl.DataFrame:

@@ -27,6 +27,7 @@ from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
+from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -229,7 +230,7 @@ def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, i
         value = sign * (after - before)
         apart = pull[1] - pull[0]
     before_each, after_each = contrast.column.values
-    differing = int(np.count_nonzero(before_each != after_each))
+    differing = int(np.count_nonzero(differences(after_each, before_each)))
     return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
 
 
