@@ -14,6 +14,7 @@ from rankframe.cli.options import (
     Columns,
     Given,
     Ledger,
+    LowerIsBetter,
     MaxMemory,
     Metrics,
     Overwrite,
@@ -62,6 +63,7 @@ def compare(
         bool,
         typer.Option("--bounds", help="Also if all unjudged documents were relevant, or none."),
     ] = False,
+    lower_is_better: LowerIsBetter = None,
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
@@ -108,6 +110,7 @@ def compare(
             metric,
             baseline=baseline,
             bounds=bounds,
+            lower_is_better=lower_is_better or (),
             queries=queries,
             by=ways_to_slice(by),
             weight=weight,

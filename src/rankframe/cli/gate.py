@@ -9,7 +9,17 @@ import typer
 
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Comparing, Policies
-from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Queries, Quiet, Weight, takes
+from rankframe.cli.options import (
+    OUTPUT,
+    Columns,
+    Given,
+    LowerIsBetter,
+    MaxMemory,
+    Queries,
+    Quiet,
+    Weight,
+    takes,
+)
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import column_names, open_sources
 
@@ -55,6 +65,11 @@ def gate(
         list[str] | None,
         typer.Option(metavar="K=SHARE", help="E.g. 10=0.5: of the top 10, judged (repeat)."),
     ] = None,
+    lower_is_better: LowerIsBetter = None,
+    higher_is_better: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A stored column of which more is better (repeat)."),
+    ] = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write JSON.", rich_help_panel=OUTPUT),
@@ -88,6 +103,8 @@ def gate(
             _rules_from(rule, rules),
             min_queries=min_queries,
             min_judged=_shares(min_judged),
+            lower_is_better=lower_is_better or (),
+            higher_is_better=higher_is_better or (),
             queries=queries,
             weight=weight,
             columns=column_names(column),

@@ -109,6 +109,10 @@ Style = Annotated[
     Literal["table", "json", "csv", "markdown"],
     typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
 ]
+LowerIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A stored column of which less is better (repeat)."),
+]
 PerQuery = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write each query's values there.", rich_help_panel=OUTPUT),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -117,7 +118,8 @@ class Column:
     values: Floats
     above: Floats
     below: Floats
-    complete: NDArray[np.bool_]
+    # systems × queries: whether the metric is defined
+    defined: NDArray[np.bool_]
     # the share of the top k that was judged, where that is known
     judged: Floats | None
 
@@ -132,7 +134,8 @@ class Column:
                     f"{metric.label!r} is not finite for {endless:,} queries of {name!r}: there is "
                     "no mean of it to compare."
                 )
-        complete = np.logical_and.reduce([some.defined for some in terms])
+        defined = np.stack([some.defined for some in terms])
+        complete = defined.all(axis=0)
 
         def stacked(rows: list[Floats]) -> Floats:
             return np.where(complete, np.stack(rows), 0.0)
@@ -146,13 +149,18 @@ class Column:
             stacked([some.values for some in terms]),
             stacked([some.above for some in terms]),
             stacked([some.divisor for some in terms]),
-            complete,
+            defined,
             shares,
         )
 
+    @cached_property
+    def complete(self) -> NDArray[np.bool_]:
+        """For which queries it is defined in every system."""
+        return self.defined.all(axis=0)
+
     def taken(self, rows: NDArray[np.int64]) -> Column:
         """Of some of the queries."""
-        if len(rows) == len(self.complete):
+        if len(rows) == self.defined.shape[1]:
             return self
         judged = None if self.judged is None else self.judged[:, rows]
         return replace(
@@ -160,6 +168,6 @@ class Column:
             values=self.values[:, rows],
             above=self.above[:, rows],
             below=self.below[:, rows],
-            complete=self.complete[rows],
+            defined=self.defined[:, rows],
             judged=judged,
         )

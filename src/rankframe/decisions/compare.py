@@ -22,6 +22,7 @@ from rankframe.decisions.comparison import (
     Comparison,
 )
 from rankframe.decisions.contrast import Setup, contrasts, p_values
+from rankframe.decisions.directions import Names
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds
@@ -49,6 +50,7 @@ def compare(
     unpaired: options.Unpaired = "error",
     permutations: int = 10_000,
     bounds: bool = False,
+    lower_is_better: Names = (),
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
@@ -85,6 +87,7 @@ def compare(
         ("zero"; undefined where lower is better). Counted in the ledger.
     permutations: of the tests by randomisation.
     bounds: what each metric would be if all unjudged documents were relevant, or none was.
+    lower_is_better: stored columns under names of your own of which less is better.
     queries, by, weight, ci, confidence, replicates, seed, and the policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all.
@@ -107,6 +110,7 @@ def compare(
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
         unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
+        lower_is_better=lower_is_better,
     )  # fmt: skip
     chosen = opening.metrics
     _check_names(opening.names, baseline)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rankframe.base.options import Comparing, Unpaired
 from rankframe.decisions.align import Aligned, align
+from rankframe.decisions.directions import Names, with_directions
 from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
 from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
@@ -77,6 +78,8 @@ def open_systems(
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
     columns: Columns | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
 ) -> Opening:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
     Comparing(unpaired=unpaired)  # refuses what it cannot be
@@ -86,5 +89,6 @@ def open_systems(
         chosen = stored_metrics(systems, metrics)
     if runs is not None:
         chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
     return Opening(systems, runs, chosen, attributes, unpaired)

@@ -28,6 +28,8 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     "confidence": pl.Float64,
     "p_value": pl.Float64,
     "queries": pl.Int64,
+    "undefined_baseline": pl.Int64,
+    "undefined_candidate": pl.Int64,
     "differing": pl.Int64,
     "status": pl.String,
     "reason": pl.String,
@@ -42,7 +44,9 @@ class Verdict:
     """The outcome of a gate.
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
-        its lower confidence bound, status ("pass", "fail", "undecided", "skipped") and reason.
+        its lower confidence bound, how many queries were tested and how many were left out because
+        they are undefined for one side only, status ("pass", "fail", "undecided", "skipped") and
+        reason.
     counted: what was compared, and what it takes to decide.
     """
 
@@ -83,13 +87,24 @@ class Verdict:
             if status in counts
         ] or ["nothing was checked"]
         word = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}[self.status]
-        line = f"{word}: {', '.join(parts)} ({self.counted['queries']:,} queries"
+        line = f"{word}: {', '.join(parts)} ({self._tested}"
         if self.counted["unpaired"]:
             done = {"skip": "left out", "zero": "scored 0"}[self.counted["unpaired_policy"]]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
         if self.counted["without_attributes"]:
             line += f", {self.counted['without_attributes']:,} not in the frame of queries"
         return line + ")"
+
+    @property
+    def _tested(self) -> str:
+        """How many queries the rules were tested on: all of them, or so many."""
+        every = self.counted["queries"]
+        tested = self.checks.filter(pl.col("status").is_in(["pass", "fail"]))
+        counts = tested.group_by("rule").agg(pl.col("queries").sum())["queries"].sort().to_list()
+        if not counts or counts[0] == every:
+            return f"{every:,} queries"
+        most = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
+        return f"{counts[0]:,}{most} of {every:,} queries tested"
 
     def to_json(self) -> str:
         """Everything, for other programs."""
