@@ -277,7 +277,7 @@ def column(
     values, there = np.array(systems), np.array(complete or [True] * len(systems[0]))
     values = np.where(there, values, 0.0)
     ones = np.broadcast_to(there.astype(float), values.shape)
-    return Column(resolve(metric)[0], values, values, ones, there, None)
+    return Column(resolve(metric)[0], values, values, ones, np.stack([there] * len(values)), None)
 
 
 def test_a_pair_by_hand() -> None:

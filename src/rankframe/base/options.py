@@ -21,6 +21,7 @@ from rankframe.base.messages import Option
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 Missing: TypeAlias = Literal["zero", "skip", "error"]
+MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
 NoRelevant: TypeAlias = Literal["zero", "skip"]
 NoOverlap: TypeAlias = Literal["error", "zero"]
 Unshared: TypeAlias = Literal["shared", "bottom"]
@@ -233,6 +234,26 @@ class Policies(Options):
         "Drop unjudged documents first.",
         ledger=lambda only: "yes" if only else "no",
     )
+
+
+@dataclass(frozen=True)
+class SharedPolicies(Policies):
+    """The same where several runs are evaluated to be compared."""
+
+    missing: MissingAmong = option(  # pyright: ignore[reportIncompatibleVariableOverride]
+        "zero_if_few",
+        'a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems share '
+        'less than half of their queries; "zero": whatever they share), is left out ("skip") or is '
+        'an "error".',
+        "Judged queries that a run lacks; zero_if_few: systems share half.",
+        of_averages=True,
+    )
+
+    @property
+    def each(self) -> Policies:
+        """Those by which each run is evaluated."""
+        missing: Missing = "zero" if self.missing == "zero_if_few" else self.missing
+        return Policies(**{**vars(self), "missing": missing})
 
 
 @dataclass(frozen=True)

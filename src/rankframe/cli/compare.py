@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -37,7 +37,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Comparing, Intervals)
+@takes(SharedPolicies, Comparing, Intervals)
 def compare(
     sources: Annotated[
         list[str],

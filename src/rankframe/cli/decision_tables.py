@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import polars as pl
@@ -128,7 +129,12 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined\n"
     )
-    parts: list[RenderableType] = [head]
+    names = {"a": a, "b": b}
+    renamed = [replace(lack, system=names[lack.system]) for lack in found.lacks]
+    parts: list[RenderableType] = [
+        head,
+        *(Text(str(lack), style="yellow" if lack.many else "dim") for lack in renamed),
+    ]
     for mover in found.movers.to_dicts():
         title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
         table = Table(
@@ -185,7 +191,9 @@ def verdict_table(verdict: Verdict) -> RenderableType:
         if reason
     ]
     colour = _COLOURS[verdict.status]
-    return Group(table, *reasons, Text(verdict.headline, style=f"bold {colour}"))
+    return Group(
+        table, *reasons, *warnings(verdict.warnings), Text(verdict.headline, style=f"bold {colour}")
+    )
 
 
 def _json(content: object) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Comparing, Policies
+from rankframe.base.options import Comparing, SharedPolicies
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -36,7 +36,7 @@ Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or j
 """
 
 
-@takes(Policies, unpaired=Comparing)
+@takes(SharedPolicies, unpaired=Comparing)
 def gate(
     sources: Annotated[
         list[str],

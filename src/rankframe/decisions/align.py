@@ -14,6 +14,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Unpaired
+from rankframe.decisions.lacking import done_with
 from rankframe.decisions.systems import System, depth_of
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.terms import Terms
@@ -31,6 +32,8 @@ class Aligned:
     # how many queries not every system has, and how many each lacks
     unpaired: int
     lacking: dict[str, int]
+    # what became of them
+    done: str = ""
 
 
 def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Aligned:
@@ -75,7 +78,9 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
         )
     if unpaired == "zero":
         _share_denominators(filled)
-    return Aligned(kept[QUERY], filled, len(alone), lacking)
+    left_out = [metric.label for metric in metrics if metric.label not in worst]
+    done = "left out" if unpaired == "skip" else done_with(metrics, left_out)
+    return Aligned(kept[QUERY], filled, len(alone), lacking, done)
 
 
 def _taken(
@@ -156,7 +161,7 @@ class Column:
     @cached_property
     def complete(self) -> NDArray[np.bool_]:
         """For which queries it is defined in every system."""
-        return self.defined.all(axis=0)
+        return np.logical_and.reduce(self.defined)
 
     def taken(self, rows: NDArray[np.int64]) -> Column:
         """Of some of the queries."""

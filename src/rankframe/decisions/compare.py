@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+import numpy as np
 import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import (
@@ -23,6 +24,7 @@ from rankframe.decisions.comparison import (
 )
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.directions import Names
+from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds
@@ -60,7 +62,7 @@ def compare(
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: options.Missing = "zero",
+    missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
     ties: options.Ties = "doc_desc",
@@ -86,9 +88,12 @@ def compare(
     unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
         ("zero"; undefined where lower is better). Counted in the ledger.
     permutations: of the tests by randomisation.
+    missing: a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems
+        share less than half of their queries; "zero": whatever they share), is left out ("skip") or
+        is an "error". Counted, and above 1% warned of.
     bounds: what each metric would be if all unjudged documents were relevant, or none was.
     lower_is_better: stored columns under names of your own of which less is better.
-    queries, by, weight, ci, confidence, replicates, seed, and the policies: as in `evaluate`.
+    queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all.
 
@@ -101,7 +106,7 @@ def compare(
     """
     _check_mapping(systems)
     setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
-    policies = Policies.given(locals())
+    policies = SharedPolicies.given(locals()).each
     runs = None
     if qrels is not None:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
@@ -109,21 +114,24 @@ def compare(
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
-        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
-        lower_is_better=lower_is_better,
+        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
     chosen = opening.metrics
     _check_names(opening.names, baseline)
     setup.check_metrics(chosen)
     opened = opening.side_by_side()
-    table, values = _compared(opened, chosen, setup, progress)
+    columns_of = [
+        Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in chosen
+    ]
+    table, values = _compared(opened, columns_of, setup, progress)
     if bounds and opened.held is not None:
         values = _with_bounds(values, opened.held, opening.names, chosen, policies,
                               opening.attributes)  # fmt: skip
     return Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(opened, setup, table),
+        ledger=_ledger(opened, setup, _warnings(opened, columns_of, table, setup)),
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
@@ -131,6 +139,7 @@ def compare(
             for name, system in opened.aligned.systems.items()
         },
         baseline=baseline,
+        lacks=opened.lacks,
     )
 
 
@@ -178,7 +187,7 @@ def _with_bounds(
 
 
 def _compared(
-    opened: Opened, metrics: Sequence[Metric], setup: Setup, progress: Report | None
+    opened: Opened, columns: Sequence[Column], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row for each metric, subset and pair of systems; and one for each system."""
     aligned, subsets = opened.aligned, opened.subsets
@@ -188,7 +197,6 @@ def _compared(
         base = names.index(setup.baseline)
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
-    columns = [Column.of(metric, aligned, weights=opened.known.weights) for metric in metrics]
     found: list[tuple[int, dict[str, object]]] = []
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
@@ -243,30 +251,47 @@ def _groups(family: pl.DataFrame) -> int:
     return family.select("metric", "slice").unique().height
 
 
-def _warnings(table: pl.DataFrame, setup: Setup) -> list[str]:
+def _warnings(
+    opened: Opened, columns: Sequence[Column], table: pl.DataFrame, setup: Setup
+) -> list[str]:
     """What makes the numbers doubtful."""
+    many = [str(lack) for lack in opened.lacks if lack.many]
+    for column in columns:
+        known = np.logical_or.reduce(column.defined)
+        if (lost := int((known & ~column.complete).sum())) > MANY * int(known.sum()):
+            many.append(
+                f"{column.metric.label} is undefined for some systems only in {lost:,} of "
+                f"{len(known):,} queries: left out for all"
+            )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
     said = [setup.out_of_reach(family.height, _groups(family)) for family in families]
-    return list(dict.fromkeys(filter(None, said)))
+    return [*many, *dict.fromkeys(filter(None, said))]
 
 
-def _ledger(opened: Opened, setup: Setup, table: pl.DataFrame) -> pl.DataFrame:
+def _ledger(opened: Opened, setup: Setup, warnings: Sequence[str]) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
     aligned, known = opened.aligned, opened.known
-    done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[setup.comparing.unpaired]
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(aligned.queries), "queries that are compared"),
-        (None, "queries_unpaired", aligned.unpaired, f"not in every system{done}"),
+        (
+            None,
+            "queries_unpaired",
+            aligned.unpaired,
+            f"not in every system{': ' if aligned.done else ''}{aligned.done}",
+        ),
     ]
     if known.absent:
         items.append(
             (None, "queries_without_attributes", known.absent, "not in the frame of queries")
         )
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
-    items += [(None, WARNING, None, note) for note in _warnings(table, setup)]
+    items += [(None, WARNING, None, note) for note in warnings]
+    became = {lack.system: lack.done for lack in opened.lacks}
     for name, system in opened.systems.items():
         items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
         if system.ledger is not None:
             kept = system.ledger.filter(pl.col("item") != f"{POLICY}ci")
+            note = pl.col("note") + pl.lit(f": {became[name]}" if name in became else "")
+            kept = kept.with_columns(pl.when(item=MISSING).then(note).otherwise("note"))
             items += [(name, *row) for row in kept.rows()]  # allowed: one row an item
     return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe.base.places import fresh_folder, place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
 from rankframe.metrics.names import Metric
 
@@ -83,6 +84,8 @@ class Comparison:
     # query_id and a column a metric, of each system; the same queries in the same order
     per_query: Mapping[str, pl.DataFrame]
     baseline: str | None = None
+    # judged queries that runs lack
+    lacks: Sequence[Lack] = ()
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
@@ -132,6 +135,7 @@ class Comparison:
         said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
         if unpaired := values.get("queries_unpaired"):
             said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
+        said += [str(lack) for lack in self.lacks if not lack.many]
         said.append(f"test: {self.note('policy_test')}")
         said.append(self._corrected)
         said.append(f"interval: {self.note('policy_ci')}")

@@ -15,7 +15,10 @@ from rankframe.base.errors import MetricParameterError, OptionError, naming_the_
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.decisions.change import Diff
+from rankframe.decisions.lacking import lacks
+from rankframe.decisions.systems import System, retrieved_beside
 from rankframe.engine.held import hold
+from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
@@ -95,7 +98,8 @@ def diff(
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.given(locals())
-    job = Job(judged_plan([chosen]), policies, intervals=Intervals(None))
+    retrieved = retrieved_beside([chosen])
+    job = Job(judged_plan([chosen, retrieved]), policies, intervals=Intervals(None))
     judgments = scan(qrels, "qrels", columns)
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
@@ -110,7 +114,11 @@ def diff(
     movers = _movers(per_query, int(most), only)
     documents = _documents(movers[QUERY], held.left, held.rights, policies, int(depth))
     summary = _summary(chosen, results, per_query)
-    return Diff(summary, per_query, movers, documents, int(depth))
+    sides = {
+        side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
+        for side, of in zip(_SIDES, results, strict=True)
+    }
+    return Diff(summary, per_query, movers, documents, int(depth), lacks(sides, [chosen]))
 
 
 def _one_metric(metric: MetricLike) -> Metric:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from rankframe.base import options
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
-from rankframe.base.options import Intervals, Policies
+from rankframe.base.options import Intervals, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.directions import Names, refuse_unknown
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
+from rankframe.decisions.lacking import MANY
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.subsets import Subset
@@ -35,9 +36,7 @@ from rankframe.stats.tests import against_margin
 BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
 _FEW = 10
-# Above this share of queries that are undefined for one side only, nothing is decided.
-_MANY = 0.01
-_NAMED = 3
+_NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
 def gate(
@@ -56,7 +55,7 @@ def gate(
     unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: options.Missing = "zero",
+    missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
     ties: options.Ties = "doc_desc",
@@ -84,7 +83,7 @@ def gate(
     min_judged: {10: 0.5}: with a smaller share of the top 10 judged, nothing is decided.
     lower_is_better, higher_is_better: stored columns under names of your own, and which way they
         are better: a change of a column of which neither is said is not decided on.
-    queries, weight, unpaired, and the policies: as in `compare`.
+    queries, weight, unpaired, missing, and other policies: as in `compare`.
 
     The verdict passes if every rule does, so no correction is needed for looking at many: each is
     one more way to fail, none one more way to pass.
@@ -95,7 +94,7 @@ def gate(
     >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
     'pass'
     """
-    policies = Policies.given(locals())
+    policies = SharedPolicies.given(locals()).each
     demands = read_demands(
         rules,
         min_queries=min_queries,
@@ -120,8 +119,8 @@ def gate(
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
         stored, runs, wanted,
-        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
-        lower_is_better=lower, higher_is_better=higher,
+        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
     asked = [metric for metric in opening.metrics if metric.label in changing]
@@ -135,10 +134,13 @@ def gate(
             "queries": len(opened.aligned.queries),
             "unpaired": opened.aligned.unpaired,
             "unpaired_policy": unpaired,
+            "unpaired_done": opened.aligned.done,
+            "missing": {lack.system: lack.queries for lack in opened.lacks},
             "without_attributes": opened.known.absent,
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
+        opened.lacks,
     )
 
 
@@ -179,7 +181,7 @@ class _Judge:
         alone = here.defined & ~here.defined[::-1]  # for this side, and not for the other one
         lone, known = alone.sum(axis=1).tolist(), int(here.defined.any(axis=0).sum())
         one_sided = self._one_sided(rule, subset, alone)
-        too_many = not rule.where_both and sum(lone) > _MANY * known
+        too_many = not rule.where_both and sum(lone) > MANY * known
         status, reason = "pass", ""
         change = bound = p_value = differing = None
         if known >= self.demands.min_queries and too_many:
