@@ -108,3 +108,10 @@ def test_the_sentence_of_every_option_is_in_the_documentation(
         if not documented(function, one.name, said.sentence)
     }
     assert missing == {one for one in OTHERWISE if one[0] is function}
+
+
+def test_what_comparisons_do_with_missing_queries_is_in_their_documentation() -> None:
+    (said,) = [said for one, _, said in declared(SharedPolicies) if one.name == "missing"]
+    assert documented(rf.compare, "missing", said.sentence)
+    assert SharedPolicies().each == Policies()
+    assert SharedPolicies(missing="skip").each == Policies(missing="skip")
