@@ -12,7 +12,15 @@ from typing import Any
 from generated import SOURCE, write
 
 from rankframe.base import options
-from rankframe.base.options import Comparing, Intervals, Options, PairPolicies, Policies, declared
+from rankframe.base.options import (
+    Comparing,
+    Intervals,
+    Options,
+    PairPolicies,
+    Policies,
+    SharedPolicies,
+    declared,
+)
 
 
 @dataclass(frozen=True)
@@ -41,14 +49,14 @@ TAKERS = (
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
     Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),
     Taker("spark/entry.py", "agree", (PairPolicies, Intervals)),
-    Taker("decisions/compare.py", "compare", (Comparing, Policies, Intervals)),
+    Taker("decisions/compare.py", "compare", (Comparing, SharedPolicies, Intervals)),
     Taker(
-        "decisions/gate.py", "gate", (Comparing, Policies),
+        "decisions/gate.py", "gate", (Comparing, SharedPolicies),
         without=("test", "correction", "permutations"),
     ),
     Taker("decisions/diff.py", "diff", (Policies,)),
     Taker("curves/curve.py", "curve", (Policies, Intervals), defaults={"ci": None}),
-    Taker("reporting/report.py", "report", (Comparing, Policies, Intervals)),
+    Taker("reporting/report.py", "report", (Comparing, SharedPolicies, Intervals)),
 )  # fmt: skip
 
 

@@ -26,6 +26,15 @@ def test_compare_prints_fits_and_stores(tmp_path: Path) -> None:
     assert max(map(len, narrow.splitlines())) <= 70
 
 
+def test_compare_does_without_a_correction() -> None:
+    args = ("compare", QRELS, BM25, DENSE, "-m", "ndcg@10", "-m", "lag")
+    plain = rankframe(*args, "--correction", "none", "--ci", "none")[1]
+    assert "p values not corrected" in plain
+    assert "* p below 0.05." in plain
+    assert "raw p" not in plain
+    assert "raw p" in rankframe(*args)[1]
+
+
 @pytest.mark.parametrize(
     ("style", "start"),
     [("latex", "\\begin{table}"), ("markdown", "| system | ndcg@10 |"), ("csv", "metric,by,slice,"),

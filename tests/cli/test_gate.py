@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.cli.shell import BM25, DENSE, QRELS, ROOT, SHOP, rankframe, refused, stored_result
@@ -48,6 +49,20 @@ def test_the_gate_cannot_decide_on_bad_input(tmp_path: Path) -> None:
         [QRELS, DENSE, "-b", baseline, "-r", NO_WORSE, "--min-judged", "lots"],
     ):
         refused("gate", *args)
+
+
+def test_directions_of_columns_are_said_on_the_command_line(tmp_path: Path) -> None:
+    queries = [f"q{n}" for n in range(40)]
+    slow = pl.DataFrame({"query_id": queries, "latency": [100.0 + n % 7 for n in range(40)]})
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    slow.write_parquet(old)
+    slow.with_columns(pl.col("latency") * 1.2).write_parquet(new)
+    args = ("gate", new, "-b", old, "-r", "latency: no worse than -5%")
+    assert "--lower-is-better latency" in refused(*args)
+    assert rankframe(*args, "--lower-is-better", "latency")[0] == 1
+    assert rankframe(*args, "--higher-is-better", "latency")[0] == 0
+    compared = ("compare", "--stored", old, new, "--lower-is-better", "latency")
+    assert "0/0/40" in rankframe(*compared)[1]
 
 
 def test_the_rules_of_the_documentation_hold(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from rankframe.base.options import (
     Options,
     PairPolicies,
     Policies,
+    SharedPolicies,
     declared,
     option,
 )
@@ -26,10 +27,10 @@ from rankframe.cli.options import Given, takes
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),
     "agree": (PairPolicies, Intervals),
-    "compare": (Policies, Comparing, Intervals),
+    "compare": (SharedPolicies, Comparing, Intervals),
     "diff": (Policies,),
-    "gate": (Policies,),
-    "report": (Policies, Comparing, Intervals),
+    "gate": (SharedPolicies,),
+    "report": (SharedPolicies, Comparing, Intervals),
 }
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -12,18 +12,26 @@ from typing import Any
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Comparing, Intervals, Options, PairPolicies, Policies, declared
+from rankframe.base.options import (
+    Comparing,
+    Intervals,
+    Options,
+    PairPolicies,
+    Policies,
+    SharedPolicies,
+    declared,
+)
 from rankframe.reporting.report import report
 from rankframe.spark import entry as on_spark
 
 ROOT = Path(__file__).parents[2]
 TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
     ("evaluate", rf.evaluate, (Policies, Intervals)),
-    ("compare", rf.compare, (Policies, Comparing, Intervals)),
-    ("gate", rf.gate, (Policies,)),
+    ("compare", rf.compare, (SharedPolicies, Comparing, Intervals)),
+    ("gate", rf.gate, (SharedPolicies,)),
     ("diff", rf.diff, (Policies,)),
     ("curve", rf.curve, (Policies,)),
-    ("report", report, (Policies, Comparing, Intervals)),
+    ("report", report, (SharedPolicies, Comparing, Intervals)),
     ("spark.evaluate", on_spark.evaluate, (Policies, Intervals)),
     ("agree", rf.agree, (PairPolicies, Intervals)),
     ("spark.agree", on_spark.agree, (PairPolicies, Intervals)),
@@ -100,3 +108,10 @@ def test_the_sentence_of_every_option_is_in_the_documentation(
         if not documented(function, one.name, said.sentence)
     }
     assert missing == {one for one in OTHERWISE if one[0] is function}
+
+
+def test_what_comparisons_do_with_missing_queries_is_in_their_documentation() -> None:
+    (said,) = [said for one, _, said in declared(SharedPolicies) if one.name == "missing"]
+    assert documented(rf.compare, "missing", said.sentence)
+    assert SharedPolicies().each == Policies()
+    assert SharedPolicies(missing="skip").each == Policies(missing="skip")

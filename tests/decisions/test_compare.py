@@ -28,11 +28,54 @@ from tests.support.compared import (
 
 @pytest.mark.parametrize("how", ["holm", "bonferroni", "bh"])
 @pytest.mark.parametrize("baseline", [None, "old"])
-def test_p_values_are_corrected_over_metrics_pairs_and_slices(how: Any, baseline: Any) -> None:
-    table = compared(baseline=baseline, correction=how, queries=ATTRIBUTES, by="locale").table
-    assert table.height == len(METRICS) * 4 * (2 if baseline else 3)
-    assert table["p_corrected"].to_list() == corrected(table["p_value"].to_list(), how)
-    assert table["significant"].to_list() == [p < 0.05 for p in table["p_corrected"]]
+def test_the_whole_is_a_family_and_each_way_of_slicing_another(how: Any, baseline: Any) -> None:
+    options: Any = {"baseline": baseline, "correction": how}
+    ways = ["locale", ("locale", "w")]
+    table = compared(**options, queries=ATTRIBUTES, by=ways).table
+    families = table.partition_by("by", maintain_order=True)
+    assert [family["by"][0] for family in families] == [None, "locale", "locale × w"]
+    for family in families:
+        assert family["p_corrected"].to_list() == corrected(family["p_value"].to_list(), how)
+    assert families[1].height == len(METRICS) * 3 * (2 if baseline else 3)
+    # what is said of all queries does not depend on what else is looked at
+    assert families[0].equals(compared(**options).table)
+
+
+def test_without_a_correction_p_values_are_as_they_are() -> None:
+    found = compared(correction="none", queries=ATTRIBUTES, by="locale")
+    assert found.table["p_corrected"].equals(found.table["p_value"], check_names=False)
+    assert found.note("policy_significant") == "p below 0.05"
+
+
+def test_what_too_few_permutations_cannot_show_is_said() -> None:
+    found = compared(test="randomisation")  # three metrics and three pairs: 9 / 101 is not rare
+    said = (
+        "100 permutations give no p below 0.0099, which corrected (holm, 9 at once) is not below "
+        "0.05: nothing can be significant with fewer than 180 permutations"
+    )
+    assert said in found.warnings
+    assert "permutations" not in str(compared(test="randomisation", correction="bh").warnings)
+    assert said not in compared(test="randomisation", permutations=180).warnings
+    sliced = compared(["map"], test="tukey", queries=ATTRIBUTES, by="locale", permutations=100)
+    assert "permutations" not in str(sliced.warnings)  # three slices: 3 / 101 is rare enough
+    twice = compared(["map", "mrr"], test="tukey", queries=ATTRIBUTES, by="locale")
+    assert "(holm, 6 at once)" in twice.warnings[-1]
+
+
+def test_few_queries_have_no_star() -> None:
+    queries = [f"q{i}" for i in range(6)]
+    before = pl.DataFrame({"query_id": queries, "map": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
+    after = before.with_columns(pl.col("map") + pl.Series([0.1, 0.11, 0.1, 0.11, 0.1, 0.11]))
+    for rows, starred in ((6, True), (5, False), (2, False)):
+        systems = {"a": before[:rows], "b": after[:rows]}
+        (row,) = rf.compare(None, systems, ci=None).table.to_dicts()
+        assert row["p_value"] < 0.05 or rows == 2
+        assert row["significant"] is starred
+    same = rf.compare(None, {"a": before, "b": before.with_columns(pl.col("map") + 0.1)}, ci=None)
+    (row,) = same.table.to_dicts()
+    assert row["p_value"] == 2**-5
+    assert row["effect_size"] is None
+    assert (row["wins"], row["ties"], row["losses"]) == (6, 0, 0)
 
 
 def test_significance_goes_with_the_confidence() -> None:
@@ -45,9 +88,10 @@ def test_significance_goes_with_the_confidence() -> None:
 @pytest.mark.parametrize("how", ["holm", "bonferroni"])
 def test_tukey_is_corrected_over_what_it_does_not_know_of(how: Any) -> None:
     table = compared(test="tukey", correction=how, queries=ATTRIBUTES, by="locale").table
-    families = len(METRICS) * 4
-    expected = [min(p * families, 1.0) for p in table["p_value"]]
-    assert table["p_corrected"].to_list() == expected
+    for family in table.partition_by("by"):
+        families = len(METRICS) * (3 if family["by"][0] else 1)
+        expected = [min(p * families, 1.0) for p in family["p_value"]]
+        assert family["p_corrected"].to_list() == expected
     one = compared(["map"], test="tukey").table
     assert one["p_corrected"].equals(one["p_value"].alias("p_corrected"))
     bh = compared(test="tukey", correction="bh").table
@@ -128,7 +172,7 @@ def top(scores: dict[str, float], k: int) -> Sequence[str]:
 
 def test_the_ledger_says_what_was_done() -> None:
     found = compared(test="randomisation", correction="bh", seed=3, baseline="old")
-    whole = found.ledger.filter(pl.col("system").is_null())
+    whole = found.ledger.filter(pl.col("system").is_null(), pl.col("item") != "warning")
     assert dict(whole.select("item", "note").rows()) == {
         "queries_compared": "queries that are compared",
         "queries_unpaired": "not in every system",
@@ -136,11 +180,15 @@ def test_the_ledger_says_what_was_done() -> None:
         "policy_test": "randomisation, 100 permutations, seed 3",
         "policy_correction": "bh",
         "policy_significant": "corrected p below 0.05",
+        "policy_fewest_queries": "6: with fewer, nothing is called significant",
         "policy_unpaired": "error",
         "policy_ci": "95%, bootstrap, 100 replicates, seed 3",
     }
     for name, run in RUNS.items():
         alone = rf.evaluate(QRELS, run, "map").ledger.filter(pl.col("item") != "policy_ci")
+        became = "" if name == "old" else ": scored 0, left out of lag"
+        note = pl.when(item="queries_missing").then(pl.col("note") + became).otherwise("note")
+        alone = alone.with_columns(note)
         here = found.ledger.filter(pl.col("system") == name).drop("system")
         assert here.row(0) == ("queries_lacking", 0.0, "that other systems have")
         assert here[1:].equals(alone)

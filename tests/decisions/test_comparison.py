@@ -18,26 +18,41 @@ def test_what_people_see_against_a_baseline() -> None:
         repr(compared(baseline="bm25_v1", ci="t"))
         == """\
 rankframe comparison
-  metric  system    value  difference       %            interval         p  W/T/L
+  metric  system    value     diff       %            interval         p    raw p  W/T/L
   map     bm25_v1  0.3750
-          A & 50%  0.6354     +0.2604  +69.4%  +0.2336 to +0.2872  <0.0001*  6/0/0
-          x|{y}    0.3750     +0.0000   +0.0%  -0.0830 to +0.0830    1.0000  1/4/1
+          A & 50%  0.6354  +0.2604  +69.4%  +0.2336 to +0.2872  <0.0001*  <0.0001  6/0/0
+          x|{y}    0.3750  +0.0000   +0.0%  -0.0830 to +0.0830    1.0000   1.0000  1/4/1
   lag     bm25_v1  5.5000
-          A & 50%  6.5833     +1.0833  +19.7%  +0.8691 to +1.2975   0.0001*  0/0/6
-          x|{y}    5.5000     +0.0000   +0.0%  +0.0000 to +0.0000    1.0000  0/6/0
-  6 queries compared, test: t, p values corrected (holm), interval: 95%, Student's t"""
+          A & 50%  6.5833  +1.0833  +19.7%  +0.8691 to +1.2975   0.0001*  <0.0001  0/0/6
+          x|{y}    5.5000  +0.0000   +0.0%  +0.0000 to +0.0000    1.0000   1.0000  0/6/0
+  * corrected p below 0.05
+  6 queries compared, test: t, p values corrected (holm over 4), interval: 95%, Student's t"""
     )
 
 
 def test_what_people_see_of_every_pair_and_slice() -> None:
-    text = repr(compared(queries=ATTRIBUTES, by="g"))
-    assert text.splitlines()[1:6] == [
-        "  metric  slice         system              value  difference        %         p  W/T/L",
-        "  map     all           A & 50% − bm25_v1  0.6354     +0.2604   +69.4%  <0.0001*  6/0/0",
-        "                        x|{y} − bm25_v1    0.3750     +0.0000    +0.0%    1.0000  1/4/1",
-        "                        x|{y} − A & 50%    0.3750     -0.2604   -41.0%   0.0072*  0/0/6",
-        "  map     g: u (few)    A & 50% − bm25_v1  0.5000     +0.2500  +100.0%  <0.0001*  3/0/0",
+    text = repr(compared(queries=ATTRIBUTES, by="g")).splitlines()
+    assert [line[2:] for line in text[1:6]] == [
+        "metric  g          system              value     diff        %         p    raw p  W/T/L",
+        "map     all        A & 50% − bm25_v1  0.6354  +0.2604   +69.4%  <0.0001*  <0.0001  6/0/0",
+        "                   x|{y} − bm25_v1    0.3750  +0.0000    +0.0%    1.0000   1.0000  1/4/1",
+        "                   x|{y} − A & 50%    0.3750  -0.2604   -41.0%   0.0018*   0.0006  0/0/6",
+        "map     u (few)    A & 50% − bm25_v1  0.5000  +0.2500  +100.0%    1.0000   0.2500  3/0/0",
     ]
+    assert text[-2:] == [
+        "  * corrected p below 0.05 of 6 queries or more",
+        "  6 queries compared, test: t, p values corrected (holm over 6, by g 12), interval: none",
+    ]
+    ways = compared(queries=ATTRIBUTES.with_columns(h=pl.col("g")), by=["g", "h"])
+    assert [cells[1] for cells, _ in ways.lines() if cells[1]][:3] == ["all", "g: u (few)",
+                                                                      "g: v_1 (few)"]  # fmt: skip
+
+
+def test_without_a_correction_there_is_one_p() -> None:
+    text = repr(compared(baseline="bm25_v1", correction="none"))
+    assert "raw p" not in text
+    assert "  * p below 0.05\n" in text
+    assert "p values not corrected" in text
 
 
 def test_how_much_was_judged_is_a_share() -> None:
@@ -52,7 +67,7 @@ def test_whole_numbers_are_shown_as_such() -> None:
     frame = pl.DataFrame({"query_id": QUERIES, "num_retrieved": [1_000.0] * 6})
     more = frame.with_columns(num_retrieved=pl.lit(1_500.0))
     text = repr(compared({"a": frame, "b": more}))
-    assert "b − a   9,000      +3,000  +50.0%" in text
+    assert "b − a   9,000  +3,000  +50.0%" in text
 
 
 def test_html_is_escaped() -> None:

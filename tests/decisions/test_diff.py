@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -163,7 +164,7 @@ def test_the_same_run_twice_moves_nothing() -> None:
     assert found.movers.is_empty()
     assert found.documents.is_empty()
     assert found.summary.row(0)[3:] == (0.0, 0, 6, 0, 0, 6)
-    assert repr(found).endswith("6 queries: 0 better in b, 6 the same, 0 worse")
+    assert repr(found).splitlines()[1] == "  6 queries: 0 better in b, 6 the same, 0 worse"
     assert "<tbody></tbody>" in found._repr_html_()
 
 
@@ -197,6 +198,15 @@ def test_unknown_queries_are_refused(only: Any, said: str, refusal) -> None:
     assert said in refusal(diff, JUDGED, BEFORE, AFTER, only=only)
 
 
+def test_what_rounding_adds_is_no_change() -> None:
+    first = pl.col("rank").min() == 1
+    metric = rf.metric(pl.when(first).then(0.3).otherwise(0.1 + 0.2), "about")
+    found = diff(JUDGED, BEFORE, AFTER, metric)
+    assert found.per_query["a"].n_unique() == 2
+    assert found.movers.is_empty()
+    assert found.summary.select("wins", "ties", "losses").row(0) == (0, 6, 0)
+
+
 def brute_force(
     qrels: Table, a: Table, b: Table, values: tuple[dict[str, float], ...], most: int, k: int
 ) -> tuple[list[Any], list[Any]]:
@@ -210,7 +220,7 @@ def brute_force(
     moved = []
     for query, before in values[0].items():
         after = values[1][query]
-        if after != before:
+        if not math.isclose(after, before, rel_tol=1e-12):
             moved.append((query, before, after, after - before, "b" if after > before else "a"))
     moved.sort(key=lambda row: (-abs(row[3]), row[0].encode()))
     documents = []

@@ -250,6 +250,92 @@ def test_a_pass_that_rests_on_few_queries_says_so(differing: int) -> None:
     assert row["reason"] == (few if differing < 10 else "")
 
 
+# --- queries that are undefined for one side only
+
+
+def lost(pair, rows: slice, side: int = 1) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Lags of 60 queries before and after, the one undefined in some of them."""
+    both = [pl.Series(side[:60] + 1) for side in pair]
+    places = range(60)[rows]
+    both[side] = both[side].scatter(list(places), None)
+    return values(both[1].to_numpy(), "lag").with_columns(lag=both[1]), values(
+        both[0].to_numpy(), "lag"
+    ).with_columns(lag=both[0])
+
+
+def test_answers_that_one_side_lost_leave_a_rule_undecided(pair) -> None:
+    rule = "lag: no worse than -10%"
+    verdict = rf.gate(None, *lost(pair, slice(0, 25)), rule)
+    assert (verdict.status, verdict.exit_code) == ("undecided", 2)
+    (row,) = verdict.checks.to_dicts()
+    assert row["reason"] == (
+        "of 60 queries, lag is undefined for the candidate alone in 25 ('q0000', 'q0001', 'q0002', "
+        "…)"
+    )
+    assert (row["undefined_candidate"], row["undefined_baseline"], row["queries"]) == (25, 0, 35)
+    assert verdict.headline == "UNDECIDED: 1 could not be decided (60 queries)"
+    gained = rf.gate(None, *lost(pair, slice(58, 60), side=0), rule)
+    assert gained.checks["undefined_baseline"].to_list() == [2]
+    assert "undefined for the baseline alone in 2 ('q0058', 'q0059')" in gained.checks["reason"][0]
+    assert gained.exit_code == 2
+    ceiling = rf.gate(None, *lost(pair, slice(0, 25)), "lag: at most 10")
+    assert ceiling.exit_code == 2
+
+
+def test_a_rule_may_say_that_they_do_not_matter(pair) -> None:
+    rule = "lag: no worse than -10% at 95% where both are defined"
+    verdict = rf.gate(None, *lost(pair, slice(0, 25)), rule)
+    assert verdict.headline == "PASS: 1 passed (35 of 60 queries tested)"
+    assert "undefined for the candidate alone in 25" in verdict.checks["reason"][0]
+    both = rf.gate(
+        None, *lost(pair, slice(0, 25)), [rule, "lag: at most 10 where both are defined"]
+    )
+    assert both.headline == "PASS: 2 passed (35 of 60 queries tested)"
+
+
+def test_few_of_them_are_named_and_no_more(pair) -> None:
+    ids = {"query_id": [f"q{n:04}" for n in range(400)]}
+    before = pl.DataFrame({**ids, "lag": pair[0] + 1})
+    for count, status in ((4, "pass"), (5, "undecided")):
+        after = before.with_columns(lag=pl.Series(pair[0] + 1).scatter(range(count), None))
+        (row,) = rf.gate(None, after, before, "lag: no worse than -1%").checks.to_dicts()
+        assert row["status"] == status
+        assert f"undefined for the candidate alone in {count} ('q0000'" in row["reason"]
+
+
+def test_what_is_undefined_on_both_sides_is_no_loss(pair) -> None:
+    after, before = lost(pair, slice(0, 20))
+    before = before.with_columns(lag=pl.when(after["lag"].is_not_null()).then(pl.col("lag")))
+    verdict = rf.gate(None, after, before, "lag: no worse than -10%")
+    assert verdict.headline == "PASS: 1 passed (40 of 60 queries tested)"
+
+
+def test_a_slice_that_lost_its_answers_is_not_skipped(pair) -> None:
+    after, before = lost(pair, slice(0, 25))
+    slices = before.select("query_id", locale=pl.lit("de"))
+    verdict = rf.gate(None, after, before, "lag: no worse than -10% per locale", queries=slices,
+                      min_queries=40)  # fmt: skip
+    assert verdict.checks["status"].to_list() == ["undecided"]
+
+
+# --- columns of somebody's own
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_column_is_not_decided_on_until_its_direction_is_said(pair, refusal, in_file) -> None:
+    before, after = (values(side + 5, "latency") for side in pair)
+    rule = "latency: no worse than -0.01%"
+    assert "nothing says whether more of it is better" in refusal(
+        rf.gate, None, after, before, rule
+    )
+    for way, status in (("lower_is_better", "fail"), ("higher_is_better", "pass")):
+        rules: Any = {"rules": [rule], way: ["latency"]} if in_file else rule
+        options: Any = {} if in_file else {way: ["latency"]}
+        assert rf.gate(None, after, before, rules, **options).status == status
+    # a floor needs no direction
+    assert rf.gate(None, after, before, "latency: at most 100").status == "pass"
+
+
 def test_repr_says_why(pair) -> None:
     verdict = rf.gate(None, values(pair[1]), values(pair[0]), "map: at least 0.99")
     assert repr(verdict).splitlines() == [

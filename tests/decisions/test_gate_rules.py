@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,30 @@ def test_a_rule_is_read(text: str, expected: tuple[object, ...]) -> None:
     found = rule.metric, rule.kind, rule.number, rule.relative, rule.confidence, rule.by
     assert found == expected
     assert rule.text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["lag: no worse than -1%", "lag: no worse than -1% at 90%", "lag: at most 3"],
+)
+@pytest.mark.parametrize("per", ["", " per locale"])
+def test_a_rule_may_be_of_what_both_have(text: str, per: str) -> None:
+    plain, both = parse_rule(text + per), parse_rule(f"{text} where both are defined{per}")
+    assert (plain.where_both, both.where_both) == (False, True)
+    assert replace(both, text=plain.text, where_both=False) == plain
+
+
+def test_directions_come_from_the_file_and_beside_it(refusal) -> None:
+    table = {"rules": ["latency: at most 3"], "lower_is_better": ["latency"]}
+    found = read_demands(table, lower_is_better="cost", higher_is_better=["clicks"])
+    assert found.lower_is_better == ("latency", "cost")
+    assert found.higher_is_better == ("clicks",)
+    assert refusal(read_demands, {**table, "lower_is_better": [3]}) == (
+        "lower_is_better takes names of columns, not [3]."
+    )
+    assert "Did you mean 'lower_is_better'?" in refusal(
+        read_demands, {**table, "lower_are_better": []}
+    )
 
 
 @pytest.mark.parametrize(

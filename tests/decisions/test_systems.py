@@ -68,7 +68,7 @@ def test_how_much_was_judged_is_known_at_each_cutoff_and_depth() -> None:
 def test_a_metric_that_says_it_is_taken(label: str) -> None:
     system = systems(["ndcg@10", label])["new"]
     assert system.judged == {10: label}
-    assert system.labels == ["ndcg@10", label]
+    assert system.labels == ["ndcg@10", label, "num_retrieved"]
 
 
 def test_an_expression_of_that_name_is_not_taken_for_it() -> None:

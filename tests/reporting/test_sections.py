@@ -75,7 +75,19 @@ def test_every_comparison_with_the_baseline(old: Any) -> None:
         assert by_head["W / T / L"] == f"{row['wins']} / {row['ties']} / {row['losses']}"
         assert by_head["p"].rstrip("*") == p_text(row["p_corrected"])
         assert by_head["p"].endswith("*") == row["significant"]
+        assert by_head["raw p"] == p_text(row["p_value"])
         assert by_head["judged"] == share_text(row["judged"])
+
+
+def test_what_the_star_means_and_what_is_doubtful_stand_where_the_decision_is_read() -> None:
+    fewer = dict(list(RUNS["new"].items())[:-3])
+    found = compared({"old": RUNS["old"], "new": fewer}, ["ndcg@5"], queries=ATTRIBUTES, by="half")
+    (warned,) = [said for said in found.warnings if said.startswith("new lacks")]
+    for shown in (headline(found), details(found)):
+        assert f"Warning: {warned}." in [p.text for p in read_page(shown).all("p")]
+    for shown in (details(found), slices(found, {})):
+        notes = [p.text for p in read_page(shown).all("p")]
+        assert any(note.startswith("* corrected p below 0.05. ") for note in notes)
 
 
 def test_slices_of_one_system_or_of_pairs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from scipy import stats
 
 import rankframe as rf
 from rankframe.base.options import Correction, Test
-from rankframe.stats.tests import CORRECTIONS, TESTS, against_margin, corrected
+from rankframe.stats.paired import Paired
+from rankframe.stats.tests import CORRECTIONS, TESTS, against_margin, corrected, fewest_queries
 from tests.support.paired_cases import by_chance, chance, drawn, p_value, plain, random_values
 
 # --- the registers
@@ -79,8 +81,43 @@ def test_systems_that_never_differ() -> None:
     assert drawn("tukey", same, [(0, 1)], chance(3), permutations=100, seed=0) == [1.0]
 
 
-def test_a_difference_that_never_varies_is_certain_to_t() -> None:
-    assert p_value("t", plain([[0.0, 1.0, 2.0], [0.5, 1.5, 2.5]])) == 0.0
+BEFORE = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.2]
+AFTER = [0.2, 0.3, 0.4, 0.3, 0.6, 0.7, 0.8, 0.3]
+
+
+def test_rounding_breaks_no_ties() -> None:
+    # Seven times up and once down by 0.1, which no float is: as scipy has it of whole numbers.
+    tenths: Any = stats.wilcoxon([1, 1, 1, -1, 1, 1, 1, 1])
+    assert p_value("wilcoxon", plain([BEFORE, AFTER])) == tenths.pvalue == 0.0703125
+    noise = [x * (1 + 1e-15) for x in BEFORE]
+    assert p_value("wilcoxon", plain([BEFORE, noise])) == 1.0
+    assert p_value("sign", plain([BEFORE, noise])) == 1.0
+    assert p_value("t", plain([BEFORE, noise])) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_wilcoxon_of_tenths_is_that_of_whole_numbers(seed: int) -> None:
+    whole = np.random.default_rng(seed).integers(0, 11, (2, 50))
+    expected: Any = stats.wilcoxon(whole[1] - whole[0])
+    assert p_value("wilcoxon", plain(whole / 10)) == pytest.approx(expected.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("queries", [2, 3, 5, 6, 40])
+def test_where_differences_do_not_vary_t_goes_by_their_signs(queries: int) -> None:
+    before = np.arange(queries) / 10
+    expected = stats.binomtest(queries, queries).pvalue
+    for after in (before + 0.1, before + 0.1 + 1e-16 * np.arange(queries)):
+        assert p_value("t", plain([before, after])) == expected
+    weights = np.full((2, queries), 0.3)
+    weighted = Paired(np.stack([before, before + 0.1]), weights * [before, before + 0.1], weights)
+    assert p_value("t", weighted) == expected
+
+
+@pytest.mark.parametrize(("level", "queries"), [(0.5, 3), (0.1, 5), (0.05, 6), (0.01, 8)])
+def test_fewer_queries_show_nothing_even_if_all_agree(level: float, queries: int) -> None:
+    assert fewest_queries(level) == queries
+    assert stats.binomtest(queries, queries).pvalue < level
+    assert stats.binomtest(queries - 1, queries - 1).pvalue >= level
 
 
 @pytest.mark.parametrize("queries", [0, 1])
@@ -115,6 +152,13 @@ def test_a_margin_is_tested_on_one_side() -> None:
 
 
 # --- corrections
+
+P_VALUES = [0.0388, 0.001, 0.2, 0.012, 0.012, 0.9, 0.03, 1e-5]
+RECORDED: dict[Any, list[float]] = {
+    "holm": [0.12, 0.007, 0.4, 0.072, 0.072, 0.9, 0.12, 8e-05],
+    "bonferroni": [0.3104, 0.008, 1.0, 0.096, 0.096, 1.0, 0.24, 8e-05],
+    "bh": [0.0388 * 8 / 6, 0.004, 0.2 * 8 / 7, 0.024, 0.024, 0.9, 0.048, 8e-05],
+}
 
 p_values = st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.01, 0.05, 1.0]), max_size=12)
 
@@ -153,6 +197,17 @@ def test_families_that_are_corrected_already(how: Any) -> None:
     found = corrected(values, how, families=4)
     by_family = [0.04, None, 0.16, 1.0]
     assert found == (by_family if CORRECTIONS[how].any_alarm else corrected(values, how))
+
+
+def test_corrections_are_those_of_statsmodels() -> None:
+    # statsmodels.stats.multitest.multipletests
+    for how, expected in RECORDED.items():
+        assert corrected(P_VALUES, how) == pytest.approx(expected, rel=1e-12)
+
+
+def test_no_correction_changes_nothing() -> None:
+    assert corrected([0.01, None, 0.04], "none") == [0.01, None, 0.04]
+    assert corrected([0.01, None, 0.04], "none", families=3) == [0.01, None, 0.04]
 
 
 def test_nothing_to_correct() -> None:

@@ -21,6 +21,7 @@ from rankframe.base.messages import Option
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 Missing: TypeAlias = Literal["zero", "skip", "error"]
+MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
 NoRelevant: TypeAlias = Literal["zero", "skip"]
 NoOverlap: TypeAlias = Literal["error", "zero"]
 Unshared: TypeAlias = Literal["shared", "bottom"]
@@ -28,7 +29,7 @@ Lone: TypeAlias = Literal["keep", "skip"]
 Unpaired: TypeAlias = Literal["error", "skip", "zero"]
 Method: TypeAlias = Literal["bootstrap", "t"]
 Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
-Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
 ChartKind: TypeAlias = Literal[
     "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
@@ -236,6 +237,26 @@ class Policies(Options):
 
 
 @dataclass(frozen=True)
+class SharedPolicies(Policies):
+    """The same where several runs are evaluated to be compared."""
+
+    missing: MissingAmong = option(  # pyright: ignore[reportIncompatibleVariableOverride]
+        "zero_if_few",
+        'a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems share '
+        'less than half of their queries; "zero": whatever they share), is left out ("skip") or is '
+        'an "error".',
+        "Judged queries that a run lacks; zero_if_few: systems share half.",
+        of_averages=True,
+    )
+
+    @property
+    def each(self) -> Policies:
+        """Those by which each run is evaluated."""
+        missing: Missing = "zero" if self.missing == "zero_if_few" else self.missing
+        return Policies(**{**vars(self), "missing": missing})
+
+
+@dataclass(frozen=True)
 class PairPolicies(Options):
     """What is compared of two rankings."""
 
@@ -295,9 +316,10 @@ class Comparing(Options):
     )
     correction: Correction = option(
         "holm",
-        'of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh" '
-        "(Benjamini–Hochberg). Tukey's are corrected over pairs already.",
-        "Of p values, over all that is looked at.",
+        'of p values: "holm", "bonferroni", "bh" (Benjamini–Hochberg) or "none". All queries are '
+        "one family (metrics × pairs), each way of slicing another (metrics × pairs × slices). "
+        "Tukey's are corrected over pairs already.",
+        "Of p values; each way of slicing apart.",
     )
     unpaired: Unpaired = option(
         "error",

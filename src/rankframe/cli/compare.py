@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.cli.options import (
     OUTPUT,
     By,
     Columns,
     Given,
     Ledger,
+    LowerIsBetter,
     MaxMemory,
     Metrics,
     Overwrite,
@@ -36,7 +37,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Comparing, Intervals)
+@takes(SharedPolicies, Comparing, Intervals)
 def compare(
     sources: Annotated[
         list[str],
@@ -62,6 +63,7 @@ def compare(
         bool,
         typer.Option("--bounds", help="Also if all unjudged documents were relevant, or none."),
     ] = False,
+    lower_is_better: LowerIsBetter = None,
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
@@ -108,6 +110,7 @@ def compare(
             metric,
             baseline=baseline,
             bounds=bounds,
+            lower_is_better=lower_is_better or (),
             queries=queries,
             by=ways_to_slice(by),
             weight=weight,

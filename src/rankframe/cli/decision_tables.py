@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import polars as pl
@@ -30,7 +31,8 @@ def comparison_table(found: Comparison, width: int) -> RenderableType:
     """
     lines = list(found.lines())
     shown = [at for at in range(1, len(HEADER)) if any(cells[at] for cells, _ in lines)]
-    widths = [max(map(len, column)) for column in zip(HEADER, *(c for c, _ in lines), strict=True)]
+    cells_of = (found.header, *(cells for cells, _ in lines))
+    widths = [max(map(len, column)) for column in zip(*cells_of, strict=True)]
     left_out = []
     for name in _DISPENSABLE:
         if sum(widths[at] + 2 for at in shown) > width and HEADER.index(name) in shown:
@@ -41,18 +43,23 @@ def comparison_table(found: Comparison, width: int) -> RenderableType:
     for cells, significant in lines:
         if cells[0] and cells[0] != metric:
             metric = cells[0]
-            tables.append(_system_table(metric, shown))
+            tables.append(_system_table(metric, [found.header[at] for at in shown]))
         elif cells[0]:
             tables[-1].add_section()
         style = "bold" if significant else ""
         tables[-1].add_row(*(Text(cells[at], style=style if at >= 2 else "") for at in shown))
-    note = f"* significant. {found.caveat}."
+    note = "".join(f"{said}. " for said in (found.legend, found.caveat) if said)
     if left_out:
-        note += f" Not shown for want of room: {', '.join(left_out)} (see --format csv)."
-    return Group(*tables, Text(note, style="dim"))
+        note += f"Not shown for want of room: {', '.join(left_out)} (see --format csv)."
+    return Group(*tables, *warnings(found.warnings), Text(note.rstrip(), style="dim"))
 
 
-def _system_table(metric: str, shown: Sequence[int]) -> Table:
+def warnings(said: Sequence[str]) -> list[Text]:
+    """What makes numbers doubtful, a line each."""
+    return [Text(f"Warning: {warning}.", style="yellow") for warning in said]
+
+
+def _system_table(metric: str, header: Sequence[str]) -> Table:
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -60,10 +67,10 @@ def _system_table(metric: str, shown: Sequence[int]) -> Table:
         title=Text(metric, style="bold"),
         title_justify="left",
     )
-    for at in shown:
-        table.add_column(
-            HEADER[at], justify="left" if at < 3 else "right", overflow="fold", no_wrap=at > 2
-        )
+    names = header.index("system") + 1
+    for at, name in enumerate(header):
+        side = "left" if at < names else "right"
+        table.add_column(Text(name), justify=side, overflow="fold", no_wrap=at >= names)
     return table
 
 
@@ -122,7 +129,12 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined\n"
     )
-    parts: list[RenderableType] = [head]
+    names = {"a": a, "b": b}
+    renamed = [replace(lack, system=names[lack.system]) for lack in found.lacks]
+    parts: list[RenderableType] = [
+        head,
+        *(Text(str(lack), style="yellow" if lack.many else "dim") for lack in renamed),
+    ]
     for mover in found.movers.to_dicts():
         title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
         table = Table(
@@ -179,7 +191,9 @@ def verdict_table(verdict: Verdict) -> RenderableType:
         if reason
     ]
     colour = _COLOURS[verdict.status]
-    return Group(table, *reasons, Text(verdict.headline, style=f"bold {colour}"))
+    return Group(
+        table, *reasons, *warnings(verdict.warnings), Text(verdict.headline, style=f"bold {colour}")
+    )
 
 
 def _json(content: object) -> str:

@@ -8,8 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from rankframe.base.errors import OptionError
-from rankframe.base.options import Comparing, Policies
-from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Queries, Quiet, Weight, takes
+from rankframe.base.options import Comparing, SharedPolicies
+from rankframe.cli.options import (
+    OUTPUT,
+    Columns,
+    Given,
+    LowerIsBetter,
+    MaxMemory,
+    Queries,
+    Quiet,
+    Weight,
+    takes,
+)
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import column_names, open_sources
 
@@ -26,7 +36,7 @@ Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or j
 """
 
 
-@takes(Policies, unpaired=Comparing)
+@takes(SharedPolicies, unpaired=Comparing)
 def gate(
     sources: Annotated[
         list[str],
@@ -54,6 +64,11 @@ def gate(
     min_judged: Annotated[
         list[str] | None,
         typer.Option(metavar="K=SHARE", help="E.g. 10=0.5: of the top 10, judged (repeat)."),
+    ] = None,
+    lower_is_better: LowerIsBetter = None,
+    higher_is_better: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A stored column of which more is better (repeat)."),
     ] = None,
     json_file: Annotated[
         Path | None,
@@ -88,6 +103,8 @@ def gate(
             _rules_from(rule, rules),
             min_queries=min_queries,
             min_judged=_shares(min_judged),
+            lower_is_better=lower_is_better or (),
+            higher_is_better=higher_is_better or (),
             queries=queries,
             weight=weight,
             columns=column_names(column),

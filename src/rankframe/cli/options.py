@@ -39,19 +39,22 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
     >>> look(run="a", ci="none", confidence=0.9, replicates=500, seed=0, unpaired="skip")
     a {'ci': None, 'confidence': 0.9, 'replicates': 500, 'seed': 0, 'unpaired': 'skip'}
     """
-    flags = [_flag(group, *option) for group in groups for option in declared(group)]
-    flags += [
-        _flag(group, *option)
+    every = [(group, option) for group in groups for option in declared(group)]
+    every += [
+        (group, option)
         for name, group in single.items()
         for option in declared(group)
         if option[0].name == name
     ]
+    flags = [_flag(group, *option) for group, option in every]
+    may_be_none = {one.name for _, (one, kind, _) in every if NoneType in get_args(kind)}
 
     def with_flags(command: Command) -> Command:
         @wraps(command)
         def called(**given: Any) -> None:
             how = {flag.name: given.pop(flag.name) for flag in flags}
-            command(**given, how={name: None if of == _NOTHING else of for name, of in how.items()})
+            none = {name for name in may_be_none if how[name] == _NOTHING}
+            command(**given, how=how | dict.fromkeys(none))
 
         types = get_type_hints(command, include_extras=True)
         parameters: list[inspect.Parameter] = []
@@ -105,6 +108,10 @@ Metrics = Annotated[
 Style = Annotated[
     Literal["table", "json", "csv", "markdown"],
     typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+]
+LowerIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A stored column of which less is better (repeat)."),
 ]
 PerQuery = Annotated[
     Path | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
@@ -19,7 +19,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Comparing, Intervals)
+@takes(SharedPolicies, Comparing, Intervals)
 def report(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")

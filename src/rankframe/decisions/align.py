@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Unpaired
+from rankframe.decisions.lacking import done_with
 from rankframe.decisions.systems import System, depth_of
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.terms import Terms
@@ -30,6 +32,8 @@ class Aligned:
     # how many queries not every system has, and how many each lacks
     unpaired: int
     lacking: dict[str, int]
+    # what became of them
+    done: str = ""
 
 
 def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Aligned:
@@ -74,7 +78,9 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
         )
     if unpaired == "zero":
         _share_denominators(filled)
-    return Aligned(kept[QUERY], filled, len(alone), lacking)
+    left_out = [metric.label for metric in metrics if metric.label not in worst]
+    done = "left out" if unpaired == "skip" else done_with(metrics, left_out)
+    return Aligned(kept[QUERY], filled, len(alone), lacking, done)
 
 
 def _taken(
@@ -117,7 +123,8 @@ class Column:
     values: Floats
     above: Floats
     below: Floats
-    complete: NDArray[np.bool_]
+    # systems × queries: whether the metric is defined
+    defined: NDArray[np.bool_]
     # the share of the top k that was judged, where that is known
     judged: Floats | None
 
@@ -132,7 +139,8 @@ class Column:
                     f"{metric.label!r} is not finite for {endless:,} queries of {name!r}: there is "
                     "no mean of it to compare."
                 )
-        complete = np.logical_and.reduce([some.defined for some in terms])
+        defined = np.stack([some.defined for some in terms])
+        complete = defined.all(axis=0)
 
         def stacked(rows: list[Floats]) -> Floats:
             return np.where(complete, np.stack(rows), 0.0)
@@ -146,13 +154,18 @@ class Column:
             stacked([some.values for some in terms]),
             stacked([some.above for some in terms]),
             stacked([some.divisor for some in terms]),
-            complete,
+            defined,
             shares,
         )
 
+    @cached_property
+    def complete(self) -> NDArray[np.bool_]:
+        """For which queries it is defined in every system."""
+        return np.logical_and.reduce(self.defined)
+
     def taken(self, rows: NDArray[np.int64]) -> Column:
         """Of some of the queries."""
-        if len(rows) == len(self.complete):
+        if len(rows) == self.defined.shape[1]:
             return self
         judged = None if self.judged is None else self.judged[:, rows]
         return replace(
@@ -160,6 +173,6 @@ class Column:
             values=self.values[:, rows],
             above=self.above[:, rows],
             below=self.below[:, rows],
-            complete=self.complete[rows],
+            defined=self.defined[:, rows],
             judged=judged,
         )

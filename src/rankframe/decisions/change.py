@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
+
+from rankframe.decisions.lacking import Lack
 
 _LONGEST = 40  # characters of an id on the screen
 
@@ -24,6 +27,7 @@ class Diff:
         relevance (null: unjudged), rank_a, rank_b (null: not retrieved) and change: "entered" or
         "left" the top k, or "up", "down" or "same" within it. By rank_b, those that left last.
     k: how deep documents were looked at.
+    lacks: how many judged queries each run lacks, and what became of them.
     """
 
     summary: pl.DataFrame
@@ -31,6 +35,7 @@ class Diff:
     movers: pl.DataFrame
     documents: pl.DataFrame
     k: int
+    lacks: Sequence[Lack] = ()
 
     def __repr__(self) -> str:
         width = max((len(row[0]) for row in self._shown), default=0)
@@ -38,14 +43,17 @@ class Diff:
             f"  {query:<{width}}  {a} → {b}  {delta}  {better} better"
             for query, a, b, delta, better in self._shown
         ]
-        return "\n".join([f"rankframe diff, {self._headline}", f"  {self._counted}", *moved])
+        lacking = [f"  {lack}" for lack in self.lacks]
+        head = [f"rankframe diff, {self._headline}", f"  {self._counted}"]
+        return "\n".join([*head, *lacking, *moved])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in self.movers.columns)
         rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._shown)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
+        said = "<br>".join(map(html.escape, [self._counted, *map(str, self.lacks)]))
         return (
-            f"<p>{html.escape(self._headline)}<br><small>{html.escape(self._counted)}</small></p>"
+            f"<p>{html.escape(self._headline)}<br><small>{said}</small></p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 

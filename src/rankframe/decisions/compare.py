@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+import numpy as np
 import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
-from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
+from rankframe.decisions.comparison import (
+    LEDGER_SCHEMA,
+    PAIR_SCHEMA,
+    SYSTEM_SCHEMA,
+    WARNING,
+    Comparison,
+)
 from rankframe.decisions.contrast import Setup, contrasts, p_values
+from rankframe.decisions.directions import Names
+from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds
@@ -43,6 +52,7 @@ def compare(
     unpaired: options.Unpaired = "error",
     permutations: int = 10_000,
     bounds: bool = False,
+    lower_is_better: Names = (),
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
@@ -52,7 +62,7 @@ def compare(
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: options.Missing = "zero",
+    missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
     ties: options.Ties = "doc_desc",
@@ -72,13 +82,18 @@ def compare(
         system that is its own baseline is not compared, but has its values in the same form.
     test: paired "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher's); "tukey" (honest
         significant difference of all systems at once, by randomisation).
-    correction: of p values, over all metrics × pairs × slices: "holm", "bonferroni" or "bh"
-        (Benjamini–Hochberg). Tukey's are corrected over pairs already.
+    correction: of p values: "holm", "bonferroni", "bh" (Benjamini–Hochberg) or "none". All queries
+        are one family (metrics × pairs), each way of slicing another (metrics × pairs × slices).
+        Tukey's are corrected over pairs already.
     unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
         ("zero"; undefined where lower is better). Counted in the ledger.
     permutations: of the tests by randomisation.
+    missing: a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems
+        share less than half of their queries; "zero": whatever they share), is left out ("skip") or
+        is an "error". Counted, and above 1% warned of.
     bounds: what each metric would be if all unjudged documents were relevant, or none was.
-    queries, by, weight, ci, confidence, replicates, seed, and the policies: as in `evaluate`.
+    lower_is_better: stored columns under names of your own of which less is better.
+    queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all.
 
@@ -91,7 +106,7 @@ def compare(
     """
     _check_mapping(systems)
     setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
-    policies = Policies.given(locals())
+    policies = SharedPolicies.given(locals()).each
     runs = None
     if qrels is not None:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
@@ -99,20 +114,24 @@ def compare(
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
-        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
+        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
     chosen = opening.metrics
     _check_names(opening.names, baseline)
     setup.check_metrics(chosen)
     opened = opening.side_by_side()
-    table, values = _compared(opened, chosen, setup, progress)
+    columns_of = [
+        Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in chosen
+    ]
+    table, values = _compared(opened, columns_of, setup, progress)
     if bounds and opened.held is not None:
         values = _with_bounds(values, opened.held, opening.names, chosen, policies,
                               opening.attributes)  # fmt: skip
     return Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(opened, setup),
+        ledger=_ledger(opened, setup, _warnings(opened, columns_of, table, setup)),
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
@@ -120,6 +139,7 @@ def compare(
             for name, system in opened.aligned.systems.items()
         },
         baseline=baseline,
+        lacks=opened.lacks,
     )
 
 
@@ -167,7 +187,7 @@ def _with_bounds(
 
 
 def _compared(
-    opened: Opened, metrics: Sequence[Metric], setup: Setup, progress: Report | None
+    opened: Opened, columns: Sequence[Column], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row for each metric, subset and pair of systems; and one for each system."""
     aligned, subsets = opened.aligned, opened.subsets
@@ -177,7 +197,6 @@ def _compared(
         base = names.index(setup.baseline)
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
-    columns = [Column.of(metric, aligned, weights=opened.known.weights) for metric in metrics]
     found: list[tuple[int, dict[str, object]]] = []
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
@@ -198,8 +217,7 @@ def _compared(
                 found.append((at, {**named, **one.pair(i, j)}))
         done += len(subset.rows)
     table = _in_order(found, PAIR_SCHEMA)
-    families = len(metrics) * len(subsets)
-    return _with_corrected(table, setup, families), _in_order(singles, SYSTEM_SCHEMA)
+    return _with_corrected(table, setup), _in_order(singles, SYSTEM_SCHEMA)
 
 
 def _in_order(
@@ -209,34 +227,71 @@ def _in_order(
     return pl.DataFrame([row for _, row in sorted(rows, key=lambda row: row[0])], schema=schema)
 
 
-def _with_corrected(table: pl.DataFrame, setup: Setup, families: int) -> pl.DataFrame:
-    after = corrected(
-        table["p_value"].to_list(),
-        setup.comparing.correction,
-        families=families if setup.significance.over_pairs else None,
-    )
-    return table.with_columns(
-        pl.Series("p_corrected", after, pl.Float64),
-        pl.Series("significant", [p is not None and p < setup.level for p in after], pl.Boolean),
+def _with_corrected(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
+    """Corrected over all queries, and over each way of slicing by itself: to look at slices does
+    not change what is said of the whole.
+    """
+    numbered, after = table.with_row_index("_row"), []
+    for family in numbered.partition_by("by", maintain_order=True):
+        p_values = corrected(
+            family["p_value"].to_list(),
+            setup.comparing.correction,
+            families=_groups(family) if setup.significance.over_pairs else None,
+        )
+        after.append(family.select("_row", p_corrected=pl.Series(p_values, dtype=pl.Float64)))
+    corrected_ones = pl.concat(after).sort("_row")["p_corrected"] if after else None
+    sure = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
+    return table.with_columns(p_corrected=corrected_ones).with_columns(
+        significant=sure.fill_null(value=False)
     )
 
 
-def _ledger(opened: Opened, setup: Setup) -> pl.DataFrame:
+def _groups(family: pl.DataFrame) -> int:
+    """Metrics × slices: pairs within each are one group."""
+    return family.select("metric", "slice").unique().height
+
+
+def _warnings(
+    opened: Opened, columns: Sequence[Column], table: pl.DataFrame, setup: Setup
+) -> list[str]:
+    """What makes the numbers doubtful."""
+    many = [str(lack) for lack in opened.lacks if lack.many]
+    for column in columns:
+        known = np.logical_or.reduce(column.defined)
+        if (lost := int((known & ~column.complete).sum())) > MANY * int(known.sum()):
+            many.append(
+                f"{column.metric.label} is undefined for some systems only in {lost:,} of "
+                f"{len(known):,} queries: left out for all"
+            )
+    families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
+    said = [setup.out_of_reach(family.height, _groups(family)) for family in families]
+    return [*many, *dict.fromkeys(filter(None, said))]
+
+
+def _ledger(opened: Opened, setup: Setup, warnings: Sequence[str]) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
     aligned, known = opened.aligned, opened.known
-    done = {"error": "", "skip": ": left out", "zero": ": scored 0"}[setup.comparing.unpaired]
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(aligned.queries), "queries that are compared"),
-        (None, "queries_unpaired", aligned.unpaired, f"not in every system{done}"),
+        (
+            None,
+            "queries_unpaired",
+            aligned.unpaired,
+            f"not in every system{': ' if aligned.done else ''}{aligned.done}",
+        ),
     ]
     if known.absent:
         items.append(
             (None, "queries_without_attributes", known.absent, "not in the frame of queries")
         )
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
+    items += [(None, WARNING, None, note) for note in warnings]
+    became = {lack.system: lack.done for lack in opened.lacks}
     for name, system in opened.systems.items():
         items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
         if system.ledger is not None:
             kept = system.ledger.filter(pl.col("item") != f"{POLICY}ci")
+            note = pl.col("note") + pl.lit(f": {became[name]}" if name in became else "")
+            kept = kept.with_columns(pl.when(item=MISSING).then(note).otherwise("note"))
             items += [(name, *row) for row in kept.rows()]  # allowed: one row an item
     return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")

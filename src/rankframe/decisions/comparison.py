@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe.base.places import fresh_folder, place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
 from rankframe.metrics.names import Metric
 
@@ -54,7 +55,9 @@ LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
 }  # fmt: skip
 COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
 
-HEADER = ("metric", "slice", "system", "value", "difference", "%", "interval", "p", "W/T/L",
+WARNING = "warning"  # the item of the ledger that holds one
+
+HEADER = ("metric", "slice", "system", "value", "diff", "%", "interval", "p", "raw p", "W/T/L",
           "judged")  # fmt: skip
 
 
@@ -81,6 +84,8 @@ class Comparison:
     # query_id and a column a metric, of each system; the same queries in the same order
     per_query: Mapping[str, pl.DataFrame]
     baseline: str | None = None
+    # judged queries that runs lack
+    lacks: Sequence[Lack] = ()
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
@@ -104,8 +109,9 @@ class Comparison:
             f"correction: {self.note('policy_correction')}"
         )
         return Contents(
-            self.metrics, self.names, self.baseline, self.systems, self.table, self.sliced, decided
-        )
+            self.metrics, self.names, self.baseline, self.systems, self.table, self.sliced, decided,
+            self.warnings,
+        )  # fmt: skip
 
     def metric(self, label: str) -> Metric:
         """The metric of that label."""
@@ -129,13 +135,49 @@ class Comparison:
         said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
         if unpaired := values.get("queries_unpaired"):
             said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
+        said += [str(lack) for lack in self.lacks if not lack.many]
         said.append(f"test: {self.note('policy_test')}")
-        said.append(f"p values corrected ({self.note('policy_correction')})")
+        said.append(self._corrected)
         said.append(f"interval: {self.note('policy_ci')}")
         return ", ".join(said)
 
+    @property
+    def _corrected(self) -> str:
+        """How p values were corrected, and over how many of them."""
+        how = self.note("policy_correction")
+        if how == "none":
+            return "p values not corrected"
+        families = self.table.group_by("by", maintain_order=True).agg(pl.col("p_value").count())
+        counts = [
+            f"{count:,}" if by is None else f"by {by} {count:,}"
+            for by, count in families.rows()  # allowed: one row a way of slicing
+        ]
+        return f"p values corrected ({how}{' over ' if counts else ''}{', '.join(counts)})"
+
+    @property
+    def legend(self) -> str:
+        """What the star means; nothing where nothing is compared."""
+        if self.table.is_empty():
+            return ""
+        level, fewest = self.note("policy_significant"), self.note("policy_fewest_queries")
+        least = fewest.split(":")[0]
+        few = self.table.filter(pl.col("queries") < int(least)).height
+        return f"* {level}" + (f" of {least} queries or more" if few else "")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the numbers doubtful."""
+        own = pl.col("system").is_null() & (pl.col("item") == WARNING)
+        return self.ledger.filter(own)["note"].to_list()
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """What stands above the cells of `lines`: the way of slicing by name, if there is one."""
+        ways = self.systems["by"].drop_nulls().unique()
+        return (HEADER[0], ways[0], *HEADER[2:]) if len(ways) == 1 else HEADER
+
     def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """What people read: cells under `HEADER`, and whether the difference is significant.
+        """What people read: cells under `header`, and whether the difference is significant.
 
         Each system by itself where all are compared with a baseline; else a row for each pair.
         """
@@ -145,7 +187,7 @@ class Comparison:
             if of != before and self.baseline is not None:
                 first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
                 yield (*self._of(first), row["baseline"], self._number(first),
-                       "", "", "", "", "", share_text(first["judged"])), False  # fmt: skip
+                       "", "", "", "", "", "", share_text(first["judged"])), False  # fmt: skip
             repeat = of == before or self.baseline is not None
             yield self._line(row, repeat=repeat), bool(row["significant"])
             before = of
@@ -165,6 +207,7 @@ class Comparison:
                 f"{signed_text(row['ci_low'], metric)} to {signed_text(row['ci_high'], metric)}"
             ),
             p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
+            "" if self.note("policy_correction") == "none" else p_text(row["p_value"]),
             f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
             share_text(row["judged"]),
         )  # fmt: skip
@@ -173,13 +216,14 @@ class Comparison:
         if row["by"] is None:
             return row["metric"], "all" if self.sliced else ""
         small = " (few)" if row["small"] else ""
-        return row["metric"], f"{row['by']}: {row['slice']}{small}"
+        way = "" if self.header[1] == row["by"] else f"{row['by']}: "
+        return row["metric"], f"{way}{row['slice']}{small}"
 
     def _number(self, row: dict) -> str:
         return number_text(row["value"], self.metric(row["metric"]))
 
     def __repr__(self) -> str:
-        rows = [HEADER, *(cells for cells, _ in self.lines())]
+        rows = [self.header, *(cells for cells, _ in self.lines())]
         widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
         shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
         lines = [
@@ -188,19 +232,23 @@ class Comparison:
             ).rstrip()
             for row in rows
         ]  # fmt: skip
-        return "\n".join(["rankframe comparison", *lines, f"  {self.caveat}"])
+        warned = [f"  Warning: {warning}" for warning in self.warnings]
+        legend = [f"  {self.legend}"] if self.legend else []
+        return "\n".join(["rankframe comparison", *lines, *warned, *legend, f"  {self.caveat}"])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in HEADER)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
         body = "".join(
             "<tr>"
             + "".join(_html_cell(cell, at, bold=bold) for at, cell in enumerate(cells))
             + "</tr>"
             for cells, bold in self.lines()
         )  # fmt: skip
+        warned = "".join(f"<p><b>Warning: {html.escape(one)}</b></p>" for one in self.warnings)
+        said = ". ".join(filter(None, (self.legend, self.caveat)))
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p><small>{html.escape(self.caveat)}</small></p>"
+            f"{warned}<p><small>{html.escape(said)}</small></p>"
         )
 
 

@@ -25,9 +25,11 @@ from rankframe.stats.paired import (
     PValues,
     SignificanceTest,
     difference_error,
+    differences,
+    only_rounding,
 )
 from rankframe.stats.resample import Grouping, Hashes, poisson_sums
-from rankframe.stats.tests import TESTS
+from rankframe.stats.tests import CORRECTIONS, TESTS, fewest_queries
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,31 @@ class Setup:
         """Below which a corrected p value is called significant."""
         return round(1 - self.intervals.confidence, 12)
 
+    @property
+    def fewest(self) -> int:
+        """With fewer queries nothing is called significant."""
+        return fewest_queries(self.level)
+
+    def out_of_reach(self, tests: int, groups: int) -> str:
+        """What to say where no draw is rare enough to be significant among so many tests (of so
+        many metrics and slices); else nothing.
+        """
+        correction, drawn = self.comparing.correction, self.comparing.permutations
+        many = groups if self.significance.over_pairs else tests
+        factor = many if CORRECTIONS[correction].any_alarm else 1
+        if not self.significance.draws or factor / (drawn + 1) < self.level:
+            return ""
+        return (
+            f"{drawn:,} permutations give no p below {1 / (drawn + 1):.2g}, which corrected "
+            f"({correction}, {factor:,} at once) is not below {self.level:g}: nothing can be "
+            f"significant with fewer than {math.floor(factor / self.level):,} permutations"
+        )
+
+    @property
+    def called(self) -> str:
+        """What is below the level where something is significant."""
+        return "p" if self.comparing.correction == "none" else "corrected p"
+
     def described(self) -> dict[str, str]:
         """As the ledger shows it."""
         how: str = self.comparing.test
@@ -72,7 +99,8 @@ class Setup:
             "baseline": self.baseline or "none: every pair is compared",
             "test": how,
             "correction": self.comparing.correction,
-            "significant": f"corrected p below {self.level:g}",
+            "significant": f"{self.called} below {self.level:g}",
+            "fewest_queries": f"{self.fewest}: with fewer, nothing is called significant",
             "unpaired": self.comparing.unpaired,
             **self.intervals.described(),
         }
@@ -184,9 +212,11 @@ class Contrast:
             relative = difference / abs(before) if before else None
             error = difference_error(paired, base, other)
             apart = paired.ratios[other] - paired.ratios[base]
-            effect = apart / (error * math.sqrt(paired.queries)) if error else None
-            if apart == 0:
+            spread = error * math.sqrt(paired.queries)
+            if only_rounding(apart, paired, base, other):
                 effect = 0.0
+            elif not only_rounding(spread, paired, base, other):
+                effect = apart / spread
             if setup.intervals.ci == "t":
                 scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
                 bounds = self._by_t(difference, scaled)
@@ -224,9 +254,8 @@ class Contrast:
 
     def _moves(self, base: int, other: int) -> tuple[int, int]:
         """In how many queries the other one is better, and worse."""
-        values = self.paired.values
-        up = int((values[other] > values[base]).sum())
-        down = int((values[other] < values[base]).sum())
+        apart = differences(self.paired.values[other], self.paired.values[base])
+        up, down = int((apart > 0).sum()), int((apart < 0).sum())
         return (up, down) if self.column.metric.higher_is_better else (down, up)
 
     def _judged(self, at: int) -> float | None:

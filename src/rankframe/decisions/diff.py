@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -14,7 +15,10 @@ from rankframe.base.errors import MetricParameterError, OptionError, naming_the_
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.decisions.change import Diff
+from rankframe.decisions.lacking import lacks
+from rankframe.decisions.systems import System, retrieved_beside
 from rankframe.engine.held import hold
+from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
@@ -23,6 +27,7 @@ from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
+from rankframe.stats.paired import differences
 
 _SIDES: Final = ("a", "b")
 _SUMMARY: Final = {
@@ -93,7 +98,8 @@ def diff(
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.given(locals())
-    job = Job(judged_plan([chosen]), policies, intervals=Intervals(None))
+    retrieved = retrieved_beside([chosen])
+    job = Job(judged_plan([chosen, retrieved]), policies, intervals=Intervals(None))
     judgments = scan(qrels, "qrels", columns)
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
@@ -108,7 +114,11 @@ def diff(
     movers = _movers(per_query, int(most), only)
     documents = _documents(movers[QUERY], held.left, held.rights, policies, int(depth))
     summary = _summary(chosen, results, per_query)
-    return Diff(summary, per_query, movers, documents, int(depth))
+    sides = {
+        side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
+        for side, of in zip(_SIDES, results, strict=True)
+    }
+    return Diff(summary, per_query, movers, documents, int(depth), lacks(sides, [chosen]))
 
 
 def _one_metric(metric: MetricLike) -> Metric:
@@ -132,12 +142,12 @@ def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:
     )
     higher = metric.higher_is_better
     larger, smaller = ("b", "a") if higher else ("a", "b")
-    before, after, delta = pl.col("a"), pl.col("b"), pl.col("delta")
-    # Two infinite values can be equal, too.
-    change = pl.when(before == after).then(0.0).otherwise(after - before)
+    delta = pl.col("delta")
     better = _named({"same": delta == 0, larger: delta > 0, smaller: delta < 0})
     joined = a.join(b, on=QUERY, how="full", coalesce=True).sort(QUERY)
-    return joined.with_columns(delta=change).with_columns(better=better)
+    before, after = (joined[side].cast(pl.Float64).fill_null(math.nan) for side in _SIDES)
+    change = pl.Series("delta", differences(after.to_numpy(), before.to_numpy())).fill_nan(None)
+    return joined.with_columns(change).with_columns(better=better)
 
 
 def _summary(metric: Metric, results: Sequence[Result], per_query: pl.DataFrame) -> pl.DataFrame:

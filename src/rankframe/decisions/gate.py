@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankframe.base import options
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
-from rankframe.base.options import Intervals, Policies
+from rankframe.base.options import Intervals, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
+from rankframe.decisions.directions import Names, refuse_unknown
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
+from rankframe.decisions.lacking import MANY
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.subsets import Subset
@@ -27,11 +30,13 @@ from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
+from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
 _FEW = 10
+_NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
 def gate(
@@ -43,12 +48,14 @@ def gate(
     metrics: Metrics | None = None,
     min_queries: int | None = None,
     min_judged: Mapping[int, float] | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
     queries: Source | None = None,
     weight: str | None = None,
     unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: options.Missing = "zero",
+    missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
     ties: options.Ties = "doc_desc",
@@ -68,11 +75,15 @@ def gate(
         confidence bound of the change (Student's t over queries, paired) is at or above the margin.
         A minus means worse, also where lower is better. "better than" asks for more than a change;
         "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
+        Where more than 1% of queries are undefined for one side only, nothing is decided, unless
+        the rule says "where both are defined".
     metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
         one, which says in which direction it is better.
     min_queries: with fewer queries nothing is decided (default 30; a slice is then skipped).
     min_judged: {10: 0.5}: with a smaller share of the top 10 judged, nothing is decided.
-    queries, weight, unpaired, and the policies: as in `compare`.
+    lower_is_better, higher_is_better: stored columns under names of your own, and which way they
+        are better: a change of a column of which neither is said is not decided on.
+    queries, weight, unpaired, missing, and other policies: as in `compare`.
 
     The verdict passes if every rule does, so no correction is needed for looking at many: each is
     one more way to fail, none one more way to pass.
@@ -83,8 +94,15 @@ def gate(
     >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
     'pass'
     """
-    policies = Policies.given(locals())
-    demands = read_demands(rules, min_queries=min_queries, min_judged=min_judged)
+    policies = SharedPolicies.given(locals()).each
+    demands = read_demands(
+        rules,
+        min_queries=min_queries,
+        min_judged=min_judged,
+        lower_is_better=lower_is_better,
+        higher_is_better=higher_is_better,
+    )
+    lower, higher = demands.lower_is_better, demands.higher_is_better
     by = list(dict.fromkeys(rule.by for rule in demands.rules if rule.by is not None))
     if by and queries is None:
         raise OptionError(
@@ -101,8 +119,12 @@ def gate(
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
         stored, runs, wanted,
-        unpaired=unpaired, queries=queries, by=by, weight=weight, columns=columns,
+        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
+    changing = {rule.metric for rule in demands.rules if rule.against_baseline}
+    asked = [metric for metric in opening.metrics if metric.label in changing]
+    refuse_unknown(asked, lower=lower, higher=higher)
     opened = opening.side_by_side(demands.min_judged)
     judge = _Judge(demands, opened, {metric.label: metric for metric in opening.metrics})
     checks = [check for rule in demands.rules for check in judge.checks(rule)]
@@ -112,10 +134,13 @@ def gate(
             "queries": len(opened.aligned.queries),
             "unpaired": opened.aligned.unpaired,
             "unpaired_policy": unpaired,
+            "unpaired_done": opened.aligned.done,
+            "missing": {lack.system: lack.queries for lack in opened.lacks},
             "without_attributes": opened.known.absent,
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
+        opened.lacks,
     )
 
 
@@ -153,9 +178,15 @@ class _Judge:
         contrast = Contrast(here, no_draws, None, Setup(intervals=Intervals(None)))
         before, after = contrast.averages
         n = contrast.paired.queries
+        alone = here.defined & ~here.defined[::-1]  # for this side, and not for the other one
+        lone, known = alone.sum(axis=1).tolist(), int(here.defined.any(axis=0).sum())
+        one_sided = self._one_sided(rule, subset, alone)
+        too_many = not rule.where_both and sum(lone) > MANY * known
         status, reason = "pass", ""
         change = bound = p_value = differing = None
-        if n < self.demands.min_queries:
+        if known >= self.demands.min_queries and too_many:
+            status, reason = "undecided", one_sided
+        elif n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
             reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
             if rule.by is not None and subset.by is None:
@@ -178,6 +209,8 @@ class _Judge:
             status, reason = _decided(rule, change, bound)
             if status == "pass" and differing < _FEW:
                 reason = f"{differing} of {n:,} queries differ, too few to trust the bound"
+        if one_sided not in reason:
+            reason = f"{reason}{'; ' if reason else ''}{one_sided}"
         return {
             "rule": rule.text,
             "metric": rule.metric,
@@ -192,10 +225,26 @@ class _Judge:
             "confidence": rule.confidence if rule.against_baseline else None,
             "p_value": p_value,
             "queries": n,
+            "undefined_baseline": lone[1],
+            "undefined_candidate": lone[0],
             "differing": differing,
             "status": status,
             "reason": reason,
         }
+
+    def _one_sided(self, rule: Rule, subset: Subset, alone: NDArray[np.bool_]) -> str:
+        """Which queries are left out because the metric is defined on one side only."""
+        if not alone.any():
+            return ""
+        ids = self.opened.aligned.queries.gather(subset.rows)
+        said = []
+        for side, places in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
+            if count := int(places.sum()):
+                example = ids.gather(np.flatnonzero(places)[:_NAMED]).to_list()
+                said.append(f"the {side} alone in {count:,} ({', '.join(map(repr, example))}"
+                            f"{', …' if count > _NAMED else ''})")  # fmt: skip
+        total = alone.shape[1]
+        return f"of {total:,} queries, {rule.metric} is undefined for {' and for '.join(said)}"
 
     def _unjudged(self, subset: Subset) -> str:
         """What to say where too little of the candidate was judged."""
@@ -229,7 +278,7 @@ def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, i
         value = sign * (after - before)
         apart = pull[1] - pull[0]
     before_each, after_each = contrast.column.values
-    differing = int(np.count_nonzero(before_each != after_each))
+    differing = int(np.count_nonzero(differences(after_each, before_each)))
     return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
 
 

@@ -12,16 +12,18 @@ from typing import Any, Final, Literal
 from rankframe.base.errors import OptionError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals
+from rankframe.decisions.directions import Names, names_of
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (
     'A rule reads "METRIC: no worse than -0.5% at 95%" (or "better than 1%", "at least 0.4", '
-    '"at most 12"), and may end in "per ATTRIBUTE".'
+    '"at most 12"), and may end in "where both are defined" and in "per ATTRIBUTE".'
 )
 _RULE: Final = re.compile(
     r"(?P<metric>.+):\s*(?P<kind>no worse than|better than|at least|at most)\s+"
     r"(?P<number>[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?P<percent>%)?"
     r"(?:\s+at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?"
+    r"(?P<where>\s+where\s+both\s+are\s+defined)?"
     r"(?:\s+per\s+(?P<by>.+?))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
@@ -41,6 +43,8 @@ class Rule:
     relative: bool = False
     confidence: float = _DEFAULT_CONFIDENCE
     by: tuple[str, ...] | None = None
+    # queries that are undefined on one side only do not matter to it
+    where_both: bool = False
 
     @property
     def against_baseline(self) -> bool:
@@ -56,6 +60,12 @@ class Demands:
     min_queries: int = 30
     # by depth: the share of the top k that must have been judged
     min_judged: Mapping[int, float] = field(default_factory=dict)
+    # columns of somebody's own, and which way they are better
+    lower_is_better: tuple[str, ...] = ()
+    higher_is_better: tuple[str, ...] = ()
+
+
+_DIRECTIONS: Final = ("lower_is_better", "higher_is_better")
 
 
 def read_demands(
@@ -63,6 +73,8 @@ def read_demands(
     *,
     min_queries: int | None = None,
     min_judged: Mapping[int, float] | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
 ) -> Demands:
     """Rules as text, a TOML file, or what such a file holds; what is given beside it goes before.
 
@@ -70,12 +82,13 @@ def read_demands(
     -0.005
     """
     table = _table(rules)
-    unknown = [k for k in table if k not in ("rules", "min_queries") and not _JUDGED.fullmatch(k)]
+    entries = ("rules", "min_queries", *_DIRECTIONS)
+    unknown = [k for k in table if k not in entries and not _JUDGED.fullmatch(k)]
     if unknown:
-        near = did_you_mean(unknown[0], ["rules", "min_queries", "min_judged@10"])
+        near = did_you_mean(unknown[0], [*entries, "min_judged@10"])
         raise OptionError(
             f"rules have no entry {unknown[0]!r}. {near}{' ' if near else ''}"
-            "There are rules, min_queries and min_judged@K."
+            f"There are {', '.join(entries)} and min_judged@K."
         )
     texts = table.get("rules", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -94,7 +107,9 @@ def read_demands(
     least = min_queries if min_queries is not None else table.get("min_queries", 30)
     if not isinstance(least, int) or isinstance(least, bool) or least < 2:
         raise OptionError(f"min_queries must be a whole number of at least 2, not {least!r}.")
-    return Demands(found, least, shares)
+    given = zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
+    said = {of: (*names_of(of, table.get(of, ())), *names_of(of, more)) for of, more in given}
+    return Demands(found, least, shares, **said)
 
 
 def parse_rule(text: str) -> Rule:
@@ -131,6 +146,7 @@ def parse_rule(text: str) -> Rule:
         relative,
         confidence,
         by,
+        found["where"] is not None,
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rankframe.base.options import Comparing, Unpaired
+from rankframe.base.options import Comparing, MissingAmong, Unpaired
 from rankframe.decisions.align import Aligned, align
+from rankframe.decisions.directions import Names, with_directions
+from rankframe.decisions.lacking import Lack, lacks, refuse_unshared
 from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
 from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
@@ -28,6 +30,8 @@ class Opened:
     subsets: Sequence[Subset]
     # what was evaluated, if anything was
     held: Held | None
+    # judged queries that runs lack
+    lacks: Sequence[Lack]
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Opening:
     metrics: Sequence[Metric]
     attributes: Attributes | None
     unpaired: Unpaired
+    missing: MissingAmong
 
     @property
     def names(self) -> list[str]:
@@ -57,6 +62,8 @@ class Opening:
             )
             systems |= found
         refuse_other_policies(systems)
+        if self.missing == "zero_if_few":
+            refuse_unshared(systems)
         aligned = align(systems, self.metrics, self.unpaired)
         queries, attributes = aligned.queries, self.attributes
         known = Known() if attributes is None else attributes.of(queries)
@@ -64,7 +71,7 @@ class Opening:
         if any(metric.average == "weighted" for metric in self.metrics):
             known.refuse_unweighted(len(queries))
         subsets = [everything(queries), *slices_of(attributes, known)]
-        return Opened(systems, aligned, known, subsets, held)
+        return Opened(systems, aligned, known, subsets, held, lacks(systems, self.metrics))
 
 
 def open_systems(
@@ -73,10 +80,13 @@ def open_systems(
     metrics: Metrics | None,
     *,
     unpaired: Unpaired,
+    missing: MissingAmong = "zero_if_few",
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
     columns: Columns | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
 ) -> Opening:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
     Comparing(unpaired=unpaired)  # refuses what it cannot be
@@ -86,5 +96,6 @@ def open_systems(
         chosen = stored_metrics(systems, metrics)
     if runs is not None:
         chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
-    return Opening(systems, runs, chosen, attributes, unpaired)
+    return Opening(systems, runs, chosen, attributes, unpaired, missing)

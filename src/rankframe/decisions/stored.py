@@ -34,6 +34,8 @@ RUN = "run"
 # What says how intervals were made: no matter for the values.
 _NO_MATTER = f"{POLICY}ci"
 _JUDGED = re.compile(r"judged@(\d+)")
+# Metrics that have a value other than 0 also for a query that the run lacks.
+_WITHOUT_A_RUN = ("num_relevant", "ideal_dcg", "rbp_residual", "yaap")
 
 
 def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
@@ -130,7 +132,8 @@ def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None)
             )
     judged = {int(at[1]): label for label in values.columns if (at := _JUDGED.fullmatch(label))}
     ordered = values if values[QUERY].is_sorted() else values.sort(QUERY)
-    return System(PerQuery.of(ordered), ledger, judged)
+    evidence = [label for label in values.columns if _needs_a_run(label)]
+    return System(PerQuery.of(ordered), ledger, judged, evidence)
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:
@@ -182,6 +185,12 @@ def _metric(label: str) -> Metric:
     except (UnknownMetricError, MetricParameterError, ValueError):
         return Metric(label)
     return replace(metric, label=label)
+
+
+def _needs_a_run(label: str) -> bool:
+    """Whether a metric is 0 or undefined for a query that the run lacks."""
+    definition = _metric(label).definition
+    return definition is not None and definition.name not in _WITHOUT_A_RUN
 
 
 def refuse_other_policies(systems: Mapping[str, System]) -> None:

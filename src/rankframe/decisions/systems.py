@@ -33,6 +33,8 @@ class System:
     ledger: pl.DataFrame | None = None
     # by depth: the column that says how much of the top k was judged
     judged: Mapping[int, str] = field(default_factory=dict)
+    # columns of which one that is not 0 says that the run has the query
+    evidence: Sequence[str] = ()
 
     @property
     def values(self) -> pl.DataFrame:
@@ -70,8 +72,9 @@ def evaluate_runs(
     k was judged: at the cutoff of each metric, and at these depths. Also the inputs, as read.
     """
     beside, judged = _judged_beside(metrics, depths)
+    retrieved = retrieved_beside(metrics)
     job = Job(
-        judged_plan([*metrics, *beside]),
+        judged_plan([*metrics, *beside, retrieved]),
         runs.policies,
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),
@@ -90,13 +93,21 @@ def evaluate_runs(
             result, computed = evaluate_computed(
                 held.left, run, job, pieces=pieces, progress=report
             )
-        found[name] = System(computed, result.ledger, judged)
+        found[name] = System(computed, result.ledger, judged, (retrieved.label,))
     return found, held
 
 
 def depth_of(metric: Metric) -> int:
     """How deep to look at what was judged, for this metric."""
     return metric.params.get("k") or _DEFAULT_DEPTH
+
+
+def retrieved_beside(metrics: Sequence[Metric]) -> Metric:
+    """How many documents were retrieved, under a label that no other metric has."""
+    (found,) = parse("num_retrieved")
+    while found.label in {metric.label for metric in metrics}:
+        found = replace(found, label=f"{found.label}, beside")
+    return found
 
 
 def _judged_beside(

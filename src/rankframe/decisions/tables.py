@@ -33,6 +33,8 @@ class Contents:
     sliced: bool
     # how it was decided that two systems differ
     decided: str
+    # what makes the numbers doubtful
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ def _caption(contents: Contents) -> str:
         if contents.baseline is not None
         else "letters name the systems that it differs from"
     )
-    return f"Best in bold; {marks} ({contents.decided})."
+    warned = "".join(f" {warning}." for warning in contents.warnings)
+    return f"Best in bold; {marks} ({contents.decided}).{warned}"
 
 
 def _latex(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from rankframe.base.wording import number_text, percent_text, signed_text
+from rankframe.decisions.lacking import Lack
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
 CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -28,6 +29,8 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     "confidence": pl.Float64,
     "p_value": pl.Float64,
     "queries": pl.Int64,
+    "undefined_baseline": pl.Int64,
+    "undefined_candidate": pl.Int64,
     "differing": pl.Int64,
     "status": pl.String,
     "reason": pl.String,
@@ -42,12 +45,21 @@ class Verdict:
     """The outcome of a gate.
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
-        its lower confidence bound, status ("pass", "fail", "undecided", "skipped") and reason.
+        its lower confidence bound, how many queries were tested and how many were left out because
+        they are undefined for one side only, status ("pass", "fail", "undecided", "skipped") and
+        reason.
     counted: what was compared, and what it takes to decide.
     """
 
     checks: pl.DataFrame
     counted: Mapping[str, Any]
+    # judged queries that the baseline's or the candidate's run lacks
+    lacks: Sequence[Lack] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the verdict doubtful."""
+        return [str(lack) for lack in self.lacks if lack.many]
 
     @property
     def status(self) -> Status:
@@ -83,13 +95,25 @@ class Verdict:
             if status in counts
         ] or ["nothing was checked"]
         word = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}[self.status]
-        line = f"{word}: {', '.join(parts)} ({self.counted['queries']:,} queries"
+        line = f"{word}: {', '.join(parts)} ({self._tested}"
         if self.counted["unpaired"]:
-            done = {"skip": "left out", "zero": "scored 0"}[self.counted["unpaired_policy"]]
+            done = self.counted["unpaired_done"]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
+        line += "".join(f", {lack}" for lack in self.lacks if not lack.many)
         if self.counted["without_attributes"]:
             line += f", {self.counted['without_attributes']:,} not in the frame of queries"
         return line + ")"
+
+    @property
+    def _tested(self) -> str:
+        """How many queries the rules were tested on: all of them, or so many."""
+        every = self.counted["queries"]
+        tested = self.checks.filter(pl.col("status").is_in(["pass", "fail"]))
+        counts = tested.group_by("rule").agg(pl.col("queries").sum())["queries"].sort().to_list()
+        if not counts or counts[0] == every:
+            return f"{every:,} queries"
+        most = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
+        return f"{counts[0]:,}{most} of {every:,} queries tested"
 
     def to_json(self) -> str:
         """Everything, for other programs."""
@@ -98,6 +122,7 @@ class Verdict:
                 "status": self.status,
                 "exit_code": self.exit_code,
                 "counted": dict(self.counted),
+                "warnings": self.warnings,
                 "checks": self.checks.to_dicts(),
             },
             indent=2,
@@ -130,6 +155,9 @@ class Verdict:
                 )
             out = ElementTree.SubElement(case, "system-out")
             out.text = f"baseline {row['baseline_value']}, now {row['value']}"
+        if self.warnings:
+            told = ElementTree.SubElement(suite, "system-out")
+            told.text = "\n".join(f"Warning: {one}." for one in self.warnings).translate(_NO_XML)
         ElementTree.indent(suite)
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -154,7 +182,8 @@ class Verdict:
     def __repr__(self) -> str:
         shown = [f"  {row[7]:<9}  {row[0]}{' ' if row[1] else ''}{row[1]}"
                  f"{': ' if row[8] else ''}{row[8]}" for row in self.lines()]  # fmt: skip
-        return "\n".join([f"rankframe gate: {self.headline}", *shown])
+        warned = [f"  Warning: {warning}" for warning in self.warnings]
+        return "\n".join([f"rankframe gate: {self.headline}", *shown, *warned])
 
 
 def _change(value: float | None, *, relative: bool) -> str:

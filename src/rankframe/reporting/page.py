@@ -102,6 +102,11 @@ def note(content: str) -> str:
     return f'<p class="note">{escape(content)}</p>'
 
 
+def warnings(said: Sequence[str]) -> str:
+    """What makes numbers doubtful, a paragraph each."""
+    return "".join(f'<p class="warning">Warning: {escape(one)}.</p>' for one in said)
+
+
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
     """The whole page from (name, title, html) sections."""
     assets = files("rankframe.reporting") / "assets"

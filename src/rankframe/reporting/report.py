@@ -11,7 +11,7 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
-from rankframe.base.options import Comparing, Intervals, Policies
+from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.places import write_file
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.compare import compare
@@ -55,7 +55,7 @@ def report(
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
-    missing: options.Missing = "zero",
+    missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
     ties: options.Ties = "doc_desc",
@@ -80,13 +80,14 @@ def report(
     known = None if queries is None else scan(queries, "queries", columns)
     base = baseline if baseline is not None else next(iter(opened), None)
     tell = _Steps(progress)
-    policies = {"columns": columns, **vars(Policies.given(locals()))}
+    given = SharedPolicies.given(locals())
+    policies = {"columns": columns, **vars(given.each)}
     intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
     tell("comparing")
     found = compare(
         truth, opened, metrics, baseline=base, bounds=True,
         queries=known if by is not None or weight is not None else None, by=by, weight=weight,
-        **vars(comparing), **vars(intervals), **policies,
+        **vars(comparing), **vars(intervals), **vars(given), columns=columns,
     )  # fmt: skip
     first = found.metrics[0]
     moved = {}

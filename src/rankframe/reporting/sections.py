@@ -21,7 +21,18 @@ from rankframe.decisions.comparison import Comparison
 from rankframe.evaluation.ledger import POLICY
 from rankframe.metrics.names import signature
 from rankframe.reporting.drawings import svg
-from rankframe.reporting.page import Cell, figure, fold, note, number, section, table, text, words
+from rankframe.reporting.page import (
+    Cell,
+    figure,
+    fold,
+    note,
+    number,
+    section,
+    table,
+    text,
+    warnings,
+    words,
+)
 
 
 def headline(found: Comparison) -> str:
@@ -54,6 +65,7 @@ def headline(found: Comparison) -> str:
         "summary",
         "Summary",
         table("headline", ["metric", *found.names, "queries"], rows),
+        warnings(found.warnings),
         note(
             (
                 f"The best in bold. † differs from {found.baseline} "
@@ -70,7 +82,13 @@ def headline(found: Comparison) -> str:
 def details(found: Comparison) -> str:
     """Every comparison with the baseline, of all queries."""
     whole = found.table.filter(pl.col("by").is_null())
-    return section("comparison", f"Against {found.baseline}", _pairs("pairs", found, whole))
+    return section(
+        "comparison",
+        f"Against {found.baseline}",
+        _pairs("pairs", found, whole),
+        warnings(found.warnings),
+        note(f"{found.legend}. {found.caveat}."),
+    )
 
 
 def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
@@ -86,7 +104,8 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
         if sliced.height
         else _alone("slice-values", found)
     )
-    return section("slices", "Slices", picture, rows)
+    said = note(f"{found.legend}. {found.caveat}.") if sliced.height else ""
+    return section("slices", "Slices", picture, rows, said)
 
 
 def holes(found: Comparison) -> str:
@@ -186,6 +205,7 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
                 number(row["relative"], percent_text(row["relative"])),
                 Cell(escape(between), low),
                 number(row["p_corrected"], p_text(row["p_corrected"]) + star),
+                number(row["p_value"], p_text(row["p_value"])),
                 number(row["effect_size"], _short(row["effect_size"])),
                 number(row["wins"], f"{row['wins']:,} / {row['ties']:,} / {row['losses']:,}"),
                 number(row["queries"], f"{row['queries']:,}"),
@@ -194,7 +214,7 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
         )
     header = [
         "metric", *(["slice"] if sliced else []), "system", "value", "difference", "%", "interval",
-        "p", "effect size", "W / T / L", "queries", "judged",
+        "p", "raw p", "effect size", "W / T / L", "queries", "judged",
     ]  # fmt: skip
     return table(name, header, cells, search=search)
 

@@ -26,6 +26,8 @@ PValues: TypeAlias = list[list[float | None]]
 # Averages: any; means with the same denominators in every system; means without weights.
 Takes = Literal["any average", "means", "plain means"]
 
+_ROUNDING = 1e-12  # of a value: more than what rounding takes from it
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -107,6 +109,50 @@ def difference_error(
         if base is not None:
             apart = apart - paired.contributions(base) * scales[0]
     return math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1)))
+
+
+def differences(after: Floats, before: Floats) -> Floats:
+    """How far values are apart: nothing, where that is no more than what rounding leaves.
+
+    >>> differences(np.array([0.1 + 0.2, 0.8]), np.array([0.3, 0.5])).tolist()
+    [0.0, 0.30000000000000004]
+    """
+    with np.errstate(invalid="ignore"):
+        apart = after - before
+    return np.where((after == before) | (np.abs(apart) <= _noise(after, before)), 0.0, apart)
+
+
+def ranked_differences(after: Floats, before: Floats) -> Floats:
+    """The same, where sizes that only rounding tells apart are equal, so that they share a rank.
+
+    >>> ranked_differences(np.array([0.3, 0.4]), np.array([0.2, 0.5])).tolist()
+    [0.09999999999999998, -0.09999999999999998]
+    """
+    apart, noise = differences(after, before), _noise(after, before)
+    order = np.argsort(np.abs(apart), kind="stable")
+    sizes, slack = np.abs(apart)[order], noise[order]
+    first = np.ones(len(sizes), np.bool_)
+    first[1:] = (np.diff(sizes) > np.maximum(slack[1:], slack[:-1])) | (
+        (sizes[:-1] == 0) & (sizes[1:] > 0)  # nothing is like nothing else
+    )
+    shared = np.empty(len(sizes))
+    shared[order] = sizes[first][np.cumsum(first) - 1]
+    return np.sign(apart) * shared
+
+
+def _noise(after: Floats, before: Floats) -> Floats:
+    """What rounding may leave of a difference: nothing of values that are not finite."""
+    larger = np.maximum(np.abs(after), np.abs(before))
+    return _ROUNDING * np.where(np.isfinite(larger), larger, 0.0)
+
+
+def only_rounding(apart: float, paired: Paired, base: int, other: int) -> bool:
+    """Whether a difference of averages, or a spread, is no more than what rounding leaves."""
+    sizes = [
+        np.abs(paired.above[at]).max(initial=0) / max(abs(float(np.mean(paired.below[at]))), 1e-300)
+        for at in (base, other)
+    ]
+    return abs(apart) <= _ROUNDING * max(sizes)
 
 
 # Metrics over the same queries, and pairs of their systems.

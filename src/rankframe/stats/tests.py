@@ -19,25 +19,33 @@ from rankframe.stats.paired import (
     Floats,
     Paired,
     difference_error,
+    differences,
     each_pair,
+    only_rounding,
+    ranked_differences,
     significance_test,
 )
 
-__all__ = ["CORRECTIONS", "TESTS", "against_margin", "corrected"]
+__all__ = ["CORRECTIONS", "TESTS", "against_margin", "corrected", "fewest_queries"]
 
 
 @significance_test("t")
 @each_pair
 def t(paired: Paired, base: int, other: int) -> float | None:
-    """Student's t, of averages of any kind by their standard error."""
+    """Student's t, of averages of any kind by their standard error.
+
+    Where differences do not vary there is no error to go by: the p value of the sign test.
+    """
     from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
 
     difference = paired.ratios[other] - paired.ratios[base]
     error = difference_error(paired, base, other)
     if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
         return None
-    if error == 0:
-        return 1.0 if difference == 0 else 0.0
+    if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
+        return (
+            1.0 if only_rounding(difference, paired, base, other) else _signs(paired, base, other)
+        )
     return float(2 * stdtr(paired.queries - 1, -abs(difference) / error))
 
 
@@ -47,7 +55,7 @@ def wilcoxon(paired: Paired, base: int, other: int) -> float | None:
     """Wilcoxon's signed rank test; queries without a difference are left out (scipy)."""
     from scipy import stats  # noqa: PLC0415
 
-    apart = paired.values[other] - paired.values[base]
+    apart = ranked_differences(paired.values[other], paired.values[base])
     if len(apart) < 2:
         return None
     if not apart.any():
@@ -60,11 +68,25 @@ def wilcoxon(paired: Paired, base: int, other: int) -> float | None:
 @each_pair
 def sign(paired: Paired, base: int, other: int) -> float | None:
     """The sign test; queries without a difference are left out (scipy)."""
-    from scipy.stats import binomtest  # noqa: PLC0415
+    return _signs(paired, base, other)
 
-    apart = paired.values[other] - paired.values[base]
+
+def _signs(paired: Paired, base: int, other: int) -> float:
+    from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
+
+    apart = differences(paired.values[other], paired.values[base])
     up, down = int((apart > 0).sum()), int((apart < 0).sum())
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
+
+
+def fewest_queries(level: float) -> int:
+    """With fewer queries than these, differences all in one direction are no rarer than the level
+    by chance alone: whatever a test assumes, they show nothing.
+
+    >>> fewest_queries(0.05)
+    6
+    """
+    return math.floor(1 - math.log2(level)) + 1
 
 
 def against_margin(
@@ -78,6 +100,10 @@ def against_margin(
         return change, 0.0 if above >= 0 else 1.0
     bound = change - float(stdtrit(queries - 1, confidence)) * error
     return bound, float(stdtr(queries - 1, -above / error))
+
+
+def _none(p_values: Floats) -> Floats:
+    return p_values
 
 
 def _holm(p_values: Floats) -> Floats:
@@ -101,7 +127,8 @@ class CorrectionRule(NamedTuple):
     """A way to correct p values for looking at many of them."""
 
     adjust: Callable[[Floats], Floats]
-    # It bounds the chance of any false alarm, rather than the share of false alarms.
+    # It bounds the chance of any false alarm, so that one p value alone is multiplied by how many
+    # there are.
     any_alarm: bool
 
 
@@ -109,6 +136,7 @@ CORRECTIONS = {
     "holm": CorrectionRule(_holm, any_alarm=True),
     "bonferroni": CorrectionRule(_bonferroni, any_alarm=True),
     "bh": CorrectionRule(_benjamini_hochberg, any_alarm=False),
+    "none": CorrectionRule(_none, any_alarm=False),
 }
 
 
@@ -117,7 +145,8 @@ def corrected(
 ) -> list[float | None]:
     """The p values corrected for looking at all of them; those that are None are not looked at.
 
-    holm and bonferroni bound the chance of any false alarm, bh the share of false alarms.
+    holm and bonferroni bound the chance of any false alarm, bh the share of false alarms, none
+    bounds nothing.
     `families`: so many, within each of which the test itself has corrected already.
 
     >>> corrected([0.01, 0.04, None, 0.03], "holm")
