@@ -135,7 +135,7 @@ def _filled(qrels: Keyed, holes: pl.DataFrame, k: int | None, grade: float) -> p
 
 
 def _relevant_grade(metric: Metric, policies: Policies, top: float) -> float:
-    levels = (policies.rel, metric.params.get("rel"))
+    levels = (policies.rel, metric.params.get("rel"), metric.params.get("min_grade"))
     # No grade reaches an infinite level.
     return max(top, 1.0, *(float(r) for r in levels if r is not None and math.isfinite(r)))
 

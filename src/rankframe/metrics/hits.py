@@ -204,9 +204,11 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
 
 
-@registered(family=FAMILY, formula="found(n)² / (n · R)")
+@registered(family=FAMILY, formula="found(n)² / (n · R)", synonyms=("set_ap", "setap"))
 def set_map(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision times recall of the whole retrieved set.
+
+    Agrees with trec_eval's `set_map` and ir_measures' `SetAP`.
 
     >>> round(frame.select(set_map()).item(), 6)
     0.333333

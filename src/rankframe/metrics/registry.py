@@ -108,6 +108,11 @@ class Definition(Facts):
         """Its parameters by name."""
         return dict(inspect.signature(self.build).parameters)
 
+    @property
+    def level(self) -> str:
+        """The parameter that other tools' relevance level is: lower grades are dropped by it."""
+        return "min_grade" if "min_grade" in self.parameters else "rel"
+
     @functools.cached_property
     def types(self) -> dict[str, Any]:
         """The type of each parameter."""
