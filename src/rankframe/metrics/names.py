@@ -185,8 +185,8 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that are not inside braces or quotes."""
-    items = re.findall(r"(?:\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^,])+", text)
+    """Split at commas that are not inside braces, brackets or quotes."""
+    items = re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,])+", text)
     return [item.strip() for item in items if item.strip()]
 
 
