@@ -60,7 +60,7 @@ def compare(
     ] = False,
     bounds: Annotated[
         bool,
-        typer.Option("--bounds", help="Also if all unjudged documents were relevant, or none."),
+        typer.Option("--bounds", help="Also bounds and scenarios of the unjudged documents."),
     ] = False,
     column: Columns = None,
     style: Annotated[

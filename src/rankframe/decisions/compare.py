@@ -14,7 +14,13 @@ from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Comparing, Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
-from rankframe.decisions.comparison import LEDGER_SCHEMA, PAIR_SCHEMA, SYSTEM_SCHEMA, Comparison
+from rankframe.decisions.comparison import (
+    HOLE_COLUMNS,
+    LEDGER_SCHEMA,
+    PAIR_SCHEMA,
+    SYSTEM_SCHEMA,
+    Comparison,
+)
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
@@ -77,7 +83,9 @@ def compare(
     unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
         ("zero"; undefined where lower is better). Counted in the ledger.
     permutations: of the tests by randomisation.
-    bounds: what each metric would be if all unjudged documents were relevant, or none was.
+    bounds: the least and the largest value that each metric could have, whatever the grades of the
+        unjudged documents in its cutoff, where that is known; and what it would be if all of them
+        were relevant, or none was.
     queries, by, weight, ci, confidence, replicates, seed, and the policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all.
@@ -163,7 +171,7 @@ def _with_bounds(
     ]
     return values.join(
         pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
-    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col("if_nonrelevant", "if_relevant")))
+    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
 
 
 def _compared(

@@ -1,9 +1,6 @@
 """Graded metrics: every document has a gain, worth less the further down it stands.
 
 Negative grades gain nothing. The ideal ordering is by grade, over all judged documents.
-
-The base of a logarithm scales every discount of log(i + 1) alike: DCG changes, nDCG does not,
-whatever the gain. Järvelin's discount begins where its base is: there nDCG changes too.
 """
 
 from __future__ import annotations
@@ -106,7 +103,11 @@ def _dcg(
 
 
 @registered(
-    family=FAMILY, formula="Σ over i ≤ k of g_i", bounds=(0.0, None), exponential=EXPONENTIAL
+    family=FAMILY,
+    formula="Σ over i ≤ k of g_i",
+    bounds=(0.0, None),
+    exponential=EXPONENTIAL,
+    monotone=True,
 )
 def cg(
     k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None
@@ -125,6 +126,7 @@ def cg(
     family=FAMILY,
     formula="cg@k ÷ cg@k of the ideal list",
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def ncg(
     k: int | None = None,
@@ -149,6 +151,7 @@ def ncg(
     presets={"dcg_burges": EXPONENTIAL},
     bounds=(0.0, None),
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def dcg(
     k: int | None = None,
@@ -176,6 +179,7 @@ def dcg(
     formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
     bounds=(0.0, None),
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def ideal_dcg(
     k: int | None = None,
@@ -232,6 +236,7 @@ def ndcg(
     family=FAMILY,
     formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
     exponential=True,
+    monotone=True,
 )
 def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
     """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
@@ -296,6 +301,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     formula="(1 − p) Σ over relevant i of p^(i − 1)",
     decimals="p",
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def rbp(
     k: int | None = None,

@@ -60,6 +60,9 @@ class Facts:
     # how per-query values become one number unless the user says otherwise
     average: Average = "macro"
     higher_is_better: bool = True
+    # a higher grade in its cutoff never lowers a query's value, and an unjudged document is worth
+    # what one of grade 0 is
+    monotone: bool = False
     # it compares the documents of all queries with each other: the input must come as a whole, and
     # the average is over the sums
     pooled: Condition = False
