@@ -126,7 +126,8 @@ class _Filling:
 
     def _may_be_known(self, metric: Metric) -> bool:
         """Whether what holds for each query holds for the average, and 0 is the least grade."""
-        level = metric.params.get("rel", self.policies.rel)
+        own = metric.params.get("rel")
+        level = self.policies.rel if own is None else own
         scaled = metric.definition is not None and "max_grade" in metric.definition.parameters
         return (
             metric.average != "micro"

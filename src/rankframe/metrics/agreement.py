@@ -36,7 +36,7 @@ def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float
     >>> round(rbo_weight(0.9, 10), 10)
     0.8555854467
     >>> round(rbo_weight(0.9, 10, of="rank"), 10)
-    0.0243005857
+    0.0243005936
     """
     check_between("p", p, 0, 1)
     if d < 1:
