@@ -15,7 +15,7 @@ from tests.support.oracles import Case, Table, about, random_case
 NAMES = (
     "nDCG", "nDCG@10", "AP", "AP@5", "AP(rel=2)", "RR", "P@5", "P(rel=2)@5", "R@5", "R(rel=2)@10",
     "Success@1", "Success(rel=2)@5", "Rprec", "Bpref", "SetP", "SetR", "SetF",
-    "SetF(beta=2.0)", "NumRet", "NumRel", "infAP",
+    "SetF(beta=2.0)", "SetAP", "SetAP(rel=2)", "NumRet", "NumRel", "infAP",
 )  # fmt: skip
 
 

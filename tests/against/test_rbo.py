@@ -29,3 +29,8 @@ def test_extrapolated_and_truncated(x: list[str], y: list[str], p: float) -> Non
     assert rf.agree(a, b, f"rbo(p={p})@{k}").means.popitem()[1] == pytest.approx(
         oracle.rbo(k=k, p=p), abs=1e-12
     )
+    # from depth k, whatever the lists hold below it
+    prefixes = rbo.RankingSimilarity(x[:k], y[:k])
+    assert rf.agree(a, b, f"rbo_ext(p={p})@{k}").means.popitem()[1] == pytest.approx(
+        prefixes.rbo_ext(p=p), abs=1e-12
+    )

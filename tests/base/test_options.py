@@ -128,6 +128,15 @@ def test_every_option_says_what_it_is_for(group: type[Options]) -> None:
             assert choice == one.default or f'"{choice}"' in said.sentence, (one.name, choice)
 
 
+def test_what_is_dropped_and_when_is_said() -> None:
+    said = {one.name: said for one, _, said in declared(Policies)}
+    for text in (said["judged_only"].sentence, said["judged_only"].help):
+        assert "negative grade" in text
+        assert "after" in text
+    for text in (said["k_max"].sentence, said["k_max"].help):
+        assert "before" in text
+
+
 def test_the_ledger_says_what_policies_mean() -> None:
     assert Policies().described() == {
         "rel": "any grade above 0",

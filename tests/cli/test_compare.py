@@ -15,7 +15,7 @@ def test_compare_prints_fits_and_stores(tmp_path: Path) -> None:
     code, out, err = rankframe(*args, "--bounds", "--ledger", "-o", tmp_path / "found")
     assert (code, err) == (0, "")
     assert "+0.0582" in out
-    assert "if relevant" in out
+    assert "if all" in out
     assert "queries_compared" in out
     assert max(map(len, out.splitlines())) <= 100
     assert sorted(p.name for p in (tmp_path / "found").iterdir()) == [

@@ -144,7 +144,7 @@ def test_rows_come_by_metric_and_then_by_slice() -> None:
 # --- what goes beside
 
 
-def test_bounds_are_values_under_two_assumptions() -> None:
+def test_bounds_and_what_all_or_none_would_give() -> None:
     metrics = ["precision@3", WEIGHTED]
     found = compared(metrics, bounds=True, queries=ATTRIBUTES, by="locale", weight="w").systems
     for name, run in RUNS.items():
@@ -158,12 +158,14 @@ def test_bounds_are_values_under_two_assumptions() -> None:
         row = found.filter(
             pl.col("metric") == "precision@3", pl.col("system") == name, pl.col("by").is_null()
         ).row(0, named=True)
-        assert [row["if_nonrelevant"], row["if_relevant"]] == pytest.approx(filled, abs=1e-12)
-        assert row["if_nonrelevant"] <= row["value"] <= row["if_relevant"]
+        assert [row["if_none_relevant"], row["if_all_relevant"]] == pytest.approx(filled, abs=1e-12)
+        assert [row["lower_bound"], row["upper_bound"]] == pytest.approx(filled, abs=1e-12)
+        assert row["lower_bound"] <= row["value"] <= row["upper_bound"]
     whole, slices = (found.filter(pl.col("by").is_null() == is_) for is_ in (True, False))
-    assert whole["if_relevant"].null_count() == 0
-    assert slices["if_relevant"].null_count() == slices.height
-    assert "if_relevant" not in compared().systems.columns
+    assert whole["if_all_relevant"].null_count() == 0
+    assert slices["if_all_relevant"].null_count() == slices.height
+    assert slices["upper_bound"].null_count() == slices.height
+    assert "if_all_relevant" not in compared().systems.columns
 
 
 def top(scores: dict[str, float], k: int) -> Sequence[str]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.base.options import Policies
 from rankframe.decisions import unjudged as holes
-from rankframe.decisions.unjudged import fill_holes, hole_bounds
+from rankframe.decisions.comparison import HOLE_COLUMNS
+from rankframe.decisions.unjudged import hole_bounds
 from rankframe.inputs.scan import scan
 from rankframe.inputs.validate import load
-from rankframe.metrics import names_over
+from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import resolve
-from tests.support.oracles import ODD_IDS, Case, Table, about, cases, one_list, random_case
+from tests.support.oracles import ODD_IDS, Case, Table, about, one_list, random_case
 
 OWN = (pl.col("rank") <= 2).any().alias("own")
 AT_K = ["ndcg@5", "precision@5", "map@5", "judged@5", "ndcg(gain=exp2)@3", "recall(rel=2)@3"]
@@ -29,18 +32,29 @@ def frames(case: Case) -> tuple[pl.DataFrame, pl.DataFrame]:
     return load(scan(case.qrels, "qrels")), load(scan(case.run, "run"))
 
 
-def bounds(
+def asked(
     case: Case,
     metrics: Any,
     *,
     policies: Policies | None = None,
     weighting: pl.DataFrame | None = None,
-) -> dict[str, tuple[float, float]]:
-    """Both values by label."""
+) -> pl.DataFrame:
     found = hole_bounds(*frames(case), resolve(metrics), policies=policies, weighting=weighting)
-    assert found.columns == ["metric", "if_nonrelevant", "if_relevant"]
-    assert found.dtypes == [pl.String, pl.Float64, pl.Float64]
-    return {label: tuple(values) for label, *values in found.iter_rows()}
+    assert found.columns == ["metric", *HOLE_COLUMNS]
+    assert found.dtypes == [pl.String, *[pl.Float64] * 4]
+    return found
+
+
+def scenarios(case: Case, metrics: Any, **options: Any) -> dict[str, tuple[float, float]]:
+    """What each would be if no hole was relevant, or all were, by label."""
+    found = asked(case, metrics, **options)
+    return {row[0]: row[3:] for row in found.iter_rows()}
+
+
+def bounds(case: Case, metrics: Any, **options: Any) -> dict[str, tuple[float, float]]:
+    """The least and the largest value, by label."""
+    found = asked(case, metrics, **options)
+    return {row[0]: row[1:3] for row in found.iter_rows()}
 
 
 def ranked(case: Case, query: str, ties: str = "doc_desc") -> list[str]:
@@ -59,29 +73,12 @@ def filled(case: Case, grade: float, k: int | None, ties: str = "doc_desc") -> T
     }
 
 
-def as_table(qrels: pl.DataFrame) -> Table:
-    table: Table = {}
-    for query, doc, grade in qrels.iter_rows():
-        assert doc not in table.setdefault(query, {})
-        table[query][doc] = grade
-    return table
-
-
 # ranks 1 to 5: relevant, hole, non-relevant, hole, hole; one relevant document was not retrieved
 LIST = one_list([2, None, 0, None, None], [1])
 
 
-@pytest.mark.parametrize(("k", "added"), [(1, []), (2, ["d01"]), (None, ["d01", "d03", "d04"])])
-def test_holes_down_to_k_are_added_below_the_judgments(k: int | None, added: list[str]) -> None:
-    qrels, run = frames(LIST)
-    after = fill_holes(qrels, run, grade=1, k=k)
-    assert after.schema == qrels.schema
-    assert after.head(qrels.height).equals(qrels)
-    assert after.tail(-qrels.height).rows() == [("q", doc, 1.0) for doc in added]
-
-
 def test_precision_gains_the_holes_in_its_own_cutoff() -> None:
-    assert bounds(LIST, ["precision@2,4,5", "hits", "judged@4", "recall@2"]) == {
+    assert scenarios(LIST, ["precision@2,4,5", "hits", "judged@4", "recall@2"]) == {
         "precision@2": (1 / 2, 2 / 2),
         "precision@4": (1 / 4, 3 / 4),
         "precision@5": (1 / 5, 4 / 5),
@@ -92,44 +89,46 @@ def test_precision_gains_the_holes_in_its_own_cutoff() -> None:
 
 
 def test_the_relevant_grade_is_the_largest_one() -> None:
-    assert bounds(LIST, "cg@2")["cg@2"] == (2, 4)
-    assert bounds(one_list([0.5, None]), "cg")["cg"] == (0.5, 1.5)
-    assert bounds(one_list([0, None]), "cg")["cg"] == (0, 1)
-    assert bounds(one_list([-2, None]), "cg")["cg"] == (0, 1)
+    assert scenarios(LIST, "cg@2")["cg@2"] == (2, 4)
+    assert scenarios(one_list([0.5, None]), "cg")["cg"] == (0.5, 1.5)
+    assert scenarios(one_list([0, None]), "cg")["cg"] == (0, 1)
+    assert scenarios(one_list([-2, None]), "cg")["cg"] == (0, 1)
 
 
 def test_the_relevant_grade_reaches_the_level() -> None:
-    assert bounds(LIST, "precision@2", policies=Policies(rel=3))["precision@2"] == (0, 1 / 2)
+    assert scenarios(LIST, "precision@2", policies=Policies(rel=3))["precision@2"] == (0, 1 / 2)
     one_level, other = "precision(rel=4)@2", "precision(rel=5)@2"
-    both = bounds(LIST, [one_level, other, "cg@2"])
+    both = scenarios(LIST, [one_level, other, "cg@2"])
     assert both == {one_level: (0, 1 / 2), other: (0, 1 / 2), "cg@2": (2, 4)}
 
 
 def test_a_level_that_no_grade_reaches() -> None:
     policies = Policies(rel=float("inf"))
-    assert bounds(LIST, "precision@2", policies=policies)["precision@2"] == (0, 0)
+    assert scenarios(LIST, "precision@2", policies=policies)["precision@2"] == (0, 0)
 
 
 def test_relevant_holes_can_lower_a_value() -> None:
-    low = bounds(one_list([1, 0, None]), "map")["map"]
+    low = scenarios(one_list([1, 0, None]), "map")["map"]
     assert low == about((1, (1 + 2 / 3) / 2))
 
 
 def test_judged_non_relevant_is_not_the_same_as_unjudged() -> None:
     case = one_list([None, 1], [0])
     assert case.values("bpref")["q"]["bpref"] == 1
-    assert bounds(case, "bpref")["bpref"] == (0, 1)
+    assert scenarios(case, "bpref")["bpref"] == (0, 1)
 
 
 def test_an_all_judged_run_has_its_value_twice() -> None:
     case = random_case(3)
     case = Case(filled(case, 1, None), case.run)
     plain = rf.evaluate(case.qrels, case.run, EVERYTHING, ci=None).means
-    assert bounds(case, EVERYTHING) == {label: (value, value) for label, value in plain.items()}
+    assert scenarios(case, EVERYTHING) == {label: (value, value) for label, value in plain.items()}
 
 
 def test_below_k_max_there_are_no_holes() -> None:
-    assert bounds(LIST, ["hits@1", "hits", "recall@4", "num_rel"], policies=Policies(k_max=2)) == {
+    assert scenarios(
+        LIST, ["hits@1", "hits", "recall@4", "num_rel"], policies=Policies(k_max=2)
+    ) == {
         "hits@1": (1, 1),
         "hits": (1, 2),
         "recall@4": (1 / 2, 2 / 3),
@@ -140,7 +139,7 @@ def test_below_k_max_there_are_no_holes() -> None:
 def test_judged_only_leaves_no_holes() -> None:
     case = random_case(4)
     plain = rf.evaluate(case.qrels, case.run, EVERYTHING, ci=None, judged_only=True).means
-    found = bounds(case, EVERYTHING, policies=Policies(judged_only=True))
+    found = scenarios(case, EVERYTHING, policies=Policies(judged_only=True))
     assert found == {label: (value, value) for label, value in plain.items()}
 
 
@@ -149,46 +148,43 @@ def test_unjudged_and_missing_queries() -> None:
         {"both": {"a": 1}, "judged": {"a": 1}},
         {"both": {"x": 2.0, "a": 1.0}, "retrieved": {"x": 1.0}},
     )
-    assert as_table(fill_holes(*frames(case), grade=3, k=None)) == {
-        "both": {"a": 1, "x": 3},
-        "judged": {"a": 1},
-    }
-    assert bounds(case, "mrr")["mrr"] == (0.25, 0.5)
-    assert bounds(case, "mrr", policies=Policies(missing="skip"))["mrr"] == (0.5, 1)
+    assert scenarios(case, "mrr")["mrr"] == (0.25, 0.5)
+    assert scenarios(case, "mrr", policies=Policies(missing="skip"))["mrr"] == (0.5, 1)
 
 
 def test_a_query_may_become_one_with_relevant_documents() -> None:
     case = Case({"p": {"a": 0}, "q": {"a": 1}}, {"p": {"x": 2.0}, "q": {"y": 1.0, "a": 2.0}})
     policies = Policies(no_relevant="skip")
-    assert bounds(case, "precision@2", policies=policies)["precision@2"] == (1 / 2, 3 / 4)
+    assert scenarios(case, "precision@2", policies=policies)["precision@2"] == (1 / 2, 3 / 4)
 
 
 def test_weights() -> None:
     case = Case({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 2.0}, "q": {"x": 2.0}})
     weighting = pl.DataFrame({"query_id": ["q", "p"], "weight": [3.0, 1.0]})
     name = "precision(average=weighted)@1"
-    assert bounds(case, [name, "mrr"], weighting=weighting) == {name: (1 / 4, 1), "mrr": (0.5, 1)}
+    assert scenarios(case, [name, "mrr"], weighting=weighting) == {
+        name: (1 / 4, 1),
+        "mrr": (0.5, 1),
+    }
 
 
 @pytest.mark.parametrize("ties", ["doc_desc", "doc_asc", "as_given"])
 def test_ties_decide_who_is_in_the_top(ties: Any) -> None:
     case = Case({"q": {"judged": 1}}, {"q": {"b": 1.0, "c": 1.0, "a": 1.0, "judged": 0.5}})
     top = {"doc_desc": "c", "doc_asc": "a", "as_given": "b"}[ties]
-    after = as_table(fill_holes(*frames(case), grade=0, k=1, ties=ties))
-    assert after == {"q": {"judged": 1, top: 0}}
+    assert ranked(case, "q", ties)[0] == top
+    case.qrels["q"][top] = 0
+    expected = (0, 0)
+    assert scenarios(case, "hits@1", policies=Policies(ties=ties))["hits@1"] == expected
+    del case.qrels["q"][top]
+    assert scenarios(case, "hits@1", policies=Policies(ties=ties))["hits@1"] == (0, 1)
 
 
 def test_odd_ids() -> None:
     odd = [*ODD_IDS]
     case = Case({q: {odd[0]: 1} for q in odd[1:]}, {q: dict.fromkeys(odd, 1.0) for q in odd[:-1]})
-    after = fill_holes(*frames(case), grade=2, k=None)
-    assert as_table(after) == filled(case, 2, None)
-
-
-@given(cases(), st.sampled_from([1, 4, None]), st.sampled_from(["doc_desc", "doc_asc", "as_given"]))
-def test_any_case_is_filled_by_definition(case: Case, k: int | None, ties: Any) -> None:
-    after = fill_holes(*frames(case), grade=1.5, k=k, ties=ties)
-    assert as_table(after) == filled(case, 1.5, k, ties)
+    after = rf.evaluate(filled(case, 1, None), case.run, ["cg", "map"], ci=None).means
+    assert {label: high for label, (_, high) in scenarios(case, ["cg", "map"]).items()} == after
 
 
 @pytest.mark.parametrize(
@@ -197,10 +193,10 @@ def test_any_case_is_filled_by_definition(case: Case, k: int | None, ties: Any) 
     ids=str,
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_bounds_by_brute_force(seed: int, options: dict[str, Any]) -> None:
+def test_scenarios_by_brute_force(seed: int, options: dict[str, Any]) -> None:
     case = random_case(seed)
     ties, k_max = options.get("ties", "doc_desc"), options.get("k_max")
-    found = bounds(case, EVERYTHING, policies=Policies(**options))
+    found = scenarios(case, EVERYTHING, policies=Policies(**options))
     assert list(found) == [metric.label for metric in resolve(EVERYTHING)]
     cutoffs = {metric.label: metric.params.get("k") for metric in resolve(EVERYTHING)}
     for cutoff in set(cutoffs.values()):
@@ -225,7 +221,9 @@ def test_row_order_does_not_show() -> None:
     assert hole_bounds(qrels, run, metrics).equals(once)
 
 
-def test_each_cutoff_is_evaluated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
 
     def counting(qrels: Any, run: Any, job: Any) -> rf.Result:
@@ -234,14 +232,15 @@ def test_each_cutoff_is_evaluated_twice(monkeypatch: pytest.MonkeyPatch) -> None
 
     evaluate_scanned = holes.evaluate_scanned
     monkeypatch.setattr(holes, "evaluate_scanned", counting)
-    bounds(random_case(1), ["ndcg@5", "map", "precision(rel=2)@5", "mrr"])
-    assert asked == [["ndcg@5", "precision(rel=2)@5"], ["map", "mrr"]] * 2
+    scenarios(random_case(1), ["ndcg@5", "map", "precision(rel=2)@5", "mrr"])
+    assert asked == [*[["ndcg@5", "precision(rel=2)@5"], ["map", "mrr"]] * 2,
+                     ["ndcg@5"], ["ndcg@5"], ["map"], ["map"]]  # fmt: skip
 
 
 def test_filling_does_not_hide_that_nothing_overlaps(refusal: Callable[..., str]) -> None:
     case = Case({"q": {"a": 1}}, {"q": {"x": 1.0}})
     assert "no document in the run matches any judgment" in refusal(bounds, case, "mrr")
-    assert bounds(case, "mrr", policies=Policies(no_overlap="zero"))["mrr"] == (0, 1)
+    assert scenarios(case, "mrr", policies=Policies(no_overlap="zero"))["mrr"] == (0, 1)
     apart = Case({"p": {"a": 1}}, {"q": {"a": 1.0}})
     assert "no query in the run matches any judgment" in refusal(bounds, apart, "mrr")
 
@@ -251,14 +250,136 @@ def test_duplicates(refusal: Callable[..., str]) -> None:
     # d04, the last, now has the best score too
     twice = pl.concat([run, run.tail(1).with_columns(score=pl.lit(9.0))])
     metrics = resolve("precision@2")
-    assert "duplicate" in refusal(fill_holes, qrels, twice, grade=1, k=2)
     assert "duplicate" in refusal(hole_bounds, qrels, twice, metrics)
     kept = hole_bounds(qrels, twice, metrics, policies=Policies(duplicates="keep_best"))
-    assert kept.row(0) == ("precision@2", 1 / 2, 1)
+    assert kept.row(0) == ("precision@2", 1 / 2, 1, 1 / 2, 1)
 
 
-def test_bad_options_are_refused(refusal: Callable[..., str]) -> None:
-    qrels, run = frames(LIST)
-    assert "k must be a whole number" in refusal(fill_holes, qrels, run, grade=0, k=0)
-    assert "grade must be a finite" in refusal(fill_holes, qrels, run, grade=float("nan"), k=1)
-    assert "ties='up' is not one of" in refusal(fill_holes, qrels, run, grade=0, k=1, ties="up")
+# --- bounds: by brute force over all grades of all holes
+
+MONOTONE = [
+    *(name for name, one in REGISTRY.items() if one.monotone),
+    *(f"{name}@3" for name, one in REGISTRY.items() if one.monotone and "k" in one.parameters),
+    "precision(denominator=retrieved)@3", "recall(rel=2)@3", "f(beta=2)@2", "set_f(x=3)",
+    "dcg(gain=exp2)@3", "dcg(min_grade=2)", "cg(gain={1: 1, 2: 5, 3: 5})", "rbp(gain=exp2)",
+    "ncg(ideal=retrieved)@2", "rbp(rel=2)@2", "mrr(rel=3)",
+]  # fmt: skip
+SEARCHED = [
+    "map", "map@2", "map@4", "map(rel=2)", "map(denominator=min)@3", "map(denominator=retrieved)",
+    "map(denominator=retrieved)@3", "ndcg", "ndcg@2", "ndcg@4", "ndcg(gain=exp2)", "ndcg_burges@3",
+    "ndcg(ideal=retrieved)", "ndcg(ideal=retrieved)@2", "ndcg(discount=jarvelin)",
+    "ndcg(discount=jarvelin, base=3)@4", "ndcg(discount=ln)@3", "ndcg(min_grade=2)",
+    "ndcg(min_grade=2, gain=exp2)@3", "ndcg(gain={1: 1, 2: 5, 3: 5})@3",
+]  # fmt: skip
+marks = st.lists(st.sampled_from([None, None, 0, 1, 2, 3]), min_size=1, max_size=4)
+missing_marks = st.lists(st.sampled_from([0, 1, 2, 3, 3]), max_size=2)
+
+
+def by_brute_force(
+    case: Case, metrics: Sequence[str], rel: float | None = None
+) -> dict[str, tuple[float, float]]:
+    """By metric, the average of the least and of the largest value of each query, whatever the
+    grades of its holes.
+    """
+    grades = sorted({0.0, *(g for judged in case.qrels.values() for g in judged.values() if g > 0)})
+    extremes: dict[str, list[tuple[float, float]]] = {metric: [] for metric in metrics}
+    cutoffs = {metric: resolve(metric)[0].params.get("k") for metric in metrics}
+    for (query, judged), k in itertools.product(case.qrels.items(), set(cutoffs.values())):
+        holes = [doc for doc in ranked(case, query)[:k] if doc not in judged]
+        ways = list(itertools.product(grades, repeat=len(holes)))
+        # each way is a query of its own; one more has the largest grade
+        qrels = {f"{at}": judged | dict(zip(holes, way)) for at, way in enumerate(ways)}  # noqa: B905
+        run = dict.fromkeys(qrels, case.run.get(query, {}))
+        some = [metric for metric in metrics if cutoffs[metric] == k]
+        found = Case(qrels | {"top": {"a": grades[-1]}}, run).values(some, rel=rel)
+        del found["top"]
+        for metric in some:
+            values = [value[metric] for value in found.values()]
+            extremes[metric].append((min(values), max(values)))
+    return {
+        metric: tuple(
+            np.sum(pairs, axis=0) / (len(pairs) if resolve(metric)[0].average != "sum" else 1)
+        )
+        for metric, pairs in extremes.items()
+    }
+
+
+def some_lists(lists: Sequence[tuple[Sequence[float | None], Sequence[float]]]) -> Case:
+    """Several of `one_list`, and a query with the largest grade."""
+    qrels, run = {"top": {"a": 3.0}}, {"top": {"a": 1.0}}
+    for at, (grades, missing) in enumerate(lists):
+        one = one_list(grades, missing)
+        qrels[f"q{at}"] = one.qrels["q"] or {"none": 0.0}
+        run[f"q{at}"] = one.run["q"]
+    return Case(qrels, run)
+
+
+several = st.lists(st.tuples(marks, missing_marks), min_size=1, max_size=2).map(some_lists)
+
+
+@settings(max_examples=12, deadline=None)
+@given(case=several)
+def test_bounds_by_brute_force(case: Case) -> None:
+    metrics = [*MONOTONE, *SEARCHED]
+    expected = by_brute_force(case, metrics)
+    found = bounds(case, metrics)
+    different = {m: (found[m], expected[m]) for m in metrics if found[m] != about(expected[m])}
+    assert not different
+
+
+def test_bounds_that_all_or_none_do_not_reach() -> None:
+    # the hole between: 1 is better than nothing, but 3 lengthens the ideal more than the list
+    case = some_lists([([1, None, 0], [1])])
+    low, high = bounds(case, "ndcg")["ndcg"]
+    none, every = scenarios(case, "ndcg")["ndcg"]
+    assert low == about(none)
+    assert high > every + 0.01
+    low, high = bounds(one_list([1, None, None]), "map")["map"]
+    assert (low, high) == about(((1 + 2 / 3) / 2, 1))
+    assert scenarios(one_list([1, None, None]), "map")["map"] == (1, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_value_as_evaluated_is_between(seed: int) -> None:
+    metrics = [*MONOTONE, *SEARCHED, "gm_map", "precision(average=geometric)@3"]
+    case = random_case(seed)
+    plain = rf.evaluate(case.qrels, case.run, metrics, ci=None).means
+    found, assumed = bounds(case, metrics), scenarios(case, metrics)
+    for label, value in plain.items():
+        low, high = found[label]
+        assert low is not None, label
+        assert high is not None, label
+        for one in (value or 0.0, *assumed[label]):
+            assert low - 1e-12 <= one <= high + 1e-12, label
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("bpref", {}), ("lag", {}), ("infap", {}), ("average_recall", {}), ("r_score", {}),
+        ("nerr", {}), ("judged@3", {}), ("rbp_residual", {}), (OWN, {}), ("r_precision", {}),
+        ("recall(average=micro)", {}), ("ndcg(average=micro)@5", {}),
+        ("map", {"no_relevant": "skip"}), ("precision@3", {"no_relevant": "skip"}),
+        ("map", {"rel": 0}), ("precision(rel=-1)@3", {}), ("err", {"rel": 5}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_where_bounds_are_not_known_there_are_none(metric: Any, options: dict[str, Any]) -> None:
+    (found,) = bounds(random_case(0), metric, policies=Policies(**options)).values()
+    assert found == (None, None)
+
+
+def test_more_grades_than_are_searched() -> None:
+    graded = one_list([*(i / 10 for i in range(1, 60)), None])
+    assert bounds(graded, ["ndcg", "map", "dcg"])["ndcg"] == (None, None)
+    assert bounds(graded, "map")["map"] != (None, None)
+
+
+@pytest.mark.parametrize("options", [{"k_max": 3}, {"judged_only": True}, {"rel": 2}], ids=str)
+def test_bounds_under_policies(options: dict[str, Any]) -> None:
+    lists = [([1, None, 3, None, 2], [2]), ([None, 2, None], []), ([0, None, None, 1], [3])]
+    case, metrics = some_lists(lists), ["map", "ndcg", "precision", "ndcg(ideal=retrieved)@2"]
+    found = bounds(case, metrics, policies=Policies(**options))
+    cut = case.cut(options.get("k_max"), judged_only=options.get("judged_only", False))
+    expected = by_brute_force(cut, metrics, rel=options.get("rel"))
+    assert {metric: about(value) for metric, value in expected.items()} == found

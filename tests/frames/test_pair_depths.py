@@ -79,6 +79,27 @@ def test_what_a_shorter_ranking_may_still_hold_by_hand() -> None:
     assert column(a, a, "unseen") == [0, 0]
 
 
+def test_what_may_follow_both_rankings_by_hand() -> None:
+    a, b = {"x": 2.0, "y": 1.0}, {"x": 2.0, "z": 1.0}
+    # x is shared; below the ends, y and z may follow in the ranking that lacks them
+    assert column(a, b, "unseen_most") == pytest.approx([0, 0, 2 / 3])
+    assert top_of(a, b, "unseen_most", 1) == pytest.approx([0, 1 / 2, 2 / 3])
+    assert top_of(a, b, "unseen_most", 2) == column(a, b, "unseen_most")
+
+
+def top_of(a: Scores, b: Scores, name: str, k: int) -> list[float]:
+    frame = rf.pair({"q": dict(a)}, {"q": dict(b)}, cutoffs=[k])
+    return frame.select(f"{name}_top{k}").collect().to_series().to_list()
+
+
+def test_the_unseen_contribute_in_part_inside_a_tie() -> None:
+    a, b = {"x": 2.0}, {"x": 2.0, "v": 1.0, "w": 1.0}
+    for what in ("unseen", "unseen_most"):
+        assert column(a, b, f"{what}_a") == pytest.approx([0, 1 / 2 / 2, 2 / 3])
+        assert column(a, b, what) == pytest.approx([0, 1 / 2, 2 / 3])
+        assert column(a, b, f"{what}_w")[:2] == pytest.approx([0, 1 / 2.5])
+
+
 def test_the_top_of_a_tie_counts_wholly_or_in_part() -> None:
     a, b = {"x": 1.0, "y": 1.0}, {"x": 2.0, "y": 1.0}
     assert column(a, b, "agreement_w") == pytest.approx([1 / 1.5, 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2
+from math import log, log2
 
 import pytest
 from hypothesis import given, settings
@@ -67,16 +67,29 @@ IDEAL = 3 + 2 / log2(3) + 1 / log2(4)
         ("dcg(gain=exp2)", 1 + 3 / log2(4)),
         ("dcg(discount=jarvelin)", 1 + 2 / log2(3)),
         ("dcg(discount=jarvelin)@2", 1),
+        ("dcg(discount=jarvelin, base=3)", 1 + 2),
+        ("dcg(discount=jarvelin, base=2.5)", 1 + 2 / log(3, 2.5)),
+        ("dcg(discount=ln)", 1 / log(2) + 2 / log(4)),
+        ("ideal_dcg(discount=ln)@2", 3 / log(2) + 2 / log(3)),
+        ("ndcg(discount=ln)@2", 1 / (3 + 2 / log2(3))),
+        ("ncg", 3 / 6),
+        ("ncg@1", 1 / 3),
+        ("ncg@2", 1 / 5),
+        ("ncg(gain=exp2)", 4 / 11),
+        ("ncg(ideal=retrieved)@3", 1),
+        ("ncg(ideal=retrieved)@2", 1 / 3),
+        ("ncg(min_grade=2)", 2 / 5),
+        ("cg(min_grade=2)", 2),
         ("dcg(gain={1: 3, 2: 9, 3: 10})", 3 + 9 / log2(4)),
         ("cg(gain={1: 3, 2: 9, 3: 10})", 12),
-        ("dcg(rel=2)", 2 / log2(4)),
+        ("dcg(min_grade=2)", 2 / log2(4)),
         ("ideal_dcg", IDEAL),
         ("ideal_dcg@1", 3),
-        ("ideal_dcg(rel=2)", 3 + 2 / log2(3)),
+        ("ideal_dcg(min_grade=2)", 3 + 2 / log2(3)),
         ("ndcg", 2 / IDEAL),
         ("ndcg@1", 1 / 3),
         ("ndcg@2", 1 / (3 + 2 / log2(3))),
-        ("ndcg(rel=2)", 1 / (3 + 2 / log2(3))),
+        ("ndcg(min_grade=2)", 1 / (3 + 2 / log2(3))),
         ("ndcg-l2", 1 / (3 + 2 / log2(3))),
         ("ndcg(ideal=retrieved)", 2 / (2 + 1 / log2(3))),
         ("ndcg(ideal=retrieved)@1", 1 / 2),
@@ -107,8 +120,12 @@ def test_values_by_hand(metric: str, expected: float) -> None:
     assert value(metric, LIST, MISSING) == about(expected)
 
 
-def jarvelin(gains: list[int]) -> float:
-    return sum(gain / max(log2(rank), 1) for rank, gain in enumerate(gains, 1))
+def jarvelin(gains: list[int], base: float = 2) -> float:
+    return sum(gain / max(log(rank, base), 1) for rank, gain in enumerate(gains, 1))
+
+
+def by_log(gains: list[int]) -> float:
+    return sum(gain / log(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
 def err(gains: list[int], top: int) -> float:
@@ -138,6 +155,13 @@ def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(
         {
             "cg@3": lambda r: sum(r.gains[:3]),
+            "ncg@3": lambda r: share(sum(r.gains[:3]), sum(r.ideal[:3])),
+            "dcg(discount=ln)@4": lambda r: by_log(r.gains[:4]),
+            "ndcg(discount=ln)@4": lambda r: share(by_log(r.gains[:4]), by_log(r.ideal[:4])),
+            "dcg(discount=jarvelin, base=3)": lambda r: jarvelin(r.gains, 3),
+            "ndcg(discount=jarvelin, base=10)@12": lambda r: share(
+                jarvelin(r.gains[:12], 10), jarvelin(r.ideal[:12], 10)
+            ),
             "dcg(discount=jarvelin)@4": lambda r: jarvelin(r.gains[:4]),
             "ideal_dcg(discount=jarvelin)@4": lambda r: jarvelin(r.ideal[:4]),
             "ndcg(discount=jarvelin)": lambda r: share(jarvelin(r.gains), jarvelin(r.ideal)),
@@ -181,6 +205,7 @@ def test_reference_values_of_half_life_utility(metric: str, expected: float) -> 
 
 
 ZERO = [
+    "ncg", "ncg@2", "ncg(ideal=retrieved)",
     "cg", "cg@2", "dcg", "dcg@2", "dcg(gain=exp2,discount=jarvelin)", "ndcg", "ndcg@2",
     "ndcg(ideal=retrieved)@2", "ndcg(gain=exp2)", "err", "err@2", "nerr", "r_score", "rbp",
     "rbp(gain=linear)", "rbp(gain=exp2)",
@@ -218,8 +243,18 @@ def test_fractional_grades_gain_fractions(metric: str, expected: float) -> None:
     assert value(metric, [0.5, 1.5]) == about(expected)
 
 
+@pytest.mark.parametrize("gain", ["linear", "exp2"])
+def test_the_base_cancels_in_ndcg_but_not_where_it_begins(gain: str) -> None:
+    by_2, by_e = (value(f"ndcg(gain={gain},discount={d})@5", GRADES) for d in ("log2", "ln"))
+    assert by_2 == about(by_e)
+    dcg_2, dcg_e = (value(f"dcg(gain={gain},discount={d})@5", GRADES) for d in ("log2", "ln"))
+    assert dcg_e == about(dcg_2 / log(2))
+    others = [value(f"ndcg(gain={gain},{JARVELIN},base={base})", GRADES) for base in (2, 3, 10)]
+    assert len({round(other, 6) for other in others}) == 3
+
+
 def test_a_level_takes_the_gain_of_lower_grades() -> None:
-    assert value("ndcg(rel=2)", [1, 2, 3]) == about(value("ndcg", [0, 2, 3]))
+    assert value("ndcg(min_grade=2)", [1, 2, 3]) == about(value("ndcg", [0, 2, 3]))
     # the level of the evaluation decides who is relevant, not what a grade is worth
     assert value("ndcg", [1, 2, 3], rel=2) == value("ndcg", [1, 2, 3])
 

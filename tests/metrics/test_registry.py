@@ -17,7 +17,11 @@ from rankframe.metrics.registry import REGISTRY, names_over, registered
 @pytest.mark.parametrize(
     ("metric", "params", "said"),
     [
-        (rf.dcg, {"discount": "typo"}, "discount must be 'log2' or 'jarvelin', not 'typo'."),
+        (
+            rf.dcg,
+            {"discount": "typo"},
+            "discount must be 'log2' or 'ln' or 'jarvelin', not 'typo'.",
+        ),
         (rf.ndcg, {"ideal": "typo"}, "ideal must be 'all' or 'retrieved', not 'typo'."),
         (rf.precision, {"k": 2.5}, "k must be a whole number, not 2.5."),
         (rf.precision, {"k": True}, "k must be a whole number, not True."),

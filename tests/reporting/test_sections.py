@@ -9,6 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.wording import number_text, p_text, share_text, signed_text
+from rankframe.decisions.comparison import HOLE_COLUMNS
 from rankframe.reporting.sections import counted, definitions, details, headline, holes, slices
 from tests.support.page_text import Element, read_page
 from tests.support.report_cases import ATTRIBUTES, METRICS, RUNS, compared
@@ -115,7 +116,7 @@ def test_what_depends_on_unjudged_documents() -> None:
     expected = [
         [row["metric"], row["system"], share_text(row["judged"]),
          *("–" if row[n] is None else f"{row[n]:.4f}"
-           for n in ("value", "if_nonrelevant", "if_relevant"))]
+           for n in ("value", *HOLE_COLUMNS))]
         for row in found.systems.to_dicts()
     ]  # fmt: skip
     assert of.rows() == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import polars as pl
@@ -22,9 +22,17 @@ deep = st.dictionaries(
 
 def agreement(a: Scores, b: Scores, metric: str, **options: object) -> float | None:
     """One query's value."""
+    return agreements(a, b, [metric], **options)[metric]
+
+
+def agreements(
+    a: Scores, b: Scores, metrics: Iterable[str], **options: object
+) -> dict[str, float | None]:
+    """One query's values, by metric."""
     queries = {"q": dict(a), "lone": {"x": 1.0}}, {"q": dict(b)}
-    result = rf.agree(*queries, metric, lone="skip", **options)  # pyright: ignore[reportArgumentType]
-    return result.per_query[metric][0]
+    wanted = list(dict.fromkeys(metrics))
+    result = rf.agree(*queries, wanted, lone="skip", ci=None, **options)  # pyright: ignore[reportArgumentType]
+    return {metric: result.per_query[metric][0] for metric in wanted}
 
 
 def groups_of(ranking: Scores) -> list[list[str]]:

@@ -178,7 +178,10 @@ PAIR_FRAME: Final = FrameColumns(
             for ties in _TIES
         },
         **{
-            f"unseen_most{ties}": Column(_NUMBER, "what they can add at the most") for ties in _TIES
+            f"unseen_most{ties}": Column(
+                _NUMBER, "what unseen documents of either can add at the most", parametric=True
+            )
+            for ties in _TIES
         },
         **{
             name: Column(kind, meaning, parametric=True)

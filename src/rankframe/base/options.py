@@ -187,8 +187,8 @@ _DUPLICATES = partial(
 _K_MAX = partial(
     option,
     None,
-    "look at the top so many documents only.",
-    "Look at the top so many only.",
+    "look at the top so many documents only, counted before anything is dropped.",
+    "Look at the top so many only, counted before any is dropped.",
     ledger=lambda k: "the whole list" if k is None else f"the top {k}",
     check=_at_least_one,
 )
@@ -230,8 +230,9 @@ class Policies(Options):
     k_max: int | None = _K_MAX()
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
-        "drop unjudged documents from the run and close the gaps.",
-        "Drop unjudged documents first.",
+        "drop unjudged documents, and those of negative grade, from the run and close the gaps; "
+        "after it was cut at `k_max`.",
+        "Drop unjudged documents, and those of negative grade, after the cut.",
         ledger=lambda only: "yes" if only else "no",
     )
 

@@ -61,7 +61,7 @@ def compare(
     ] = False,
     bounds: Annotated[
         bool,
-        typer.Option("--bounds", help="Also if all unjudged documents were relevant, or none."),
+        typer.Option("--bounds", help="Also bounds and scenarios of the unjudged documents."),
     ] = False,
     lower_is_better: LowerIsBetter = None,
     column: Columns = None,

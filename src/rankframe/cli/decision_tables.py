@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rankframe.base.wording import count_text, number_text, share_text
 from rankframe.decisions.change import Diff
-from rankframe.decisions.comparison import HEADER, Comparison
+from rankframe.decisions.comparison import HEADER, HOLE_COLUMNS, Comparison
 from rankframe.decisions.verdict import Verdict
 
 # Columns of a comparison that are left out first where a terminal is narrow.
@@ -75,22 +75,27 @@ def _system_table(metric: str, header: Sequence[str]) -> Table:
 
 
 def bounds_table(found: Comparison) -> RenderableType:
-    """What each metric would be if all unjudged documents were relevant, or none was."""
+    """What each metric could be, whatever the unjudged documents are."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Unjudged documents", title_justify="left")
     for name in ("metric", "system"):
         table.add_column(name, overflow="fold")
-    for name in ("value", "if non-relevant", "if relevant", "judged"):
+    for name in ("value", "least", "most", "if none", "if all", "judged"):
         table.add_column(name, justify="right")
     rows = found.systems.filter(pl.col("by").is_null())
     for row in rows.to_dicts():
-        numbers = [row[name] for name in ("value", "if_nonrelevant", "if_relevant")]
         table.add_row(
             Text(row["metric"]),
             Text(row["system"]),
-            *map(number_text, numbers),
+            number_text(row["value"]),
+            *("–" if row[name] is None else number_text(row[name]) for name in HOLE_COLUMNS),
             share_text(row["judged"]),
         )
-    return Group(table, Text("Over each system's own queries, whatever the others have.", "dim"))
+    said = (
+        "Least, most: bounds, whatever the grades of unjudged documents in the cutoff; – where not "
+        "known. If none, or all of them, were relevant: scenarios, not bounds. Over each system's "
+        "own queries, whatever the others have."
+    )
+    return Group(table, Text(said, "dim"))
 
 
 def comparison_ledger(found: Comparison) -> RenderableType:

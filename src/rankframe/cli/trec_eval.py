@@ -114,7 +114,12 @@ def trec_eval(
         typer.Option("-M", "--Max_retrieved_per_topic", help="Look at the top so many only."),
     ] = None,
     judged_only: Annotated[
-        bool, typer.Option("-J", "--Judged_docs_only", help="Drop unjudged documents first.")
+        bool,
+        typer.Option(
+            "-J",
+            "--Judged_docs_only",
+            help="Drop unjudged documents, and those of negative grade, after the cut by -M.",
+        ),
     ] = False,
     collection: Annotated[
         int | None,

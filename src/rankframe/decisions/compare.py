@@ -16,6 +16,7 @@ from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicie
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import (
+    HOLE_COLUMNS,
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
     SYSTEM_SCHEMA,
@@ -91,7 +92,9 @@ def compare(
     missing: a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems
         share less than half of their queries; "zero": whatever they share), is left out ("skip") or
         is an "error". Counted, and above 1% warned of.
-    bounds: what each metric would be if all unjudged documents were relevant, or none was.
+    bounds: the least and the largest value that each metric could have, whatever the grades of the
+        unjudged documents in its cutoff, where that is known; and what it would be if all of them
+        were relevant, or none was.
     lower_is_better: stored columns under names of your own of which less is better.
     queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
@@ -183,7 +186,7 @@ def _with_bounds(
     ]
     return values.join(
         pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
-    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col("if_nonrelevant", "if_relevant")))
+    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
 
 
 def _compared(

@@ -50,6 +50,8 @@ SYSTEM_SCHEMA: dict[str, type[pl.DataType]] = {
     "judged": pl.Float64,
     "small": pl.Boolean,
 }
+# Of systems too, with `bounds`.
+HOLE_COLUMNS = ("lower_bound", "upper_bound", "if_none_relevant", "if_all_relevant")
 LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
     "system": pl.String, "item": pl.String, "value": pl.Float64, "note": pl.String,
 }  # fmt: skip
@@ -71,7 +73,8 @@ class Comparison:
         the metric is undefined, and how much of the top k was judged. `by` and `slice` are null in
         rows about all queries.
     systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
-        also if_nonrelevant and if_relevant.
+        also lower_bound and upper_bound (null where they are not known), and two
+        scenarios, if_none_relevant and if_all_relevant.
     ledger: system (null: of the comparison), item, value, note.
     per_query: by name, the values that were compared.
     """

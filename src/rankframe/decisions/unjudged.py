@@ -1,17 +1,19 @@
-"""Unjudged documents are holes in the judgments: fill them, and see what values depend on them."""
+"""Unjudged documents are holes in the judgments: what values depend on how they would be judged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from rankframe.arrays.keys import Keyed, match
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
-from rankframe.base.errors import OptionError
-from rankframe.base.options import Intervals, Policies, Ties, is_count
+from rankframe.base.options import Intervals, Policies
+from rankframe.decisions.comparison import HOLE_COLUMNS
+from rankframe.decisions.extremes import LEAST, MOST, extremes
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.frames.rank import rank_run
@@ -19,35 +21,6 @@ from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric
-
-
-def fill_holes(
-    qrels: pl.DataFrame,
-    run: pl.DataFrame,
-    *,
-    grade: float,
-    k: int | None,
-    ties: Ties = "doc_desc",
-) -> pl.DataFrame:
-    """The judgments, and one of `grade` for every unjudged document in the run's top k.
-
-    Both frames as they are loaded: ids as strings, numbers as Float64. `k=None` fills the whole
-    list. A query without any judgment stays without. Judgments come first, as given, then what was
-    filled, in the order of the run.
-
-    >>> qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [2.0]})
-    >>> run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xay"), "score": [3.0, 2.0, 1.0]})
-    >>> fill_holes(qrels, run, grade=0, k=2).rows()
-    [('q', 'a', 2.0), ('q', 'x', 0.0)]
-    """
-    if k is not None and not is_count(k):
-        raise OptionError(f"k must be a whole number of at least 1, or None, not {k!r}.")
-    if not math.isfinite(grade):
-        raise OptionError(f"grade must be a finite number, not {grade!r}.")
-    judgments = one_of_each(Keyed(qrels), "qrels", "error")
-    documents = one_of_each(Keyed(run), "run", "error")
-    holes = _find(judgments, documents, k, Policies(ties=ties, no_overlap="zero"))
-    return _filled(judgments, holes, k, grade)
 
 
 def hole_bounds(
@@ -58,87 +31,154 @@ def hole_bounds(
     policies: Policies | None = None,
     weighting: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """What each metric would be, had every unjudged document been judged: metric, if_nonrelevant,
-    if_relevant.
+    """What each metric could be, had every unjudged document been judged: metric, lower_bound,
+    upper_bound, if_none_relevant, if_all_relevant.
 
     A metric's holes are the unjudged documents in its own cutoff (without one, in the whole list)
-    and not below `k_max`. They are filled with grade 0, and with the largest grade of the
-    judgments: at least 1, and at least the `rel` of the policies and of the metric.
+    and not below `k_max`. A hole may have any grade that occurs, from 0 up to the largest: at least
+    1, and at least the `rel` of the policies and the level of the metric.
 
-    These are values under two assumptions, not limits. The second is not always the larger one, nor
-    above the value as evaluated: relevant documents that are found late also lengthen the ideal
-    ranking and raise R, as for nDCG and MAP. The first may differ from the value as evaluated:
-    bpref, infAP and others leave unjudged documents aside. Where `no_relevant="skip"`, the second
-    may be averaged over more queries. With a `rel` of 0 or less, grade 0 is relevant too.
+    The bounds are the least and the largest value that holes can give: they are reached, and the
+    value as evaluated is between them. Where a metric is monotone they are reached by holes that
+    are all non-relevant, and all relevant; for average precision and nDCG other grades are found.
+    They are null for metrics of which this is not known, for averages over sums ("micro"), where
+    grade 0 is relevant, where queries without a relevant document are skipped, where the largest
+    grade would be a new one to a metric that scales by it, and for nDCG of more than 50 grades.
 
-    With `judged_only` the run has no unjudged documents, so both are the value as evaluated.
+    The other two are values under two assumptions, whatever the metric, and no bounds: bpref and
+    infAP leave unjudged documents aside, and what is found late also raises R.
+
+    With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
 
     `weighting` has query_id and weight, for metrics that are averaged by weight.
 
     >>> from rankframe.metrics.names import resolve
     >>> qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [2.0]})
-    >>> run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xay"), "score": [3.0, 2.0, 1.0]})
-    >>> hole_bounds(qrels, run, resolve(["precision@2", "recall@1"])).rows()
-    [('precision@2', 0.5, 1.0), ('recall@1', 0.0, 0.5)]
+    >>> run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("axy"), "score": [3.0, 2.0, 1.0]})
+    >>> hole_bounds(qrels, run, resolve(["precision@2", "map", "lag"])).rows()
+    [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
+('lag', None, None, 0.0, 0.0)]
     """
     policies = policies or Policies()
     judgments = one_of_each(Keyed(qrels), "qrels", policies.duplicates)
     documents = one_of_each(Keyed(run), "run", policies.duplicates)
-    top = judgments.frame.select(pl.col(RELEVANCE).max()).item()
-    cutoffs = [min(metric.params.get("k"), policies.k_max, key=_depth) for metric in metrics]
-    deepest = max(cutoffs, key=_depth, default=None)
-    holes = _find(judgments, documents, deepest, policies)
-    known = None if weighting is None else Attributes(weighting)
+    filling = _Filling(
+        judgments.frame.select(QUERY, DOC, RELEVANCE),
+        documents.frame,
+        _lists(judgments, documents, policies),
+        policies,
+        None if weighting is None else Attributes(weighting),
+    )
+    none = filling.values([(metric, 0.0) for metric in metrics])
+    every = filling.values([(metric, filling.relevant_grade(metric)) for metric in metrics])
+    rows = [
+        (one.label, *filling.bounds(one, none[one.label], every[one.label]), none[one.label],
+         every[one.label])
+        for one in metrics
+    ]  # fmt: skip
+    schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}
+    return pl.DataFrame(rows, schema, orient="row")
 
-    def values(grades: Sequence[float]) -> list[float | None]:
+
+@dataclass(frozen=True)
+class _Filling:
+    """Judgments, a run, and its holes."""
+
+    qrels: pl.DataFrame
+    run: pl.DataFrame
+    # query_id, doc_id, rank and relevance (null: a hole) of judged queries
+    lists: pl.DataFrame
+    policies: Policies
+    weights: Attributes | None
+
+    def values(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
+        """By label, with all holes in each metric's cutoff of one grade."""
         # Metrics that assume the same share an evaluation.
         groups: dict[tuple[int | None, float], list[Metric]] = {}
-        for metric, cutoff, grade in zip(metrics, cutoffs, grades, strict=True):
-            groups.setdefault((cutoff, grade), []).append(metric)
+        for metric, grade in assumed:
+            groups.setdefault((self.cutoff(metric), grade), []).append(metric)
         found: dict[str, float | None] = {}
         for (cutoff, grade), some in groups.items():
-            job = Job(judged_plan(some), policies, attributes=known, intervals=Intervals(None))
-            after = scan(_filled(judgments, holes, cutoff, grade), "qrels")
-            found |= evaluate_scanned(after, scan(documents.frame, "run"), job).means
-        return [found[metric.label] for metric in metrics]
+            holes = self.lists.filter(pl.col(RELEVANCE).is_null())
+            holes = holes if cutoff is None else holes.filter(pl.col(RANK) <= cutoff)
+            found |= self._evaluated(some, holes.with_columns(pl.lit(grade).alias(RELEVANCE)))
+        return found
 
-    return pl.DataFrame(
-        {
-            "metric": [metric.label for metric in metrics],
-            "if_nonrelevant": values([0.0] * len(metrics)),
-            "if_relevant": values([_relevant_grade(metric, policies, top) for metric in metrics]),
-        },
-        schema={"metric": pl.String, "if_nonrelevant": pl.Float64, "if_relevant": pl.Float64},
-    )
+    def bounds(
+        self, metric: Metric, none: float | None, every: float | None
+    ) -> tuple[float | None, float | None]:
+        """The least and the largest value; nothing where they are not known."""
+        if not self._may_be_known(metric) or metric.definition is None:
+            return None, None
+        if metric.definition.monotone:
+            return none, every
+        holes = extremes(
+            metric, self.lists, self.qrels, self.cutoff(metric), self.relevant_grade(metric),
+            self.policies.rel,
+        )  # fmt: skip
+        if holes is None:
+            return None, None
+        least, most = (
+            self._evaluated([metric], holes.rename({which: RELEVANCE}))[metric.label]
+            for which in (LEAST, MOST)
+        )
+        return least, most
+
+    def _may_be_known(self, metric: Metric) -> bool:
+        """Whether what holds for each query holds for the average, and 0 is the least grade."""
+        own = metric.params.get("rel")
+        level = self.policies.rel if own is None else own
+        scaled = metric.definition is not None and "max_grade" in metric.definition.parameters
+        return (
+            metric.average != "micro"
+            and self.policies.no_relevant == "zero"
+            and (level is None or level > 0)
+            and not (scaled and self.relevant_grade(metric) > self._top)
+        )
+
+    def relevant_grade(self, metric: Metric) -> float:
+        """The largest grade there is, or that is needed to be relevant."""
+        levels = (self.policies.rel, metric.params.get("rel"), metric.params.get("min_grade"))
+        # No grade reaches an infinite level.
+        return max(
+            self._top, 1.0, *(float(r) for r in levels if r is not None and math.isfinite(r))
+        )
+
+    def cutoff(self, metric: Metric) -> int | None:
+        """How deep its holes lie."""
+        depths = (metric.params.get("k"), self.policies.k_max)
+        return min((k for k in depths if k is not None), default=None)
+
+    @property
+    def _top(self) -> float:
+        return self.qrels.select(pl.col(RELEVANCE).max()).item()
+
+    def _evaluated(self, metrics: Sequence[Metric], holes: pl.DataFrame) -> dict[str, float | None]:
+        job = Job(
+            judged_plan(metrics), self.policies, attributes=self.weights, intervals=Intervals(None)
+        )
+        after = pl.concat([self.qrels, holes.select(QUERY, DOC, RELEVANCE)])
+        return dict(evaluate_scanned(scan(after, "qrels"), scan(self.run, "run"), job).means)
 
 
-def _find(qrels: Keyed, run: Keyed, k: int | None, policies: Policies) -> pl.DataFrame:
-    """query_id, doc_id and rank of the unjudged documents in the top k of judged queries."""
+def _lists(qrels: Keyed, run: Keyed, policies: Policies) -> pl.DataFrame:
+    """query_id, doc_id, rank and relevance (null: a hole) of what the run has for judged queries,
+    down to `k_max`.
+    """
     rank = rank_run(run, ties=policies.ties).rank
-    hole = np.ones(len(rank), np.bool_) if k is None else rank <= k
-    judged, _ = match(run, qrels)
-    hole[judged] = False
+    rows, judged = match(run, qrels)
+    grade = np.full(len(rank), np.nan)
+    grade[rows] = qrels.frame[RELEVANCE].to_numpy()[judged]
+    hole = np.isnan(grade)
     # Once filled, run and judgments would overlap: evaluation is to refuse them as they are.
     refused = policies.no_overlap == "error" and not len(judged)
+    found = run.frame.select(
+        QUERY, DOC, pl.Series(RANK, rank), pl.Series(RELEVANCE, grade).fill_nan(None)
+    )
     if refused or policies.judged_only:
-        hole[:] = False
-    found = run.frame.select(QUERY, DOC, pl.Series(RANK, rank)).filter(pl.Series(hole))
-    queries = Keyed(qrels.frame.select(pl.col(QUERY).unique()))
-    rows, _ = match(Keyed(found.select(QUERY)), queries)
-    return found[rows]
-
-
-def _filled(qrels: Keyed, holes: pl.DataFrame, k: int | None, grade: float) -> pl.DataFrame:
-    some = holes if k is None else holes.filter(pl.col(RANK) <= k)
-    added = some.select(QUERY, DOC, pl.lit(grade, pl.Float64).alias(RELEVANCE))
-    return pl.concat([qrels.frame.select(QUERY, DOC, RELEVANCE), added])
-
-
-def _relevant_grade(metric: Metric, policies: Policies, top: float) -> float:
-    levels = (policies.rel, metric.params.get("rel"))
-    # No grade reaches an infinite level.
-    return max(top, 1.0, *(float(r) for r in levels if r is not None and math.isfinite(r)))
-
-
-def _depth(k: int | None) -> float:
-    return math.inf if k is None else k
+        found = found.filter(~pl.Series(hole))
+    if policies.k_max is not None:
+        found = found.filter(pl.col(RANK) <= policies.k_max)
+    return found.join(qrels.frame.select(pl.col(QUERY).unique()), on=QUERY, how="semi").sort(
+        QUERY, RANK
+    )

@@ -137,9 +137,12 @@ class Pairs:
     def _column(self, name: str) -> pl.Series:
         base, k = PAIR_FRAME.split(name)
         dtype = PAIR_FRAME.columns[base].type
+        top = None if k is None else int(k)
+        if base.startswith(("agreement", "unseen")):
+            what, _, ties = base.rpartition("_") if base[-2] == "_" else (base, "", "")
+            return pl.Series(name, self._overlaps.column(what, ties, top), dtype=dtype)
         if PAIR_FRAME.columns[base].parametric:
-            view = self._compared(None if k is None else int(k))
-            return pl.Series(name, view.column(base), dtype=dtype)
+            return pl.Series(name, self._compared(top).column(base), dtype=dtype)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: self.queries.gather(self.code),
             DOC: self._docs,
@@ -153,9 +156,6 @@ class Pairs:
             "depth": lambda: position(self.starts, self.rows) + 1,
             "overlap": lambda: self._overlaps.untied,
         }
-        if base not in makers:
-            what, _, ties = base.rpartition("_") if base[-2] == "_" else (base, "", "")
-            return pl.Series(name, self._overlaps.column(what, ties), dtype=dtype)
         return pl.Series(name, makers[base](), dtype=dtype)
 
     @cached_property

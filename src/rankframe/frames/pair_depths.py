@@ -2,12 +2,13 @@
 
 Tied documents share the places from the first to the last of their group. Corsi and Urbano (2024)
 let each contribute to a depth inside its group: wholly from the first place on (`w`), or in
-proportion to how far the depth reaches into the group (`a`, the mean over all orders of the ties;
-and `b`, which also makes up for the information that ties lose). At any depth, at most one group of
-each ranking is cut, so all of it is counted with whole numbers: no loop over depths or groups.
+proportion to how far the depth reaches into the group (`a`, and `b`, which also makes up for the
+information that ties lose). At any depth, at most one group of each ranking is cut, so all of it is
+counted with whole numbers: no loop over depths or groups.
 
-Where a longer ranking has ties below the end of the shorter one, `a` stays the mean over all orders
-of the untied measure; the authors' own code discounts what is unseen there, as `b` does here.
+What both have seen is in `a` the mean over all orders of the ties. Below the end of the shorter
+ranking, its unseen documents contribute as those do that only the longer one has: in part, inside a
+tie. The mean over all orders counts them wholly: `agreement_a` with `unseen` and `unseen_most`.
 """
 
 from __future__ import annotations
@@ -62,14 +63,17 @@ class Overlaps:
         """Documents that both have down to each depth, ties broken as in a run."""
         return self._count(np.maximum(self._a.rank, self._b.rank)[self._shared], self._shared)
 
-    def column(self, what: str, ties: str) -> Floats:
-        """`agreement`, `unseen` or `unseen_most` under a treatment of ties ("": broken)."""
+    def column(self, what: str, ties: str, k: int | None = None) -> Floats:
+        """`agreement`, `unseen` or `unseen_most` under a treatment of ties ("": broken).
+
+        `k`: what may follow if the rankings end there.
+        """
         norm = self._norm(ties)
         if what == "agreement":
             return self._seen(ties) / norm
         beyond = (self._depth > self._shorter) & (self._depth <= self._longer)
         reach = (self._depth - self._shorter).astype(np.float64)
-        if ties == "b":
+        if ties in ("a", "b"):
             full, cut, share = self._only_longer
             if what == "unseen":
                 within = np.maximum(full + cut, 1)
@@ -77,7 +81,19 @@ class Overlaps:
             else:
                 whole = np.minimum(reach, full)
                 reach = whole + np.clip(reach - full, 0, cut) * share
-        return np.where(beyond, reach / norm, 0.0)
+        inside = np.where(beyond, reach / norm, 0.0)
+        return inside if what == "unseen" else self._most(inside, self._seen(ties) / norm, k)
+
+    def _most(self, inside: Floats, agreement: Floats, k: int | None) -> Floats:
+        """Below the ends of both, either ranking goes on with what the other has already."""
+        end_a, end_b = (
+            length if k is None else np.minimum(length, k)
+            for length in (self._length_a, self._length_b)
+        )
+        end = np.maximum(end_a, end_b)
+        shared = end * agreement[self._begin + end - 1]
+        grown = np.minimum(self._depth, 2 * self._depth - end_a - end_b + shared)
+        return np.where(self._depth <= end, inside, (grown - shared) / self._depth)
 
     def _seen(self, ties: str) -> Floats | Whole:
         match ties:

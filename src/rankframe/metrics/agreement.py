@@ -6,10 +6,12 @@ Rank-biased overlap weighs depths, so it and its kin sum over depths.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankframe.base.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_between, of_query, power, total, where
@@ -17,24 +19,34 @@ from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Two rankings"
 
-RboTies: TypeAlias = Literal["broken", "w", "a", "b"]
+RboTies: TypeAlias = Literal["broken", "w", "a", "b", "mean"]
 _DEPTH: Final = pl.col("depth")
 _LONGER: Final = pl.max_horizontal("n_a", "n_b")
 _SHORTER: Final = pl.min_horizontal("n_a", "n_b")
+# The columns of each treatment of ties: what is seen, and what is not.
+_SEEN: Final = {"broken": "", "w": "_w", "a": "_a", "b": "_b", "mean": "_a"}
+_UNSEEN: Final = _SEEN | {"mean": ""}
 
 
-def rbo_weight(p: float, d: int) -> float:
-    """How much of RBO's whole weight the top d places carry.
+def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float:
+    """How much of RBO's whole weight the top d places carry; or, of="rank", the place d alone.
+
+    The weights of all ranks add up to 1, those of the first d to the weight of the top d.
 
     >>> round(rbo_weight(0.9, 10), 10)
     0.8555854467
+    >>> round(rbo_weight(0.9, 10, of="rank"), 10)
+    0.0243005936
     """
     check_between("p", p, 0, 1)
     if d < 1:
         raise MetricParameterError(f"a depth must be at least 1, not {d}.")
+    if of not in ("top", "rank"):
+        raise MetricParameterError(f"of must be 'top' or 'rank', not {of!r}.")
     depths = np.arange(1, d)
     rest = -math.log1p(-p) - math.fsum(p**depths / depths)
-    return 1 - p ** (d - 1) + d * (1 - p) / p * rest
+    rank = max((1 - p) / p * rest, 0.0)
+    return rank if of == "rank" else 1 - p ** (d - 1) + d * rank
 
 
 def rbo_p(weight: float, d: int) -> float:
@@ -56,7 +68,7 @@ def _constant(value: float) -> pl.Expr:
     return of_query("n_a") * 0 + value
 
 
-def _in_common(k: int | None) -> pl.Expr:
+def _in_common(k: pl.Expr | int | None) -> pl.Expr:
     """Documents in the top k of both."""
     both = pl.max_horizontal("rank_a", "rank_b")
     shared = pl.col("rank_a").is_not_null() & pl.col("rank_b").is_not_null()
@@ -79,13 +91,15 @@ def _shortest() -> pl.Expr:
 def overlap(k: int | None = None) -> pl.Expr | Ratio:
     """The share of the top k that two rankings have in common.
 
-    Without k, of the longer ranking.
+    Without k, of as many as the shorter ranking has.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"y": 3, "x": 2, "w": 1}}
     >>> rf.agree(a, b, "overlap@2")["overlap@2"]
     1.0
     """
-    return Ratio(_in_common(k), _longest() if k is None else _constant(k))
+    if k is None:
+        return Ratio(_in_common(_SHORTER), _shortest())
+    return Ratio(_in_common(k), _constant(k))
 
 
 @registered(family=FAMILY, frame="pair", formula="X_k / |top k of either|")
@@ -100,87 +114,156 @@ def jaccard(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(common, _depth_of(of_query("n_a"), k) + _depth_of(of_query("n_b"), k) - common)
 
 
-@registered(family=FAMILY, frame="pair", formula="(1/k) Σ over d ≤ k of X_d / d", synonyms=("ao",))
-def average_overlap(k: int | None = None) -> pl.Expr | Ratio:
+@registered(
+    family=FAMILY,
+    frame="pair",
+    formula="Σ over d ≤ k of w_d X_d / d, ÷ Σ over d ≤ k of w_d (w_d = 1 unless given)",
+    synonyms=("ao", "sim"),
+)
+def average_overlap(
+    k: int | None = None, *, weights: Sequence[float] | None = None
+) -> pl.Expr | Ratio:
     """The overlap, averaged over all depths down to k: what is shared near the top counts more.
 
-    Without k, down to the end of the longer ranking.
+    Without k, down to the end of the shorter ranking. With `weights` of your own, one for each
+    depth from 1 on, it is the mean by weight: Webber's SIM, `sim(weights=[3, 2, 1])`; depths that
+    have no weight do not count.
 
     >>> a, b = {"q": {"x": 3, "y": 2}}, {"q": {"y": 3, "x": 2}}
     >>> rf.agree(a, b, "average_overlap@2")["average_overlap@2"]
     0.5
+    >>> rf.agree(a, b, "sim(weights=[3, 1])")["sim(weights=[3, 1])"]
+    0.25
     """
-    return Ratio(_over_depths("broken", k, 1.0), _longest() if k is None else _constant(k))
-
-
-def _over_depths(ties: RboTies, k: int | None, p: float) -> pl.Expr:
-    """Σ over depths d ≤ k of agreement(d) · p^(d−1); beyond the rankings nothing new is shared."""
-    weight = power(p, _DEPTH - 1)
-    inside = _DEPTH <= _LONGER
+    if weights is not None:
+        given = _checked_weights(weights)[:k]
+        weight = _DEPTH.replace_strict(
+            np.arange(1, len(given) + 1), given, default=0.0, return_dtype=pl.Float64
+        )
+        return Ratio(_over_depths("broken", weight, given), _constant(math.fsum(given)))
     if k is None:
-        return total(where(inside, _agreement(ties) * weight))
-    inside &= k >= _DEPTH
-    depths = np.arange(1, k + 1)
-    all_weight = math.fsum(p ** (depths - 1) / depths)
+        return Ratio(total(where(_DEPTH <= _SHORTER, pl.col("agreement"))), _shortest())
+    return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(k)), _constant(k))
+
+
+def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
+    given = np.array(weights, np.float64)
+    if not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise MetricParameterError(
+            f"weights are numbers of at least 0, one of them above 0, not {list(weights)!r}."
+        )
+    return given
+
+
+def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -> pl.Expr:
+    """Σ over as many depths as there are weights of agreement(d) · weight(d).
+
+    `weight` is the weight of a row. Beyond the rankings nothing new is shared.
+    """
+    k = len(weights)
+    inside = (_DEPTH <= _LONGER) & (k >= _DEPTH)
+    all_weight = math.fsum(weights / np.arange(1, k + 1))
     beyond = _constant(all_weight) - total(where(inside, weight / _DEPTH))
     beyond = pl.when(_longest() < k).then(of_query("n_shared") * beyond).otherwise(0.0)
     return total(where(inside, _agreement(ties) * weight)) + beyond
 
 
-def _agreement(ties: RboTies, column: str = "agreement") -> pl.Expr:
-    return pl.col(column if ties == "broken" else f"{column}_{ties}")
+def _agreement(ties: RboTies) -> pl.Expr:
+    return pl.col(f"agreement{_SEEN[ties]}")
+
+
+def _end(k: int | None) -> pl.Expr:
+    """Per row: the depth at which both rankings have ended, or k."""
+    return _LONGER if k is None else pl.min_horizontal(_LONGER, pl.lit(k))
+
+
+def _seen(ties: RboTies, k: int | None, p: float) -> pl.Expr:
+    """Σ over the depths that are seen of agreement(d) · p^d."""
+    return total(where(_end(k) >= _DEPTH, _agreement(ties) * power(p, _DEPTH)))
 
 
 @registered(
-    family=FAMILY,
-    frame="pair",
-    formula="Webber et al. (2010), eq. 32; at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d",
-    synonyms=("rbo_ext",),
+    family=FAMILY, frame="pair", formula="at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d; else rbo_ext"
 )
 def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
     """Rank-biased overlap: agreement at every depth, the top weighing most; 1 is identical.
 
     p is the chance that a reader goes on to the next depth: the top 10 carry 97% of the weight with
-    p = 0.8, 86% with 0.9 and 67% with 0.95 (`rf.rbo_weight(p, d)`; `rf.rbo_p(weight, d)` gives the
-    p for a wanted weight). Without k, what follows after the ends of the lists is taken to agree as
-    what was seen does (extrapolated). At k it is cut there: a lower bound.
+    p = 0.8, 86% with 0.9 and 67% with 0.95 (`rf.rbo_weight(p, d)`, and of="rank" for one rank;
+    `rf.rbo_p(weight, d)` gives the p for a wanted weight).
 
-    `ties`: "broken" as in a run; after Corsi and Urbano (2024) "w" (tied documents share a place,
-    as in sports), "a" (the mean over all orders of the ties) or "b" (as "a", making up for the
-    information that ties lose).
+    Without k it is `rbo_ext`: what follows after the ends of the lists is taken to agree as what
+    was seen does. At k it is truncated, a sum that ends there and a lower bound: even identical
+    lists have less than 1. `rbo_ext@k` extrapolates from depth k instead. Whatever follows, endless
+    lists have at least `rbo_min` and at most `rbo_min` + `rbo_res`; at k, as if they were known to
+    depth k only.
+
+    `ties`: "broken" as in a run; as published by Corsi and Urbano (2024), "w" (tied documents share
+    a place, as in sports), "a" (each counts in part, by how far a depth reaches into the tie) or
+    "b" (as "a", making up for the information that ties lose: never less than "a"); or "mean", the
+    mean over all orders of the ties. "a" is that mean where lists are equally long; below the end
+    of a shorter list, it counts the documents to come in part as well.
 
     >>> lists = {"q": {"x": 3, "y": 2, "z": 1}}
     >>> round(rf.agree(lists, lists, "rbo(p=0.8)")["rbo(p=0.8)"], 12)
     1.0
     """
     check_between("p", p, 0, 1)
-    if k is not None:
-        return (1 - p) * _over_depths(ties, k, p)
-    longest, shortest, shared = _longest(), _shortest(), of_query("n_shared")
+    if k is None:
+        return _extrapolated(None, p, ties)
+    weights = p ** np.arange(float(k))
+    return (1 - p) * _over_depths(ties, power(p, _DEPTH - 1), weights)
+
+
+@registered(
+    family=FAMILY,
+    frame="pair",
+    formula="Webber et al. (2010), eq. 32; at k: rbo@k + p^k X_k / k where both lists reach k",
+)
+def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+    """Rank-biased overlap, extrapolated from the ends of the lists, or from depth k.
+
+    What follows is taken to agree as what was seen does. `p` and `ties` as in rbo.
+
+    >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
+    >>> round(rf.agree(a, b, "rbo_ext")["rbo_ext"], 10)
+    0.7933182143
+    >>> round(rf.agree(a, b, "rbo_ext@1")["rbo_ext@1"], 10)
+    1.0
+    """
+    check_between("p", p, 0, 1)
+    return _extrapolated(k, p, ties)
+
+
+def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
+    unseen = pl.col(f"unseen{_UNSEEN[ties]}")
+    inside, at_end = _end(k) >= _DEPTH, _end(k) == _DEPTH
     at_shortest = total(where(_DEPTH == _SHORTER, _agreement(ties)))
-    weight = power(p, _DEPTH)
-    inside = _DEPTH <= _LONGER
-    seen = total(where(inside, _agreement(ties) * weight))
-    unseen = total(where(inside, _agreement(ties, "unseen") * weight))
-    final = (shared + (longest - shortest) * at_shortest) / longest
-    return (1 - p) / p * (seen + at_shortest * unseen) + final * power(p, longest)
+    added = total(where(inside, unseen * power(p, _DEPTH)))
+    final = total(where(at_end, _agreement(ties))) + at_shortest * total(where(at_end, unseen))
+    whole = (1 - p) / p * (_seen(ties, k, p) + at_shortest * added)
+    return whole + final * power(p, _depth_of(_longest(), k))
 
 
-@registered(family=FAMILY, frame="pair", formula="1 − rbo", higher_is_better=False)
+@registered(family=FAMILY, frame="pair", formula="1 − rbo_ext", higher_is_better=False)
 def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
     """Rank-biased distance: 0 for identical rankings.
 
     >>> rf.agree({"q": {"x": 1}}, {"q": {"y": 1}}, "rbd")["rbd"]
     1.0
     """
-    value = rbo(p=p, ties=ties)
-    return 1 - value
+    check_between("p", p, 0, 1)
+    return 1 - _extrapolated(None, p, ties)
 
 
-def _unseen_tail(p: float) -> pl.Expr:
-    """X · Σ over d beyond the longer ranking of p^d / d."""
-    seen = total(where(_DEPTH <= _LONGER, power(p, _DEPTH) / _DEPTH))
-    return of_query("n_shared") * (-math.log1p(-p) - seen)
+def _in_common_at_end(ties: RboTies, k: int | None) -> pl.Expr:
+    """X at the end of what is seen; of a tie that k cuts, as much as the agreement there says."""
+    return total(where(_end(k) == _DEPTH, _agreement(ties) * _DEPTH))
+
+
+def _tail(inside: pl.Expr, p: float) -> pl.Expr:
+    """Σ over all depths but the ones inside of p^d / d."""
+    return -math.log1p(-p) - total(where(inside, power(p, _DEPTH) / _DEPTH))
 
 
 @registered(
@@ -188,16 +271,18 @@ def _unseen_tail(p: float) -> pl.Expr:
     frame="pair",
     formula="(1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]",
 )
-def rbo_min(*, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
     """The least that rank-biased overlap can be, whatever follows after the ends of the lists.
+
+    At k, whatever follows after depth k. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_min")["rbo_min"], 10)
     0.6269889406
     """
     check_between("p", p, 0, 1)
-    seen = total(where(_DEPTH <= _LONGER, _agreement(ties) * power(p, _DEPTH)))
-    return (1 - p) / p * (seen + _unseen_tail(p))
+    rest = _in_common_at_end(ties, k) * _tail(_end(k) >= _DEPTH, p)
+    return (1 - p) / p * (_seen(ties, k, p) + rest)
 
 
 @registered(
@@ -206,18 +291,24 @@ def rbo_min(*, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
     formula="Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least",
     higher_is_better=False,
 )
-def rbo_res(*, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
     """How much rank-biased overlap can still grow by what follows after the ends of the lists.
+
+    At k, by what follows after depth k; this has no mean over all orders (ties="mean"). `p` and
+    `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_res")["rbo_res"], 10)
     0.2970068196
     """
     check_between("p", p, 0, 1)
-    weight = power(p, _DEPTH)
-    inside = _DEPTH <= _LONGER
-    most = total(where(inside, _agreement(ties, "unseen_most") * weight))
-    grown = (2 * _DEPTH - pl.col("n_a") - pl.col("n_b") + pl.col("n_shared")) / _DEPTH
-    beyond = total(where(~inside, grown * weight))
-    full = of_query("n_a") + of_query("n_b") - of_query("n_shared")
-    return (1 - p) / p * (most + beyond - _unseen_tail(p)) + power(p, full)
+    if k is not None and ties == "mean":
+        raise MetricParameterError(
+            "rbo_res at k has no mean over all orders of the ties: leave out k, or take ties='a'."
+        )
+    column = f"unseen_most{_UNSEEN[ties]}"
+    most = total(pl.col(column if k is None else f"{column}_top{k}") * power(p, _DEPTH))
+    # As deep as there are documents, both rankings may hold all of them: from there on 1.
+    documents = of_query("n_a") + of_query("n_b") - of_query("n_shared")
+    rest = _in_common_at_end(ties, k) * _tail(pl.lit(value=True), p)
+    return (1 - p) / p * (most - rest) + power(p, documents)

@@ -63,7 +63,12 @@ def num_retrieved() -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY, formula="R", synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum"
+    family=FAMILY,
+    formula="R",
+    synonyms=("num_rel", "numrel"),
+    bounds=(0.0, None),
+    average="sum",
+    monotone=True,
 )
 def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Relevant documents in the judgments; the summary is the sum.
@@ -80,6 +85,7 @@ def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
     synonyms=("num_rel_ret", "numrelret"),
     bounds=(0.0, None),
     average="sum",
+    monotone=True,
 )
 def num_relevant_retrieved(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Relevant documents that the run returned; the summary is the sum.

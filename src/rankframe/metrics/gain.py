@@ -28,7 +28,7 @@ from rankframe.metrics.registry import registered
 FAMILY: Final = "Graded gain"
 
 Gain: TypeAlias = Literal["linear", "exp2"] | Mapping[float, float]
-Discount: TypeAlias = Literal["log2", "jarvelin"]
+Discount: TypeAlias = Literal["log2", "ln", "jarvelin"]
 
 # With this gain, after Burges, a grade is worth 2^grade − 1.
 EXPONENTIAL: Final = {"gain": "exp2"}
@@ -62,34 +62,87 @@ def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
     )
 
 
-def discounted(gain: pl.Expr, rank: str, discount: Discount) -> pl.Expr:
+def discounted(
+    gain: pl.Expr, rank: str, discount: Discount = "log2", base: float | None = None
+) -> pl.Expr:
     """A gain, less the further down it stands."""
     place = pl.col(rank)
-    if discount == "log2":
-        return gain / (place + 1).log(2)
-    return pl.when(place == 1).then(gain).otherwise(gain / place.log(2))
+    if discount == "jarvelin":
+        base = 2.0 if base is None else base
+        check_between("base", base, 1, math.inf)
+        return pl.when(place <= base).then(gain).otherwise(gain / place.log(base))
+    if base is not None:
+        raise MetricParameterError(f"base belongs to discount='jarvelin', not to {discount!r}.")
+    return gain / (place + 1).log(2 if discount == "log2" else math.e)
 
 
-def _gain_rows(gain: Gain, rel: float | None) -> pl.Expr:
+def gain_rows(gain: Gain, min_grade: float | None) -> pl.Expr:
+    """What each judgment is worth; below `min_grade` nothing."""
     rows = gain_of(pl.col(RELEVANCE), gain)
-    return rows if rel is None else where(relevant(rel), rows)
+    return rows if min_grade is None else where(pl.col(RELEVANCE) >= min_grade, rows)
 
 
-def _dcg(rank: str, k: int | None, gain: Gain, discount: Discount, rel: float | None) -> pl.Expr:
-    inside = pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
-    return total(where(inside, discounted(_gain_rows(gain, rel), rank, discount)))
+def _inside(rank: str, k: int | None) -> pl.Expr:
+    return pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
+
+
+def _cg(rank: str, k: int | None, gain: Gain, min_grade: float | None) -> pl.Expr:
+    return total(where(_inside(rank, k), gain_rows(gain, min_grade)))
+
+
+def _dcg(
+    rank: str,
+    k: int | None,
+    gain: Gain,
+    discount: Discount,
+    base: float | None,
+    min_grade: float | None,
+) -> pl.Expr:
+    worth = discounted(gain_rows(gain, min_grade), rank, discount, base)
+    return total(where(_inside(rank, k), worth))
 
 
 @registered(
-    family=FAMILY, formula="Σ over i ≤ k of g_i", bounds=(0.0, None), exponential=EXPONENTIAL
+    family=FAMILY,
+    formula="Σ over i ≤ k of g_i",
+    bounds=(0.0, None),
+    exponential=EXPONENTIAL,
+    monotone=True,
 )
-def cg(k: int | None = None, *, gain: Gain = "linear", rel: float | None = None) -> pl.Expr | Ratio:
+def cg(
+    k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None
+) -> pl.Expr | Ratio:
     """Cumulative gain: the grades of the top k, added up.
+
+    `gain` and `min_grade` as in dcg.
 
     >>> frame.select(cg(k=3)).item()
     4.0
     """
-    return total(where(within(k), _gain_rows(gain, rel)))
+    return _cg(RANK, k, gain, min_grade)
+
+
+@registered(
+    family=FAMILY,
+    formula="cg@k ÷ cg@k of the ideal list",
+    exponential=EXPONENTIAL,
+    monotone=True,
+)
+def ncg(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    ideal: Literal["all", "retrieved"] = "all",
+    min_grade: float | None = None,
+) -> pl.Expr | Ratio:
+    """Cumulative gain as a share of the best possible, whatever the order within the top k.
+
+    As ndcg, without a discount; with binary grades it is relative_precision. 0 if the ideal is 0.
+
+    >>> frame.select(ncg(k=3)).item()
+    0.8
+    """
+    return Ratio(_cg(RANK, k, gain, min_grade), _cg(_IDEAL[ideal], k, gain, min_grade))
 
 
 @registered(
@@ -98,23 +151,27 @@ def cg(k: int | None = None, *, gain: Gain = "linear", rel: float | None = None)
     presets={"dcg_burges": EXPONENTIAL},
     bounds=(0.0, None),
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def dcg(
     k: int | None = None,
     *,
     gain: Gain = "linear",
     discount: Discount = "log2",
-    rel: float | None = None,
+    base: float | None = None,
+    min_grade: float | None = None,
 ) -> pl.Expr | Ratio:
     """Discounted cumulative gain of the top k.
 
     `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
-    `discount`: "log2" is log2(i + 1); "jarvelin" is 1 for the first rank, then log2(i).
+    `discount`: "log2" is log2(i + 1), "ln" is ln(i + 1): by a factor of log2(e) = 1.4427 more.
+    "jarvelin" is 1 down to the rank `base` (2 unless given), then the logarithm of i to that base.
+    `min_grade`: lower grades gain nothing.
 
     >>> frame.select(dcg(k=3)).item()
     3.5
     """
-    return _dcg(RANK, k, gain, discount, rel)
+    return _dcg(RANK, k, gain, discount, base, min_grade)
 
 
 @registered(
@@ -122,20 +179,22 @@ def dcg(
     formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
     bounds=(0.0, None),
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def ideal_dcg(
     k: int | None = None,
     *,
     gain: Gain = "linear",
     discount: Discount = "log2",
-    rel: float | None = None,
+    base: float | None = None,
+    min_grade: float | None = None,
 ) -> pl.Expr | Ratio:
     """The discounted cumulative gain that a perfect list would have.
 
     >>> round(frame.select(ideal_dcg(k=3)).item(), 6)
     4.13093
     """
-    return _dcg("ideal_rank", k, gain, discount, rel)
+    return _dcg("ideal_rank", k, gain, discount, base, min_grade)
 
 
 @registered(
@@ -150,26 +209,34 @@ def ndcg(
     *,
     gain: Gain = "linear",
     discount: Discount = "log2",
+    base: float | None = None,
     ideal: Literal["all", "retrieved"] = "all",
-    rel: float | None = None,
+    min_grade: float | None = None,
 ) -> pl.Expr | Ratio:
     """Discounted cumulative gain as a share of the best possible: 1 is a perfect list.
 
     The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
-    ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. `gain` and
-    `discount` as in dcg; ranx's `ndcg_burges` is gain="exp2". With `rel`, grades below it gain
-    nothing.
+    ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. The other
+    parameters are those of dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
+
+    The base of the logarithm cancels for log(i + 1), whatever the gain, exp2 too: "log2" and "ln"
+    are the same nDCG. It does not for "jarvelin", where it says down to which rank nothing is
+    discounted, nor in dcg and ideal_dcg.
 
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267
     """
-    return Ratio(_dcg(RANK, k, gain, discount, rel), _dcg(_IDEAL[ideal], k, gain, discount, rel))
+    return Ratio(
+        _dcg(RANK, k, gain, discount, base, min_grade),
+        _dcg(_IDEAL[ideal], k, gain, discount, base, min_grade),
+    )
 
 
 @registered(
     family=FAMILY,
     formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
     exponential=True,
+    monotone=True,
 )
 def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
     """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
@@ -234,6 +301,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     formula="(1 − p) Σ over relevant i of p^(i − 1)",
     decimals="p",
     exponential=EXPONENTIAL,
+    monotone=True,
 )
 def rbp(
     k: int | None = None,

@@ -23,7 +23,7 @@ from rankframe.metrics.registry import registered
 FAMILY: Final = "Hits in the top k"
 
 
-@registered(family=FAMILY, formula="found(k)", bounds=(0.0, None))
+@registered(family=FAMILY, formula="found(k)", bounds=(0.0, None), monotone=True)
 def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """How many relevant documents are in the top k.
 
@@ -38,6 +38,7 @@ def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     formula="1 if found(k) > 0, else 0",
     synonyms=("success", "top_k_accuracy", "hr"),
     aliases=("success",),
+    monotone=True,
 )
 def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Whether the top k holds any relevant document.
@@ -50,7 +51,7 @@ def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return (parts.hits(k, rel) > 0).cast(pl.Float64)
 
 
-@registered(family=FAMILY, formula="found(k) / k", synonyms=("p",))
+@registered(family=FAMILY, formula="found(k) / k", synonyms=("p",), monotone=True)
 def precision(
     k: int | None = None,
     *,
@@ -70,7 +71,7 @@ def precision(
     return Ratio(parts.hits(k, rel), depth(k))
 
 
-@registered(family=FAMILY, formula="found(k) / R", synonyms=("r",))
+@registered(family=FAMILY, formula="found(k) / R", synonyms=("r",), monotone=True)
 def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents found in the top k.
 
@@ -82,7 +83,12 @@ def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return Ratio(parts.hits(k, rel), relevant_count(rel))
 
 
-@registered(family=FAMILY, formula="2·P·R / (P + R) = 2·found(k) / (k + R)", synonyms=("f1_score",))
+@registered(
+    family=FAMILY,
+    formula="2·P·R / (P + R) = 2·found(k) / (k + R)",
+    synonyms=("f1_score",),
+    monotone=True,
+)
 def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Harmonic mean of precision and recall at k.
 
@@ -94,7 +100,12 @@ def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     return _f_measure(k, 1.0, rel)
 
 
-@registered(family=FAMILY, formula="(1 + β²)·P·R / (β²·P + R)", synonyms=("f_beta", "f_score"))
+@registered(
+    family=FAMILY,
+    formula="(1 + β²)·P·R / (β²·P + R)",
+    synonyms=("f_beta", "f_score"),
+    monotone=True,
+)
 def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """Weighted harmonic mean of precision and recall at k: recall counts β times as much.
 
@@ -136,7 +147,10 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
 
 
 @registered(
-    family=FAMILY, formula="found(k) / min(k, R)", synonyms=("relative_p", "set_relative_p")
+    family=FAMILY,
+    formula="found(k) / min(k, R)",
+    synonyms=("relative_p", "set_relative_p"),
+    monotone=True,
 )
 def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Hits in the top k as a share of the most that could be there.
@@ -167,7 +181,7 @@ def fall_out(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return Ratio(depth(k) - parts.hits(k, rel), retrieved() - parts.hits(None, rel), empty=None)
 
 
-@registered(family=FAMILY, formula="found(n) / n", synonyms=("set_p", "setp"))
+@registered(family=FAMILY, formula="found(n) / n", synonyms=("set_p", "setp"), monotone=True)
 def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of everything retrieved that is relevant.
 
@@ -177,7 +191,7 @@ def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(parts.hits(None, rel), retrieved())
 
 
-@registered(family=FAMILY, formula="found(n) / R", synonyms=("set_r", "setr"))
+@registered(family=FAMILY, formula="found(n) / R", synonyms=("set_r", "setr"), monotone=True)
 def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents that was retrieved at all.
 
@@ -193,6 +207,7 @@ def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
     synonyms=("setf",),
     number="x",
     parameter_synonyms={"beta": "x"},
+    monotone=True,
 )
 def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """F measure of the whole retrieved set; x weighs recall, as in trec_eval's `set_F.x`.
@@ -204,9 +219,13 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
 
 
-@registered(family=FAMILY, formula="found(n)² / (n · R)")
+@registered(
+    family=FAMILY, formula="found(n)² / (n · R)", synonyms=("set_ap", "setap"), monotone=True
+)
 def set_map(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision times recall of the whole retrieved set.
+
+    Agrees with trec_eval's `set_map` and ir_measures' `SetAP`.
 
     >>> round(frame.select(set_map()).item(), 6)
     0.333333

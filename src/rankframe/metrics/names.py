@@ -27,7 +27,9 @@ MetricLike: TypeAlias = str | pl.Expr | Metric
 Metrics: TypeAlias = MetricLike | Iterable[MetricLike]
 
 # What other tools call a parameter of any metric, or a value of one.
-_PARAMETER_SYNONYMS = {"cutoff": "k", "gains": "gain", "min_rel": "rel", "rel_lvl": "rel"}
+_PARAMETER_SYNONYMS = {"cutoff": "k", "gains": "gain"}
+# What they call the level that drops lower grades, as ranx's `-l2` does.
+_LEVELS = ("min_rel", "rel_lvl")
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
 # What to say of a metric that does not belong here, by what it looks at.
@@ -82,9 +84,9 @@ def parse(text: str) -> list[Metric]:
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}
     """
-    name, params = text.strip(), {}
+    name = text.strip()
     if level := _LEVEL.fullmatch(name):
-        name, params["rel"] = level["rest"], float(level["level"])
+        name = level["rest"]
     parsed = _NAME.fullmatch(name)
     if parsed is None:
         raise UnknownMetricError(text, [], f"cannot read the metric name {text!r}")
@@ -111,6 +113,7 @@ def parse(text: str) -> list[Metric]:
     for parameter, other in definition.becomes.items():
         definition = REGISTRY[other] if parameter in written else definition
     own = _parameters(written, definition, text)
+    params = {} if level is None else {definition.level: float(level["level"])}
     twice = set(own) & {*params, *(key for _, key, _ in numbers)}
     if twice:
         raise MetricParameterError(f"{text!r} sets {min(twice)} twice.")
@@ -156,7 +159,8 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
 
 def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    synonyms = _PARAMETER_SYNONYMS | dict(definition.parameter_synonyms)
+    synonyms = _PARAMETER_SYNONYMS | dict.fromkeys(_LEVELS, definition.level)
+    synonyms |= definition.parameter_synonyms
     for item in _split(text):
         key, equals, value = item.partition("=")
         key = synonyms.get(key.strip(), key.strip())
@@ -168,6 +172,8 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
         known = [*definition.parameters, "average"]
         if key not in known:
             near = did_you_mean(key, known)
+            if key == "rel" != definition.level:
+                near = f"Grades are used as they are; {definition.level}= drops those below."
             raise MetricParameterError(
                 f"{whole!r}: {definition.name} has no parameter {key!r}. {near}"
                 f"{' ' if near else ''}It takes {', '.join(known)}."
@@ -179,8 +185,8 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that are not inside braces or quotes."""
-    items = re.findall(r"(?:\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^,])+", text)
+    """Split at commas that are not inside braces, brackets or quotes."""
+    items = re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,])+", text)
     return [item.strip() for item in items if item.strip()]
 
 

@@ -79,6 +79,7 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
     formula="1 / rank of the first relevant document",
     synonyms=("rr", "mrr", "recip_rank"),
     aliases=("mrr",),
+    monotone=True,
 )
 def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """How high the first relevant document stands: 1, 1/2, 1/3, …; 0 if none is in the top k.

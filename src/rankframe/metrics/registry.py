@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -60,6 +60,9 @@ class Facts:
     # how per-query values become one number unless the user says otherwise
     average: Average = "macro"
     higher_is_better: bool = True
+    # a higher grade in its cutoff never lowers a query's value, and an unjudged document is worth
+    # what one of grade 0 is
+    monotone: bool = False
     # it compares the documents of all queries with each other: the input must come as a whole, and
     # the average is over the sums
     pooled: Condition = False
@@ -108,6 +111,11 @@ class Definition(Facts):
         """Its parameters by name."""
         return dict(inspect.signature(self.build).parameters)
 
+    @property
+    def level(self) -> str:
+        """The parameter that other tools' relevance level is: lower grades are dropped by it."""
+        return "min_grade" if "min_grade" in self.parameters else "rel"
+
     @functools.cached_property
     def types(self) -> dict[str, Any]:
         """The type of each parameter."""
@@ -154,7 +162,7 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
     """The value as the parameter's type has it, or an error that says what it takes."""
     kinds = _flatten(kind)
     choices = [c for kind in kinds if get_origin(kind) is Literal for c in get_args(kind)]
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = _is_number(value)
     if int in kinds and number and float(value).is_integer():
         return int(value)
     if (
@@ -165,11 +173,19 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
         or (isinstance(value, Mapping) and any(get_origin(kind) is Mapping for kind in kinds))
     ):
         return value
+    listed = any(get_origin(kind) is Sequence for kind in kinds)
+    if listed and isinstance(value, list | tuple) and all(_is_number(one) for one in value):
+        return value
     wanted = [repr(c) for c in choices]
+    wanted += ["a list of numbers"] if listed else []
     wanted += ["true or false"] if bool in kinds else []
     wanted += ["a whole number"] if int in kinds else []
     wanted += ["a number"] if float in kinds else []
     raise MetricParameterError(f"{key} must be {' or '.join(wanted)}, not {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _flatten(kind: Any) -> list[Any]:

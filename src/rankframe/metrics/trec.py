@@ -36,7 +36,7 @@ def _grade() -> pl.Expr:
 
 def _dcg_so_far() -> pl.Expr:
     """Rows come by rank: the DCG down to each one, and of the whole list on unretrieved rows."""
-    return where(within(None), discounted(_grade(), RANK, "log2")).cum_sum()
+    return where(within(None), discounted(_grade(), RANK)).cum_sum()
 
 
 def _in_ideal_order(rows: pl.Expr) -> pl.Expr:
@@ -44,7 +44,7 @@ def _in_ideal_order(rows: pl.Expr) -> pl.Expr:
 
 
 def _ideal_dcg_by_rank() -> pl.Expr:
-    return _in_ideal_order(discounted(_grade(), "ideal_rank", "log2")).cum_sum()
+    return _in_ideal_order(discounted(_grade(), "ideal_rank")).cum_sum()
 
 
 def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:

@@ -17,7 +17,7 @@ from rankframe.base.wording import (
     share_text,
     signed_text,
 )
-from rankframe.decisions.comparison import Comparison
+from rankframe.decisions.comparison import HOLE_COLUMNS, Comparison
 from rankframe.evaluation.ledger import POLICY
 from rankframe.metrics.names import signature
 from rankframe.reporting.drawings import svg
@@ -115,18 +115,21 @@ def holes(found: Comparison) -> str:
             words(row["metric"]),
             words(row["system"]),
             number(row["judged"], share_text(row["judged"])),
-            *(number(row[name]) for name in ("value", "if_nonrelevant", "if_relevant")),
+            *(number(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
         for row in found.systems.filter(pl.col("by").is_null()).to_dicts()
     ]
-    header = ["metric", "system", "judged", "value", "if non-relevant", "if relevant"]
+    header = ["metric", "system", "judged", "value"]
+    header += [name.replace("_", " ") for name in HOLE_COLUMNS]
     return section(
         "holes",
         "Unjudged documents",
         note(
             "Metrics take unjudged documents for non-relevant. Judged: the share of the top k that "
-            "was. The last two columns: what the metric would be if every unjudged document in its "
-            "cutoff had been judged so, over each system's own queries."
+            "was. Bounds: the least and the largest value that the metric could have, whatever the "
+            "grades of the unjudged documents in its cutoff; – where that is not known. The last "
+            "two columns are scenarios, not bounds: none of these documents relevant, or all. "
+            "Over each system's own queries."
         ),
         table("bounds", header, rows),
     )
