@@ -43,7 +43,7 @@ class Taker:
 
 
 TAKERS = (
-    Taker("frames/judge.py", "judge", (Policies,), frame_only=True),
+    Taker("evaluation/judge.py", "judge", (Policies,), frame_only=True),
     Taker("frames/pair.py", "pair", (PairPolicies,), frame_only=True),
     Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),

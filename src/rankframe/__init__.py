@@ -27,7 +27,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "from_lists": "inputs.lists",
     "gate": "decisions.gate",
-    "judge": "frames.judge",
+    "judge": "evaluation.judge",
     "metric": "metrics.metric",
     "pair": "frames.pair",
     "rbo_p": "metrics.agreement",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.arrays.codes import query_codes, sorted_query_codes
+from rankframe.arrays.codes import query_codes, sorted_query_codes, text_order
 
 texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_size=40)
 
@@ -44,3 +44,21 @@ def test_hashes_that_collide_change_nothing(buckets: int, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(pl.Expr, "hash", poor)
     assert_numbers([f"q{n % 7}" for n in range(100)])
+
+
+@given(
+    st.sampled_from(["", "q", "http://shop.example/"]),
+    st.lists(st.text("ab\0\x7f9é😀", max_size=12), unique=True, max_size=40),
+)
+def test_texts_are_put_in_byte_order(shared: str, ids: list[str]) -> None:
+    texts = [shared + text for text in ids]
+    order = text_order(pl.Series(texts, dtype=pl.String))
+    assert [texts[at] for at in order] == sorted(texts, key=str.encode)
+
+
+@pytest.mark.parametrize("tail", ["", "x" * 8, "é"])
+def test_ids_that_differ_late_or_only_in_length_are_put_in_order(tail: str) -> None:
+    texts = [f"{'0' * zeros}{number}{tail}" for number in range(300) for zeros in (0, 9, 3)]
+    texts = list(dict.fromkeys(texts))
+    order = text_order(pl.Series(texts))
+    assert [texts[at] for at in order] == sorted(texts, key=str.encode)

@@ -11,6 +11,7 @@ from rankframe.arrays.segments import (
     descending_bits,
     inversions,
     position,
+    ranges,
     running_count,
     segment_lengths,
     segment_starts,
@@ -113,3 +114,10 @@ def test_inversions_are_counted_within_each_query(queries: list[list[int]]) -> N
     lengths = np.array([len(values) for values in queries], dtype=np.int64)
     flat = np.array([value for values in queries for value in values], dtype=np.int64)
     assert inversions(flat, np.cumsum(lengths) - lengths).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12))
+def test_ranges_follow_each_other(some: list[tuple[int, int]]) -> None:
+    firsts, lengths = (np.array([one[side] for one in some], np.int64) for side in (0, 1))
+    expected = [number for first, length in some for number in range(first, first + length)]
+    assert ranges(firsts, lengths).tolist() == expected

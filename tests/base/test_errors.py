@@ -28,6 +28,7 @@ from rankframe.base.errors import (
     RankframeError,
     SparkError,
     UnknownMetricError,
+    UnorderedRunError,
     UnreadableInputError,
     naming_the_run,
 )
@@ -44,6 +45,7 @@ EXAMPLES: dict[str, RankframeError] = {
     "missing column": MissingColumnError("run", "doc_id", ["a", "b"]),
     "asked for": MissingColumnError("run", "score", ["scores"], asked="scored"),
     "ambiguous": AmbiguousColumnError("run", "query_id", ["qid", "topic"]),
+    "unordered": UnorderedRunError("run", ["qid", "doc", "bm"], ["bm"]),
     "mapping": ColumnMappingError("querry_id", ["query_id", "doc_id"]),
     "no mapping": ColumnMappingError.kind(["query_id"]),
     "type": ColumnTypeError("run", "score", "Date", "numbers"),

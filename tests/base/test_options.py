@@ -98,8 +98,9 @@ def test_it_is_made_from_the_arguments_of_a_function(group: type[Options]) -> No
 def test_what_is_given_wins_over_the_default_and_is_checked(refusal) -> None:
     def taken(
         rel: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
-        no_overlap: Any = "error", ties: Any = "doc_desc", duplicates: Any = "error",
-        k_max: Any = None, judged_only: Any = False,
+        no_overlap: Any = "error", order: Any = "columns", ranks: Any = "renumbered",
+        ties: Any = "doc_desc", duplicates: Any = "error", k_max: Any = None,
+        judged_only: Any = False,
     ) -> Policies:  # fmt: skip
         return Policies.given(locals())
 
@@ -142,6 +143,7 @@ def test_the_ledger_says_what_policies_mean() -> None:
         "rel": "any grade above 0",
         "missing": "zero",
         "no_relevant": "zero",
+        "ranks": "renumbered",
         "ties": "doc_desc",
         "duplicates": "error",
         "k_max": "the whole list",

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe
+from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 
 
 def test_table_has_a_column_for_each_run_and_the_caveats() -> None:
@@ -26,6 +26,22 @@ def test_ledger_shows_what_was_counted_and_the_policies() -> None:
     _, out, _ = rankframe("evaluate", QRELS, DENSE, "-m", "map", "--ledger", "--missing", "skip")
     assert "queries_missing" in out
     assert "missing: skip" in out
+
+
+def test_a_run_that_nothing_orders_is_refused_with_the_flags_to_pass(tmp_path: Path) -> None:
+    run = tmp_path / "run.csv"
+    run.write_text("query,doc,price\nq0001,a,1\nq0001,b,2\n")
+    asked = ("evaluate", QRELS, run, "-m", "map", "--no-overlap", "zero")
+    assert refused(*asked) == (
+        "rankframe: run has neither a score nor a rank column; it has 'query', 'doc', 'price'. "
+        "These could be scores: 'price'. Say which: --column score=price, or pass --order rows if "
+        "its rows are in the order of the ranking.\n"
+    )
+    for given, order in (("--order", "rows"), "as the rows stand"), (
+        ("-c", "distance=price"), "by 'price', the smallest first",
+    ):  # fmt: skip
+        _, out, _ = rankframe(*asked, *given, "--format", "json")
+        assert json.loads(out)[0]["ordered"] == {"run_order": order}
 
 
 def test_json_has_full_precision() -> None:

@@ -58,7 +58,7 @@ class More(Policies):
     """A policy of every kind that a function may take."""
 
     strict: bool = option(False, "be strict.", "Be strict.")
-    order: Literal["up", "down"] | None = option(None, "which way.", "Which way.")
+    turn: Literal["up", "down"] | None = option(None, "which way.", "Which way.")
     least: int | None = option(None, "at least so many.", "At least.")
 
 
@@ -82,10 +82,10 @@ def more(handed: dict[str, Any]) -> typer.Typer:
 
 
 def test_a_new_policy_is_a_new_flag(more: typer.Typer, handed: dict[str, Any]) -> None:
-    typed = ["a", "--strict", "--order", "down", "--least", "3", "--unpaired", "skip", "--quiet"]
+    typed = ["a", "--strict", "--turn", "down", "--least", "3", "--unpaired", "skip", "--quiet"]
     done = CliRunner().invoke(more, typed)
     assert done.exit_code == 0, done.output
-    new = {"strict": True, "order": "down", "least": 3}
+    new = {"strict": True, "turn": "down", "least": 3}
     assert handed == {
         **{one.name: one.default for one, _, _ in declared(Policies)},
         **new,
@@ -96,9 +96,9 @@ def test_a_new_policy_is_a_new_flag(more: typer.Typer, handed: dict[str, Any]) -
 
 
 def test_none_is_a_choice_on_the_shell(more: typer.Typer, handed: dict[str, Any]) -> None:
-    for typed in ([], ["--order", "none"]):
+    for typed in ([], ["--turn", "none"]):
         assert CliRunner().invoke(more, ["a", *typed]).exit_code == 0
-        assert handed["order"] is None
-    done = CliRunner().invoke(more, ["a", "--order", "left"], env={"COLUMNS": "120"})
+        assert handed["turn"] is None
+    done = CliRunner().invoke(more, ["a", "--turn", "left"], env={"COLUMNS": "120"})
     assert done.exit_code == 2
     assert "'up', 'down', 'none'" in done.output

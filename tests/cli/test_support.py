@@ -57,3 +57,29 @@ def test_standard_input_is_read_once(refusal: Callable[..., str]) -> None:
 def test_targets_are_checked_before_any_work(tmp_path: Path, refusal: Callable[..., str]) -> None:
     check_targets(None, tmp_path / "out.csv.gz")
     assert "there is no folder" in refusal(check_targets, None, tmp_path / "none" / "out.csv")
+
+
+def test_where_every_judged_document_is_relevant_one_line_on_stderr_says_so(tmp_path: Path) -> None:
+    qrels, run, stored = tmp_path / "stars.csv", tmp_path / "run.csv", tmp_path / "stored"
+    rows = [(f"q{n}", f"d{n}", n % 5 + 1, 1.0) for n in range(40)]
+    table = pl.DataFrame(rows, ["query_id", "doc_id", "stars", "score"], orient="row")
+    table.select("query_id", "doc_id", relevance="stars").write_csv(qrels)
+    table.select("query_id", "doc_id", "score").write_csv(run)
+    said = (
+        "rankframe: every judged document counts as relevant, whatever its grade. "
+        "Pass --rel to say from which grade on.\n"
+    )
+    for command in (
+        ["evaluate", qrels, run, run, "-m", "mrr"],
+        ["evaluate", qrels, run, "-m", "mrr", "-o", stored, "--format", "json"],
+        ["compare", qrels, run, run, "-m", "mrr"],
+        ["diff", qrels, run, run, "-m", "mrr"],
+        ["gate", qrels, run, "-b", stored, "-r", "mrr: at least 0"],
+    ):
+        assert rankframe(*command)[::2] == (0, said), command
+    for command in (
+        ["evaluate", qrels, run, "-m", "mrr", "--rel", 4],
+        ["compare", qrels, run, run, "-m", "mrr", "--rel", 1],
+        ["compare", "--stored", stored, "--baseline", "stored"],
+    ):
+        assert rankframe(*command)[::2] == (0, ""), command

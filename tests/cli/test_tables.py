@@ -49,6 +49,15 @@ def test_the_ledger_has_a_column_a_run(results: dict[str, rf.Result]) -> None:
     assert "ties: doc_desc" in shown
 
 
+def test_the_ledger_says_of_each_run_what_orders_it() -> None:
+    qrels, docs = {"q": {"a": 1}}, pl.DataFrame({"qid": ["q"], "doc": ["a"], "pos": [1]})
+    runs = {"one": docs, "two": docs.rename({"pos": "prob"})}
+    results = {name: rf.evaluate(qrels, run, "map") for name, run in runs.items()}
+    shown = " ".join(text(show.ledger_table(results)).split())
+    assert "one: by 'pos', the smallest first; two: by 'prob', the largest first" in shown
+    assert "queries with judgments;" not in shown
+
+
 def test_frames_say_which_run(results: dict[str, rf.Result]) -> None:
     assert show.summary_frame(results)["run"].unique().sort().to_list() == ["[bold]a", "b [x]"]
     assert show.per_query_frame(results).columns == ["run", "query_id", "mrr", "lag"]

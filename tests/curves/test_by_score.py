@@ -208,9 +208,9 @@ def test_at_the_cut_equal_scores_are_placed_by_the_rule() -> None:
 
 def test_without_scores_the_threshold_is_the_rank_in_the_list_as_it_is_cut() -> None:
     ordered = pl.DataFrame({"query_id": list("qqqq"), "doc_id": list("xaby")})
-    points = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", judged_only=True)
+    points = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", judged_only=True, order="rows")
     assert points.rows() == [(-INF, 0, 0, 0, 0), (1, 0, 1, 0, 1), (2, 1, 1, 1, 1)]
-    cut = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", k_max=2)
+    cut = curve({"q": {"a": 1, "b": 0}}, ordered, "roc", k_max=2, order="rows")
     assert cut.rows() == [(-INF, 0, 0, 0, 0), (1, 1, 0, 1, 0), (2, 1, 1, 1, 1)]
 
 
@@ -308,11 +308,21 @@ def test_of_duplicates_the_nearest_is_kept() -> None:
     assert near.rows() == [(-INF, 0, 0, 0, 0), (0.1, 0, 1, 0, 1), (0.5, 1, 1, 1, 1)]
 
 
+def test_a_column_of_distances_is_known_as_such() -> None:
+    qrels = {"q": {"b": 1}}
+    far = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("abc"), "sim": [0.5, 0.1, 0.1]})
+    expected = curve(qrels, far, "roc", scores="distance")
+    near = far.rename({"sim": "distance"})
+    assert expected["threshold"].to_list() == [-INF, 0.1, 0.5]
+    assert curve(qrels, near, "roc").equals(expected)
+    assert curve(qrels, near, "roc", scores="distance").equals(expected)
+
+
 def test_without_scores_the_threshold_is_a_rank() -> None:
     qrels = {"p": {"a": 1}, "q": {"b": 1}}
     ordered = pl.DataFrame({"query_id": list("ppqqq"), "doc_id": list("axyzb")})
     expected = [(-INF, 0, 0, 0, 0), (1, 1 / 3, 1 / 2, 1, 1), (2, 1, 1 / 2, 3, 1), (3, 1, 1, 3, 2)]
-    assert curve(qrels, ordered, "roc").rows() == expected
+    assert curve(qrels, ordered, "roc", order="rows").rows() == expected
     ranked = ordered.with_columns(rank=pl.Series([1, 2, 1, 2, 3])).sample(5, shuffle=True, seed=1)
     assert curve(qrels, ranked, "roc").rows() == expected
     tied = ranked.with_columns(rank=pl.lit(1))

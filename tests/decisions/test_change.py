@@ -29,6 +29,15 @@ def test_what_is_printed_is_short_and_safe() -> None:
     assert repr(few).splitlines()[3].startswith("  " + "x" * 39 + "…  0.5000")
 
 
+def test_where_every_judged_document_is_relevant_that_is_said() -> None:
+    qrels, run = {"q": {"a": 1, "b": 5}}, {"q": {"a": 1.0}}
+    said = "every judged document counts as relevant, whatever its grade"
+    found = rf.diff(qrels, run, run, "mrr")
+    assert repr(found).splitlines()[2] == f"  {said}"
+    assert said in found._repr_html_()
+    assert said not in repr(rf.diff(qrels, run, run, "mrr", rel=4))
+
+
 def change(
     a: float | None, b: float | None, counts: tuple[int, ...], *movers: tuple[str, float, float]
 ) -> Diff:

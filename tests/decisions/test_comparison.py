@@ -135,3 +135,12 @@ def test_write_writes_all_or_nothing(tmp_path: Path, monkeypatch, refusal) -> No
     refusal(compared(baseline="bm25_v1").write, folder, overwrite=True)
     assert pl.read_parquet(folder / "table.parquet").equals(found.table)
     assert [p.name for p in folder.parent.iterdir()] == ["comparison"]
+
+
+def test_where_every_judged_document_is_relevant_that_is_said() -> None:
+    qrels, runs = {"q": {"a": 1, "b": 5}}, {"x": {"q": {"a": 1.0}}, "y": {"q": {"b": 1.0}}}
+    said = "every judged document counts as relevant, whatever its grade"
+    found = rf.compare(qrels, runs, "mrr")
+    assert said in found.caveat
+    assert found.ledger.filter(item="all_judged_relevant")["system"].to_list() == ["x", "y"]
+    assert said not in rf.compare(qrels, runs, "mrr", rel=4).caveat

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.base.options import Comparing, Intervals
+from rankframe.base.options import Comparing, Intervals, Unpaired
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.metrics.names import resolve
@@ -20,6 +20,7 @@ from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import TESTS
 from tests.support.compared import (
     ATTRIBUTES,
+    FAST,
     METRICS,
     MICRO,
     NAMES,
@@ -239,6 +240,23 @@ def test_how_much_was_judged_goes_beside() -> None:
             assert (row["judged_baseline"], row["judged"]) == pytest.approx(
                 (shares[0], shares[at]), abs=1e-12
             )
+
+
+def test_how_much_was_judged_is_what_the_metric_says_of_the_same_queries() -> None:
+    tables = {
+        "a": pl.DataFrame({"query_id": list("xyz"), "map": 0.5, "judged@10": [1.0, None, 0.25]}),
+        "b": pl.DataFrame({"query_id": list("xy"), "map": 0.5, "judged@10": [0.5, 1.0]}),
+    }
+    cases: list[tuple[Unpaired, tuple[float, float]]] = [
+        ("zero", (0.625, 0.25)),
+        ("skip", (1.0, 0.5)),
+    ]
+    for unpaired, expected in cases:
+        found = rf.compare(None, tables, unpaired=unpaired, baseline="a", **FAST).table
+        for row in found.to_dicts():
+            assert (row["judged_baseline"], row["judged"]) == expected
+        own = found.row(by_predicate=pl.col("metric") == "judged@10", named=True)
+        assert (own["baseline_value"], own["value"]) == expected
 
 
 def test_micro_averages_may_go_through_tukey_where_denominators_agree() -> None:

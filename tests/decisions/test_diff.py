@@ -359,7 +359,7 @@ def test_a_run_in_row_order_needs_no_scores() -> None:
         pl.DataFrame({"query_id": ["q", "p"] * 3, "doc_id": [d for d in docs for _ in "qp"]})
         for docs in ("zyx", "xyz")
     )
-    found = diff(qrels, a, b, "mrr", only=["q"])
+    found = diff(qrels, a, b, "mrr", only=["q"], order="rows")
     assert found.documents.select("doc_id", "rank_a", "rank_b").rows() == [
         ("x", 3, 1), ("y", 2, 2), ("z", 1, 3),
     ]  # fmt: skip

@@ -164,7 +164,7 @@ def test_queries_that_a_table_lacks(unpaired: Any, value: float, queries: int, r
 def test_how_much_was_judged_goes_beside_where_it_is_stored() -> None:
     judged = A.with_columns(**{"judged@10": pl.Series([1.0, 0.5, None])})
     found = stored({"x": judged, "y": judged}, ["map"]).table.row(0, named=True)
-    assert (found["judged_baseline"], found["judged"]) == (0.5, 0.5)
+    assert (found["judged_baseline"], found["judged"]) == (0.75, 0.75)
     assert stored({"x": judged, "y": A}, ["map"]).table["judged"].to_list() == [None]
 
 

@@ -13,7 +13,9 @@ from rankframe.engine import chunks
 from rankframe.engine.work import Piece
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.metrics.names import resolve
-from tests.support.pieces import EVERYTHING, assert_same, shop_like
+from tests.support.pieces import assert_same, shop_like
+
+PAIR_METRICS = ["rbo", "kendall_tau", "spearman"]
 
 
 @pytest.mark.parametrize("order", ["sorted", "together", "scattered"])
@@ -21,18 +23,18 @@ from tests.support.pieces import EVERYTHING, assert_same, shop_like
 def test_chunks_of_tables_give_the_same_bits(
     rows: int, order: str, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
 ) -> None:
-    qrels, run = (f.cast({"query_id": pl.String}) for f in shop_like())
+    _, run = (f.cast({"query_id": pl.String}) for f in shop_like())
     if order != "scattered":
         by = pl.col("query_id") if order == "sorted" else pl.col("query_id").str.reverse()
-        qrels, run = qrels.sort(by), run.sort(by)
-    whole = rf.evaluate(qrels, run, EVERYTHING)
+        run = run.sort(by)
+    other = run.with_columns(score=-pl.col("score"))
+    whole = rf.agree(run, other, PAIR_METRICS)
     twice = pl.concat([run, run[[40]]])
     twice = twice.sort("query_id", maintain_order=True) if order == "sorted" else twice
-    said = refusal(rf.evaluate, qrels, twice, "map")
+    said = refusal(rf.agree, other, twice, "rbo")
     monkeypatch.setattr("rankframe.engine.chunks.CHUNK_ROWS", rows)
-    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
-    assert refusal(rf.evaluate, qrels, twice, "map") == said
-    assert rf.evaluate(qrels, run, "auc(pool=true)").summary["queries"][0] > 0
+    assert_same(whole, rf.agree(run, other, PAIR_METRICS))
+    assert refusal(rf.agree, other, twice, "rbo") == said
 
 
 def asked(*metrics: str) -> Job:
@@ -48,22 +50,13 @@ def test_a_chunk_holds_all_rows_of_its_queries(
     qrels, run = (f.sort("query_id") for f in sides) if sort else sides
     job, seen = asked("map"), []
 
-    class Watched(Job):
-        def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
-            seen.append({*left["query_id"], *right["query_id"]})
-            return super().piece(left, right, alone=alone)
+    def watched(left: pl.DataFrame, right: pl.DataFrame) -> Piece:
+        seen.append({*left["query_id"], *right["query_id"]})
+        return job.piece(left, right)
 
     monkeypatch.setattr(chunks, "CHUNK_ROWS", rows)
-    whole = chunks.in_chunks(qrels, run, Watched(job.plan, job.policies), ("qrels", "run"))
+    whole = chunks.in_chunks(qrels, run, watched, ("qrels", "run"))
     assert len(seen) > 2
     assert sum(map(len, seen)) == len(set().union(*seen))
     assert whole.values.equals(job.piece(qrels, run).values)
     assert whole.counts == job.piece(qrels, run).counts
-
-
-def test_what_needs_all_queries_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    qrels, run = (f.cast({"query_id": pl.String, "doc_id": pl.String}) for f in shop_like())
-    job = asked("auc(pool=true)")
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 7)
-    found = chunks.in_chunks(qrels, run, job, ("qrels", "run"))
-    assert found.values.equals(job.piece(qrels, run).values)

@@ -20,6 +20,7 @@ from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
+from tests.support.looked_up import layouts
 from tests.support.pieces import EVERYTHING, SHOP, assert_same, in_pieces, scattered_run, shop_like
 
 
@@ -41,10 +42,41 @@ def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, 
         {"rel": 2, "k_max": 3, "judged_only": True}, {"ties": "as_given"},
     ],
 )  # fmt: skip
-def test_policies_hold_in_pieces(policies: dict[str, object]) -> None:
+@pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
+def test_policies_hold_in_pieces(layout: str, policies: dict[str, object]) -> None:
     qrels, run = shop_like()
     whole = rf.evaluate(qrels, run, EVERYTHING, **policies)  # pyright: ignore[reportArgumentType]
-    assert_same(whole, in_pieces(qrels, run, 9, EVERYTHING, **policies))
+    judged, run = (layouts(side)[layout] for side in (qrels, run))
+    assert_same(whole, rf.evaluate(judged, run, EVERYTHING, **policies))  # pyright: ignore[reportArgumentType]
+    assert_same(whole, in_pieces(judged, run, 3, EVERYTHING, **policies))
+
+
+def grouped_run(rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Few judgments beside a long run, grouped by query in no order."""
+    query = pl.int_range(rows, eager=True) // 10 * 7919 % 10_007
+    run = pl.DataFrame({"query_id": query, "doc_id": pl.int_range(rows, eager=True) % 10})
+    run = run.with_columns(score=pl.col("doc_id") * 0.5)
+    return run[:: rows // 50].select("query_id", "doc_id", relevance=pl.lit(1)), run
+
+
+def test_a_grouped_run_is_read_in_one_pass_beside_few_judgments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run = grouped_run(20_000)
+    scattered = layouts(run)["scattered"]
+    whole = rf.evaluate(qrels, run, ["map", "ndcg@3"])
+    assert_same(whole, in_pieces(qrels, scattered, 5, ["map", "ndcg@3"]))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("split though grouped")
+
+    monkeypatch.setattr("rankframe.evaluation.evaluate.in_pieces", refuse)
+    monkeypatch.setattr("rankframe.engine.grouped.BATCH_ROWS", 700)
+    assert_same(whole, in_pieces(qrels, run, 5, ["map", "ndcg@3"]))
+    options = {"max_memory": "500kB", "output": tmp_path / "out"}
+    assert_same(whole, rf.evaluate(qrels, run, ["map", "ndcg@3"], **options))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(AssertionError, match="split"):
+        in_pieces(qrels, scattered, 5, ["map"])
 
 
 def test_a_small_limit_means_pieces_and_the_same_result() -> None:

@@ -79,9 +79,10 @@ def test_names_and_roles_stay_and_what_is_odd_is_said_by_whoever_reads(
     assert rights == []
 
 
-def test_other_names_and_types_of_columns_are_settled() -> None:
+def test_other_names_of_columns_are_settled_and_types_stay() -> None:
     frame = pl.DataFrame({"topic": [1, 2], "docno": [7, 8], "label": ["1", " 0"]})
     columns = {"query_id": "topic", "doc_id": "docno", "relevance": "label"}
     found = hold(scan(frame, "qrels", columns), [], ROW_BYTES).left
-    assert found.raw.collect().rows() == [("1", "7", 1.0), ("2", "8", 0.0)]
+    assert found.raw.collect().rows() == [(1, 7, "1"), (2, 8, " 0")]
+    assert found.frame.collect().rows() == [("1", "7", 1.0), ("2", "8", 0.0)]
     assert scan(found, "qrels", columns) is found

@@ -63,10 +63,7 @@ def job() -> Job:
 
 def in_parts(work: Job, count: int) -> list[Piece]:
     number = pl.col("query_id").cast(pl.Int64) % count
-    return [
-        work.piece(*(side.filter(number == at) for side in sides()), alone=False)
-        for at in range(count)
-    ]
+    return [work.piece(*(side.filter(number == at) for side in sides())) for at in range(count)]
 
 
 def test_nothing_is_merged_into_nothing() -> None:

@@ -48,10 +48,23 @@ def test_grades_are_whole_numbers_where_they_all_are(
 def test_what_a_source_holds_is_seen_by_its_columns(tmp_path: Path) -> None:
     judged = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]})
     both = judged.with_columns(score=pl.lit(1.0))
-    ordered = judged.drop("relevance")
-    found = [convert_file(frame, tmp_path / "x.csv")[0] for frame in (judged, both, ordered)]
-    assert found == ["qrels", "run", "run"]
+    placed = judged.drop("relevance").with_columns(rank=pl.lit(1))
+    far = judged.with_columns(distance=pl.lit(1.0))
+    found = [convert_file(frame, tmp_path / "x.csv")[0] for frame in (judged, both, placed, far)]
+    assert found == ["qrels", "run", "run", "run"]
     assert convert_file(both, tmp_path / "x.csv", "qrels")[0] == "qrels"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "trec"])
+def test_a_run_in_the_order_of_its_rows_gets_ranks(ending: str, tmp_path: Path, refusal) -> None:
+    run = pl.DataFrame({"query_id": ["q", "p", "q"], "doc_id": ["a", "a", "b"], "price": [1, 2, 3]})
+    target = tmp_path / f"x.{ending}"
+    assert "neither a score nor a rank column" in refusal(convert_file, run, target)
+    assert not target.exists()
+    assert convert_file(run, target, order="rows") == ("run", 3)
+    assert scan(target, "run").frame.select("query_id", "doc_id", "rank").collect().rows() == [
+        ("p", "a", 1), ("q", "a", 1), ("q", "b", 2),
+    ]  # fmt: skip
 
 
 def test_a_target_without_a_format_is_refused_and_nothing_is_written(

@@ -272,10 +272,21 @@ def test_shuffled_rows_give_the_same_bits() -> None:
 
 
 def test_any_number_of_threads_gives_the_same_bits() -> None:
+    """Also where each has several batches to work on, of rows in every order."""
     code = _DATA + (
-        "import json, rankframe as rf; from rankframe.metrics import names_over\n"
-        "result = rf.evaluate(*data(), [*names_over('judged'), 'auc(pool=true)'])\n"
-        "print(json.dumps([pl.thread_pool_size(), result.means, result.per_query.write_csv()]))"
+        "import json, rankframe as rf\n"
+        "from rankframe.engine import grouped\n"
+        "from rankframe.metrics import names_over\n"
+        "qrels, run = data()\n"
+        "metrics = [*names_over('judged'), 'auc(pool=true)']\n"
+        "result = rf.evaluate(qrels, run, metrics)\n"
+        "grouped.BATCH_ROWS = 97\n"
+        "for some in (run, run.sort('query_id'), run.sort('query_id', descending=True)):\n"
+        "    again = rf.evaluate(qrels, some, metrics)\n"
+        "    for name in ('per_query', 'summary', 'ledger'):\n"
+        "        assert getattr(result, name).equals(getattr(again, name)), name\n"
+        "frames = [result.per_query, result.summary, result.ledger]\n"
+        "print(json.dumps([pl.thread_pool_size(), *(frame.write_csv() for frame in frames)]))"
     )
     outputs = []
     for threads in ("1", "2", "8"):

@@ -13,7 +13,6 @@ from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import Counts
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
-from tests.support.pieces import shop_like
 
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
@@ -28,7 +27,7 @@ def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
 
 
 def _rows(count: int) -> Counts:
-    return Counts(0, 0, count, 0, 0, 0, 0, 0, 0, 0, 0, None)
+    return Counts(run_rows=count)
 
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:
@@ -69,14 +68,3 @@ def test_the_overlap_is_that_of_the_run_as_it_came(options: Any) -> None:
     assert isinstance(counts, Counts)
     assert counts.overlap == 2
     assert counts.judged_retrieved == (1 if "judged_only" in options else 0)
-
-
-def test_one_core_or_two_give_the_same_bits() -> None:
-    job = Job(judged_plan(resolve(["ndcg@10", "auc"])), Policies())
-    sides = [
-        scan(side, role).frame.collect()
-        for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
-    ]
-    one, other = (job.piece(*sides, alone=alone) for alone in (True, False))
-    assert one.values.equals(other.values)
-    assert one.counts == other.counts

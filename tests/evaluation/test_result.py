@@ -28,7 +28,7 @@ def test_repr_shows_values_and_what_was_counted(result: rf.Result) -> None:
         "  lag      0.5000  0.0000 to 1.0000  2 queries",
         (
             "  4 queries evaluated, 2 missing from the run, 1 without relevant documents, "
-            "75% of the top 10 judged"
+            "42% of the top 10 judged"
         ),
     ]
 

@@ -16,10 +16,13 @@ import rankframe as rf
 Row = tuple[str, str, float]
 
 
-def _ranks(run: pl.DataFrame, ties: Any = "doc_desc", column: str = "rank") -> dict[Any, float]:
+def _ranks(
+    run: pl.DataFrame, ties: Any = "doc_desc", column: str = "rank", order: Any = "columns"
+) -> dict[Any, float]:
     """The rank of every document in the run: {(query, doc): rank}."""
     qrels = run.select("query_id", "doc_id", relevance=1)
-    judged = rf.judge(qrels, run, ties=ties).select("query_id", "doc_id", column).collect()
+    judged = rf.judge(qrels, run, ties=ties, order=order)
+    judged = judged.select("query_id", "doc_id", column).collect()
     return {(query, doc): value for query, doc, value in judged.iter_rows()}
 
 
@@ -142,7 +145,8 @@ def test_ranks_may_start_anywhere_and_have_gaps() -> None:
 
 def test_without_scores_and_ranks_the_order_of_rows_counts() -> None:
     run = pl.DataFrame({"query_id": ["q", "p", "q", "p"], "doc_id": ["b", "a", "a", "c"]})
-    assert _ranks(run) == {("q", "b"): 1, ("q", "a"): 2, ("p", "a"): 1, ("p", "c"): 2}
+    expected = {("q", "b"): 1, ("q", "a"): 2, ("p", "a"): 1, ("p", "c"): 2}
+    assert _ranks(run, order="rows") == expected
 
 
 def test_the_score_wins_over_the_rank() -> None:
@@ -193,7 +197,8 @@ def test_tied_rank_is_the_mean_rank_of_equal_scores() -> None:
 
 def test_tied_rank_is_the_rank_where_there_are_no_scores() -> None:
     run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["b", "a", "c"]})
-    assert _ranks(run, column="tied_rank") == {("q", "b"): 1, ("q", "a"): 2, ("q", "c"): 3}
+    expected = {("q", "b"): 1, ("q", "a"): 2, ("q", "c"): 3}
+    assert _ranks(run, column="tied_rank", order="rows") == expected
 
 
 _ULP = math.ulp(1.0)

@@ -59,15 +59,77 @@ def test_relevant_documents_of_a_list_are_those_in_it_where_one_truth_is_for_all
     [
         [{"B"}, {"D", "Z"}],
         [["B"], ("Z", "D")],
-        {"0": {"B"}, "1": {"D", "Z"}},
-        {0: ["B"], 1: ["D", "Z"]},
         [{"B": 1, "A": 0}, {"D": 1.0, "Z": 1}],
         [{"B"}, {"D": 1, "Z": 1}],
     ],
-    ids=["sets", "lists", "dict", "dict of numbers", "graded", "both"],
+    ids=["sets", "lists", "graded", "both"],
 )
 def test_a_truth_for_each_list_may_name_what_was_not_retrieved(truth: Any) -> None:
     assert _means(LISTS, truth, metrics=["map", "recall"]) == {"map": 0.5, "recall": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("truth", "queries"),
+    [
+        ({"y": {"D", "Z"}, "x": {"B"}}, ["x", "y"]),
+        ({1: ["D", "Z"], 0: ["B"]}, range(2)),
+        ([{"B"}, {"D", "Z"}], ["x", "y"]),
+    ],
+    ids=["names", "numbers", "in order"],
+)
+def test_queries_say_of_which_query_each_list_is(truth: Any, queries: Any) -> None:
+    qrels, run = rf.from_lists(LISTS, truth, queries=queries)
+    assert rf.evaluate(qrels, run, ["map", "recall"]).means == {"map": 0.5, "recall": 0.75}
+    assert run["query_id"].unique(maintain_order=True).to_list() == list(map(str, queries))
+    scores = {query: [1, 2, 3] for query in queries}
+    by_score = rf.from_lists(LISTS, truth, queries=queries, scores=scores)
+    assert rf.evaluate(*by_score, "mrr")["mrr"] == pytest.approx(5 / 12)
+
+
+@pytest.mark.parametrize("truth", [{"0": {"B"}, "1": {"D"}}, {"x": {"B"}, "y": {"D"}}, {}])
+def test_a_truth_by_query_says_nothing_of_lists_by_their_place(truth: Any, refusal) -> None:
+    assert refusal(rf.from_lists, LISTS, truth) == (
+        f"ground_truth is a dict with {len(truth)} queries, and ranked_results a list of 2: which "
+        "list is of which query? Pass queries, the query of each list, or ranked_results as a "
+        "dict, too."
+    )
+
+
+def test_a_list_without_a_truth_is_unjudged_and_counted() -> None:
+    ranked = {"x": ["A", "B"], "y": ["B", "A"], "z": []}
+    qrels, run = rf.from_lists(ranked, {"x": {"B"}, "z": {"A"}})
+    assert qrels.rows() == [("x", "B", 1.0), ("z", "A", 1.0), ("x", "A", 0.0)]
+    result = rf.evaluate(qrels, run, "mrr")
+    assert dict(result.per_query.iter_rows()) == {"x": 0.5, "z": 0.0}
+    assert result.count("queries_unjudged") == 1
+    # an empty truth is one: nothing is relevant
+    empty = rf.evaluate(*rf.from_lists({"x": ["A"], "y": ["B"]}, {"x": {"A"}, "y": set()}), "mrr")
+    assert (empty["mrr"], empty.count("queries_unjudged")) == (0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("ranked", "truth"),
+    [
+        (LISTS, {"a", "b"}),
+        (LISTS, [{"a"}, {"b"}]),
+        (dict(zip("xyz", [*LISTS, ["a"]], strict=True)), {"y": ["a", "b"]}),
+    ],
+    ids=["one for all", "one each", "by query"],
+)
+def test_lists_without_one_element_of_the_truth_are_refused(
+    ranked: Any, truth: Any, refusal
+) -> None:
+    text = refusal(rf.from_lists, ranked, truth)
+    assert text.startswith("no document in the run matches any judgment: run doc_ids look like ")
+    assert "like 'a', 'b'" in text or "like 'b', 'a'" in text
+    assert text.endswith('If this is no mistake, pass no_overlap="zero".')
+    assert _means(ranked, truth, no_overlap="zero", metrics="mrr") == {"mrr": 0}
+    assert "no_overlap" in refusal(rf.from_lists, ranked, truth, no_overlap="never")
+
+
+def test_lists_of_other_queries_than_the_truth_are_refused_by_the_evaluation(refusal) -> None:
+    text = refusal(_means, {"x": ["A"]}, {"y": {"A"}})
+    assert text.startswith("no query in the run matches any judgment: run query_ids look like 'x'")
 
 
 def test_a_dict_of_lists_is_matched_by_its_keys() -> None:
@@ -157,10 +219,16 @@ def test_elements_twice_in_a_list_are_refused_as_duplicates(refusal) -> None:
         ((LISTS, {"A"}), {"scores": [[1, 2, 3], [1, 2]]}, "list '1' has 3 elements and 2 scores."),
         (({"x": ["A"], "y": ["B"]}, {"A"}), {"scores": {"x": [1]}},
          "scores lack 1 of the lists, e.g. 'y'."),
+        ((LISTS, {"A"}), {"queries": ["x"]}, "queries has 1 names for 2 ranked lists."),
+        ((LISTS, {"A"}), {"queries": [7, "7"]}, ("queries has 1 names more than once, e.g. '7'. "
+         "Each list is of a query of its own.")),
+        (({"x": ["A"]}, {"A"}), {"queries": ["x"]},
+         "ranked_results is a dict, whose keys are the queries: leave out queries."),
         (([["A"], [], []], {"A"}), {}, ("2 of 3 ranked lists have neither elements nor a truth of "
          "their own, e.g. list '1': nothing can be said of them. Leave them out.")),
     ],
-    ids=["lengths", "flat", "flat numbers", "scores", "scores of a list", "scores lack", "blank"],
+    ids=["lengths", "flat", "flat numbers", "scores", "scores of a list", "scores lack",
+         "queries", "queries twice", "queries and a dict", "blank"],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(args: Any, options: Any, message: str, refusal) -> None:
     assert refusal(rf.from_lists, *args, **options) == message

@@ -17,7 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.inputs.scan import scan
+from rankframe.inputs.scan import comparable, part_of, scan
 
 METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
 QRELS = pl.DataFrame(
@@ -157,7 +157,8 @@ def test_every_kind_of_input_gives_the_same_result(kind: str, tmp_path: Path) ->
 def test_an_integer_and_its_text_are_the_same_key(dtype: Any) -> None:
     ids = pl.Series(["7", "7", "12"]).cast(pl.String if dtype == pl.Categorical else pl.Int64)
     run = pl.DataFrame({"query_id": ids.cast(dtype), "doc_id": ids.cast(dtype)}).unique()
-    assert rf.evaluate({"7": {"7": 1}, "12": {"12": 1}}, run, "mrr")["mrr"] == 1
+    qrels = {"7": {"7": 1}, "12": {"12": 1}}
+    assert rf.evaluate(qrels, run, "mrr", order="rows")["mrr"] == 1
 
 
 def test_numbers_in_a_dict_are_the_same_keys_as_their_text() -> None:
@@ -216,6 +217,9 @@ def test_dates_can_be_ids() -> None:
         (["Query_ID", "DOC_ID"], "Relevance", "SCORE"),
         (["user_id", "item_id"], "rating", "prediction"),
         (["topic", "document"], "label", "weight"),
+        (["qid", "docno"], "rel", "_score"),
+        (["qid", "docno"], "rel", "Probability"),
+        (["qid", "docno"], "rel", "logits"),
     ],
 )
 def test_usual_names_of_columns_are_known(names: list[str], of_qrels: str, of_run: str) -> None:
@@ -252,6 +256,106 @@ def test_a_column_can_be_mapped_to_one_that_would_be_taken_for_another() -> None
     assert result.means == rf.evaluate(QRELS, RUN, METRICS).means
 
 
+# The better document is the third row, by whatever orders it.
+SHUFFLED = pl.DataFrame({"query": ["q", "q", "q"], "doc": ["x", "y", "a"], "price": [3, 1, 2]})
+TRUTH = {"q": {"a": 1}}
+
+
+@pytest.mark.parametrize("ending", [None, "csv", "tsv", "jsonl", "parquet"])
+def test_a_run_that_nothing_orders_is_refused_with_what_could(
+    ending: str | None, tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    frame = SHUFFLED.with_columns(bm=pl.Series([0.5, 1e-3, 0.75]), url=pl.lit("u"))
+    run = frame if ending is None else KINDS[ending](frame, tmp_path)
+    assert refusal(rf.evaluate, TRUTH, run, "mrr") == (
+        "run has neither a score nor a rank column; it has 'query', 'doc', 'price', 'bm', 'url'. "
+        "These could be scores: 'price', 'bm'. "
+        'Say which: columns={"score": "price"}, or pass order="rows" if its rows are in the order '
+        "of the ranking."
+    )
+    assert rf.evaluate(TRUTH, run, "mrr", order="rows")["mrr"] == 1 / 3
+    assert rf.evaluate(TRUTH, run, "mrr", columns={"score": "bm"})["mrr"] == 1
+
+
+def test_a_run_without_numbers_is_refused_without_a_guess(refusal: Callable[..., str]) -> None:
+    assert refusal(rf.judge, TRUTH, SHUFFLED.drop("price")) == (
+        "run has neither a score nor a rank column; it has 'query', 'doc'. Give it one, or pass "
+        'order="rows" if its rows are in the order of the ranking.'
+    )
+
+
+def test_a_run_that_nothing_orders_is_refused_wherever_runs_are_taken(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    scored = SHUFFLED.rename({"price": "score"})
+    page = tmp_path / "page.html"
+    for name, call in {
+        "run": lambda: rf.curve(TRUTH, SHUFFLED, "metric_at_k", metric="ndcg"),
+        "run 'b'": lambda: rf.compare(TRUTH, {"a": scored, "b": SHUFFLED}, "mrr"),
+        "run b": lambda: rf.diff(TRUTH, scored, SHUFFLED, "mrr"),
+        "run 'c'": lambda: rf.report(TRUTH, {"a": scored, "c": SHUFFLED}, "mrr", output=page),
+        "ranking b": lambda: rf.agree(scored, SHUFFLED),
+        "ranking a": lambda: rf.pair(SHUFFLED, scored),
+    }.items():
+        assert refusal(call).startswith(f"{name} has neither a score nor a rank column;")
+
+
+def test_rows_as_they_stand_leave_other_columns_aside() -> None:
+    run = SHUFFLED.with_columns(score=pl.Series([1.0, 2.0, 3.0]), rank=pl.Series([3, 2, 1]))
+    result = rf.evaluate(TRUTH, run, "mrr", order="rows")
+    assert result["mrr"] == 1 / 3
+    assert rf.evaluate(TRUTH, run, "mrr")["mrr"] == 1
+    assert "rank_score_disagree" not in result.ledger["item"]
+
+
+def test_rankings_can_be_compared_as_their_rows_stand() -> None:
+    scored = SHUFFLED.rename({"price": "score"})
+    result = rf.agree(SHUFFLED, scored.reverse(), "kendall_tau", order="rows")
+    assert result["kendall_tau"] == -1
+    qrels = SHUFFLED.rename({"price": "grade"})
+    assert rf.agree(qrels, SHUFFLED.reverse(), "kendall_tau", order="rows")["kendall_tau"] == -1
+
+
+DISTANCES = pl.Series([0.0, -0.0, 0.1, 0.1, 0.30000000000000004, 0.3, 5e-324, 1e308])
+
+
+@pytest.mark.parametrize("name", ["distance", "_distance", "Dist", "far"])
+@pytest.mark.parametrize("kind", [pl.Float64, pl.String])
+def test_a_distance_is_a_score_of_which_less_is_better(name: str, kind: Any) -> None:
+    docs = [f"d{at}" for at in range(len(DISTANCES))]
+    run = pl.DataFrame({"query_id": ["q"] * len(docs), "doc_id": docs})
+    columns = {"distance": "far"} if name == "far" else None
+    values = DISTANCES.cast(kind) if kind == pl.Float64 else pl.Series(map(repr, DISTANCES))
+    scanned = scan(run.with_columns(values.alias(name)), "run", columns)
+    scores = scanned.frame.collect()["score"]
+    assert (-scores).to_list() == DISTANCES.to_list()
+    qrels = {"q": dict.fromkeys(docs, 1)}
+    of_scores = run.with_columns(score=-DISTANCES)
+    for ties in ("doc_desc", "doc_asc", "as_given"):
+        options: dict[str, Any] = {"ties": ties}
+        found = rf.judge(
+            qrels, run.with_columns(values.alias(name)), columns=columns, **options
+        ).collect()
+        assert_frame_equal(found, rf.judge(qrels, of_scores, **options).collect())
+
+
+def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
+    refusal: Callable[..., str],
+) -> None:
+    far = SHUFFLED.rename({"price": "distance"}).with_columns(pl.Series("distance", [1, 2, 3]))
+    assert rf.evaluate(TRUTH, far, "mrr")["mrr"] == 1 / 3
+    for other, values in (("score", [1, 2, 3]), ("sim", [1, 2, 3]), ("rank", [3, 2, 1])):
+        run = far.with_columns(pl.Series(other, values))
+        assert rf.evaluate(TRUTH, run, "mrr")["mrr"] == 1
+        asked = rf.evaluate(TRUTH, run, "mrr", columns={"distance": "distance"})
+        assert asked["mrr"] == 1 / 3
+    columns = {"score": "doc", "distance": "distance"}
+    assert refusal(rf.evaluate, TRUTH, far, columns=columns) == (
+        "run has 2 columns that may be score: 'doc', 'distance'. "
+        'Say which: columns={"score": "doc"}.'
+    )
+
+
 HAS = "it has 'query_id', 'doc_id', 'score'."
 
 
@@ -271,8 +375,8 @@ HAS = "it has 'query_id', 'doc_id', 'score'."
          f"run has no column 'scores' (asked for as score); {HAS} Did you mean 'score'?"),
         (RUN, {"querry_id": "q"},
          ("columns= names 'querry_id', which is not a column of rankframe. Did you mean "
-          "'query_id'? It takes 'query_id', 'doc_id', 'relevance', 'score', 'rank', each mapped "
-          "to a name in your data.")),
+          "'query_id'? It takes 'query_id', 'doc_id', 'relevance', 'score', 'distance', 'rank', "
+          "each mapped to a name in your data.")),
         (RUN.with_columns(doc_id=pl.struct("doc_id")), None,
          ("run column 'doc_id' has type Struct({'doc_id': String}); "
           "it must hold ids (text or numbers).")),
@@ -336,3 +440,48 @@ def test_a_lazy_frame_that_fails_says_why(refusal: Callable[..., str]) -> None:
     failing = RUN.lazy().with_columns(score=pl.col("doc_id").str.to_integer())
     text = refusal(rf.evaluate, QRELS, failing, "map")
     assert text.startswith("cannot read the run LazyFrame: strict integer parsing failed")
+
+
+SMALL, LARGE, TEXT = pl.Int16(), pl.UInt64(), pl.String()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((SMALL, pl.Int64()), pl.Int64()),
+        ((SMALL, LARGE), TEXT),
+        ((LARGE, LARGE), TEXT),
+        ((SMALL, TEXT), TEXT),
+        ((pl.Categorical(), pl.Categorical()), pl.Categorical()),
+        ((pl.Categorical(), TEXT), TEXT),
+        ((pl.Enum(["1", "2"]), pl.Enum(["1", "2"])), pl.Enum(["1", "2"])),
+        ((pl.Enum(["1", "2"]), pl.Enum(["2", "1"])), TEXT),
+        ((pl.Enum(["1", "2"]), pl.Categorical()), TEXT),
+        ((pl.Float64(), pl.Float64()), TEXT),
+    ],
+    ids=str,
+)
+def test_ids_take_a_form_in_which_equal_ones_are_equal(kinds, expected: pl.DataType) -> None:
+    frame = pl.DataFrame({"query_id": ["1", "2"], "doc_id": ["2", "2"], "score": 1.0})
+    for changed in ("query_id", "doc_id"):
+        sides = [scan(frame.with_columns(pl.col(changed).cast(kind)), "run") for kind in kinds]
+        for side in comparable(*sides):
+            other = "doc_id" if changed == "query_id" else "query_id"
+            assert side.collect_schema() == {
+                "query_id": TEXT, "doc_id": TEXT, "score": pl.Float64(),
+            } | {changed: expected, other: TEXT}  # fmt: skip
+            if kinds[0] != pl.Float64():
+                assert (
+                    side.select(pl.col(changed).cast(pl.String))
+                    .collect()
+                    .equals(frame.select(changed))
+                )
+        assert scan(frame, "run").with_ids({}).collect().equals(scan(frame, "run").frame.collect())
+
+
+def test_a_part_has_the_columns_it_has_and_may_be_empty() -> None:
+    frame = pl.DataFrame({"query_id": ["1"], "doc_id": ["2"], "score": [1.0]})
+    part = part_of(frame.head(0), "run")
+    assert (part.role, part.name, part.part, part.seekable) == ("run", "the run", True, True)
+    assert part.frame.collect().equals(frame.head(0))
+    assert not scan(frame, "run").part

@@ -127,7 +127,7 @@ def test_keep_best_keeps_the_best_score_or_rank(
 
 def test_keep_best_keeps_the_first_place_where_there_is_only_an_order() -> None:
     run = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ["x", "a", "y", "a"]})
-    result = rf.evaluate({"q": {"a": 1, "y": 1}}, run, "map", duplicates="keep_best")
+    result = rf.evaluate({"q": {"a": 1, "y": 1}}, run, "map", duplicates="keep_best", order="rows")
     assert result["map"] == pytest.approx((1 / 2 + 2 / 3) / 2)
 
 
@@ -268,7 +268,12 @@ def test_hashes_that_collide_change_nothing(qrels, run, monkeypatch, refusal: Re
     expected = rf.judge(qrels, run, judged_only=True).collect()
     twice = pl.concat([run, run[2:]])
 
-    def few(column: pl.Expr, *_: int) -> pl.Expr:
+    real = pl.Expr.hash
+
+    def few(column: pl.Expr, seed: int = 0, *_: int) -> pl.Expr:
+        """Of few bits, but for the one that confirms that two queries are one."""
+        if seed == 3:
+            return real(column, seed)
         return (column.str.len_bytes() % 2).cast(pl.UInt64) * 2**62
 
     monkeypatch.setattr(pl.Expr, "hash", few)

@@ -1,4 +1,4 @@
-"""Sources that count how often they are read."""
+"""Sources that count how often they are read, or change meanwhile."""
 
 from __future__ import annotations
 
@@ -27,5 +27,29 @@ class Counted:
     ) -> Iterator[pl.DataFrame]:
         self.reads += 1
         rows = self.rows if n_rows is None else self.rows.head(n_rows)
+        rows = rows if with_columns is None else rows.select(with_columns)
+        yield rows if predicate is None else rows.filter(predicate)
+
+
+class Changing:
+    """A lazy frame that is another one each time it is read, the last one from then on; an
+    exception is raised.
+    """
+
+    def __init__(self, *turns: pl.DataFrame | Exception, schema: pl.Schema) -> None:
+        self.turns = list(turns)
+        self.frame = register_io_source(self._read, schema=schema, is_pure=True)
+
+    def _read(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        rows = self.turns.pop(0) if len(self.turns) > 1 else self.turns[0]
+        if isinstance(rows, Exception):
+            raise rows
+        rows = rows if n_rows is None else rows.head(n_rows)
         rows = rows if with_columns is None else rows.select(with_columns)
         yield rows if predicate is None else rows.filter(predicate)

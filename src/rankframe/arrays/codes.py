@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import polars as pl
@@ -91,3 +92,35 @@ def _are_distinct(heads: pl.Series) -> bool:
         return True
     hashes = np.sort(heads.hash().to_numpy())
     return not (hashes[1:] == hashes[:-1]).any()
+
+
+def text_order(ids: pl.Series) -> NDArray[np.int64]:
+    """The permutation that puts distinct strings in byte order.
+
+    Eight bytes of each, after those that all of them begin with, are sorted as whole numbers; only
+    what is equal in these is compared as strings. (1M ids: a fifth of the time of a sort of them.)
+    """
+    first, last = ids.min(), ids.max()
+    if not (isinstance(first, str) and isinstance(last, str)):
+        return np.arange(len(ids))
+    if not ids.str.len_bytes().eq(ids.str.len_chars()).all():
+        return ids.arg_sort().to_numpy().astype(np.int64)
+    pairs = zip(first, last, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    lead = (
+        ids.str.slice(shared, 8)
+        .str.pad_end(8, "\0")
+        .cast(pl.Binary)
+        .bin.reinterpret(dtype=pl.UInt64, endianness="big")
+        .to_numpy()
+    )
+    order = np.argsort(lead)
+    lead = lead[order]
+    unsure = np.zeros(len(ids), np.bool_)
+    unsure[1:] = lead[1:] == lead[:-1]
+    unsure[:-1] |= unsure[1:]
+    if unsure.any():
+        rows = order[unsure]
+        alike = pl.DataFrame({"lead": lead[unsure], "id": ids[rows], "row": rows})
+        order[unsure] = alike.sort("lead", "id")["row"].to_numpy()
+    return order

@@ -116,3 +116,15 @@ def inversions(values: Ints, starts: Ints) -> NDArray[np.int32]:
     given = np.empty_like(found)
     given[place] = found
     return given
+
+
+def ranges(firsts: Ints, lengths: Ints) -> NDArray[np.int64]:
+    """first, first + 1, …: so many for each, one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(lengths)
+    whole = np.repeat(firsts - (ends - lengths), lengths)
+    whole += np.arange(len(whole))
+    return whole

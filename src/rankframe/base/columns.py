@@ -18,6 +18,8 @@ QUERY: Final = "query_id"
 DOC: Final = "doc_id"
 RELEVANCE: Final = "relevance"
 SCORE: Final = "score"
+# Read as a score of which less is better: turned round as it is read.
+DISTANCE: Final = "distance"
 RANK: Final = "rank"
 WEIGHT: Final = "weight"
 
@@ -31,7 +33,12 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
         "iid", "product_id", "sku",
     ),
     RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
-    SCORE: ("sim", "similarity", "prediction", "pred", "predicted", "weight"),
+    SCORE: (
+        "_score", "scores", "sim", "similarity", "cosine_similarity", "prediction", "predictions",
+        "pred", "preds", "predicted", "y_pred", "y_score", "probability", "probabilities", "prob",
+        "probs", "proba", "logit", "logits", "weight",
+    ),
+    DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
 }  # fmt: skip
 

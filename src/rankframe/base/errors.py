@@ -104,6 +104,24 @@ class AmbiguousColumnError(RankframeError):
         )
 
 
+class UnorderedRunError(RankframeError):
+    """A run with nothing that says in which order its documents are."""
+
+    def __init__(self, role: str, found: Sequence[str], numeric: Sequence[str]) -> None:
+        may_be, advice = "", ("Give it one",)
+        if numeric:
+            may_be = f"These could be scores: {listing(numeric)}"
+            advice = ("Say which: ", Option("columns", {"score": numeric[0]}))
+        super().__init__(
+            *sentences(
+                (Role(role), f" has neither a score nor a rank column; it has {listing(found)}"),
+                (may_be,),
+                (*advice, ", or pass ", Option("order", "rows"),
+                 " if its rows are in the order of the ranking"),
+            )
+        )  # fmt: skip
+
+
 class ColumnMappingError(RankframeError):
     """A `columns=` mapping with a key that rankframe does not know."""
 

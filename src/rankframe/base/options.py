@@ -18,6 +18,8 @@ from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 
+Order: TypeAlias = Literal["columns", "rows"]
+Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 Missing: TypeAlias = Literal["zero", "skip", "error"]
@@ -55,16 +57,11 @@ def is_count(value: object) -> bool:
 class Said:
     """What is said of an option."""
 
-    # in the documentation of functions
-    sentence: str
-    # in the help of its flag
-    help: str
-    # in the ledger, given its value; None: not there by itself
-    ledger: Callable[[Any], str] | None
-    # refuses values that its type does not
-    check: Callable[[str, Any], None] | None
-    # it says what is averaged, not what the frame holds
-    of_averages: bool
+    sentence: str  # in the documentation of functions
+    help: str  # of its flag
+    ledger: Callable[[Any], str] | None  # its line there, given its value; None: it has none
+    check: Callable[[str, Any], None] | None  # refuses values that its type does not
+    of_averages: bool  # it says what is averaged, not what the frame holds
 
 
 def option(
@@ -171,6 +168,14 @@ def check_replicates(name: str, value: Any) -> None:
         )
 
 
+_ORDER = partial(
+    option,
+    "columns",
+    "documents are ordered by score, or else distance or rank, and a run without such a column is "
+    'refused ("columns"); or "rows": as the rows stand, whatever the columns.',
+    "By score, distance or rank; or as the rows stand.",
+    ledger=None,  # which column it was stands there
+)
 _TIES = partial(
     option,
     "doc_desc",
@@ -225,6 +230,13 @@ class Policies(Options):
         ledger=None,
         of_averages=True,
     )
+    order: Order = _ORDER()
+    ranks: Ranks = option(
+        "renumbered",
+        'given ranks say the order, and documents are numbered from 1 ("renumbered"); or "kept": '
+        "they are the ranks, whatever the scores, as if unjudged documents stood in the gaps.",
+        "Given ranks: the order alone, or ranks as they are, gaps and all.",
+    )
     ties: Ties = _TIES()
     duplicates: Duplicates = _DUPLICATES()
     k_max: int | None = _K_MAX()
@@ -261,6 +273,7 @@ class SharedPolicies(Policies):
 class PairPolicies(Options):
     """What is compared of two rankings."""
 
+    order: Order = _ORDER()
     ties: Ties = _TIES()
     duplicates: Duplicates = _DUPLICATES()
     missing: Unshared = option(

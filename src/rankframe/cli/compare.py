@@ -24,7 +24,13 @@ from rankframe.cli.options import (
     takes,
 )
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+from rankframe.cli.support import (
+    column_names,
+    open_sources,
+    run_names,
+    tell_if_every_relevant,
+    ways_to_slice,
+)
 
 EXAMPLES = """
   rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
@@ -119,6 +125,7 @@ def compare(
             progress=report,
             **how,
         )
+    tell_if_every_relevant(found.every_relevant and not stored)
     if output is not None:
         found.write(output, overwrite=overwrite)
     if style != "table":

@@ -20,7 +20,7 @@ EXAMPLES = """
 """
 
 
-@takes(duplicates=Policies)
+@takes(duplicates=Policies, order=Policies)
 def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")

@@ -11,7 +11,13 @@ from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import check_targets, column_names, open_sources, run_names
+from rankframe.cli.support import (
+    check_targets,
+    column_names,
+    open_sources,
+    run_names,
+    tell_if_every_relevant,
+)
 
 EXAMPLES = """
   rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
@@ -80,6 +86,7 @@ def diff(
             columns=column_names(column),
             **how,
         )
+    tell_if_every_relevant(found.every_relevant)
     for target, frame in ((per_query, found.per_query), (documents, found.documents)):
         if target:
             write_frame(frame, target)

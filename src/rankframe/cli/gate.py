@@ -21,7 +21,7 @@ from rankframe.cli.options import (
     takes,
 )
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources
+from rankframe.cli.support import column_names, open_sources, tell_if_every_relevant
 
 EXAMPLES = """
   rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
@@ -112,6 +112,7 @@ def gate(
             progress=report,
             **how,
         )
+    tell_if_every_relevant(verdict.every_relevant and len(sources) == 2)
     for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))

@@ -57,6 +57,16 @@ def check_targets(*targets: Path | None) -> None:
             check_target(target)
 
 
+def tell_if_every_relevant(found: bool) -> None:
+    """One line on stderr where the level of relevance tells no judged documents apart."""
+    if found:
+        from rankframe.evaluation.ledger import EVERY_RELEVANT
+
+        print(
+            f"rankframe: {EVERY_RELEVANT}. Pass --rel to say from which grade on.", file=sys.stderr
+        )
+
+
 def deliver(
     results: Mapping[str, Result],
     metrics: Sequence[Metric],
@@ -70,8 +80,10 @@ def deliver(
     from rich.console import Console
 
     from rankframe.cli import tables as show
+    from rankframe.evaluation.ledger import says_every_relevant
     from rankframe.inputs.writers import write_frame
 
+    tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
         if target:
             write_frame(frame(results), target)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankframe.base.wording import best_of, count_text, markdown_row, markdown_text, number_text
-from rankframe.evaluation.ledger import POLICY
+from rankframe.evaluation.ledger import ORDER, POLICY
 from rankframe.evaluation.result import Result
 from rankframe.metrics import Definition
 from rankframe.metrics.names import Metric, signature
@@ -70,12 +70,15 @@ def ledger_table(results: Mapping[str, Result]) -> RenderableType:
     for run in results:
         table.add_column(Text(run), justify="right", overflow="fold")
     table.add_column("meaning", style="dim")
-    ledger = pl.concat(_counts(r.ledger) for r in results.values())
-    meanings = ledger.unique("item", keep="first", maintain_order=True)
-    for item, meaning in zip(meanings["item"], meanings["note"], strict=True):
-        rows = [r.ledger.filter(pl.col("item") == item)["value"] for r in results.values()]
-        cells = [count_text(row[0]) if len(row) else "-" for row in rows]
-        table.add_row(item, *map(Text, cells), meaning)
+    items = pl.concat(_counts(r.ledger)["item"] for r in results.values())
+    for item in items.unique(maintain_order=True):
+        rows = {name: r.ledger.filter(pl.col("item") == item) for name, r in results.items()}
+        cells = [count_text(row["value"][0]) if row.height else "-" for row in rows.values()]
+        meanings = {name: row["note"][0] for name, row in rows.items() if row.height}
+        said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
+        same = len(set(meanings.values())) == 1
+        meaning = next(iter(meanings.values())) if same else said
+        table.add_row(item, *map(Text, cells), Text(meaning))
     policies = _policies(next(iter(results.values())).ledger)
     shown = ", ".join(f"{name}: {value}" for name, value in policies.items())
     return Group(table, Text(f"policies: {shown}"))
@@ -156,7 +159,9 @@ def say(console: Console, message: str) -> None:
 
 
 def _as_dict(run: str, result: Result) -> dict[str, object]:
-    counts = _counts(result.ledger)
+    ledger = _counts(result.ledger)
+    is_order = pl.col("item").str.ends_with(ORDER)
+    counts, orders = ledger.filter(~is_order), ledger.filter(is_order)
     return {
         "run": run,
         "metrics": result.means,
@@ -169,6 +174,7 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
             item: int(value) if value is not None and value == int(value) else value
             for item, value in zip(counts["item"], counts["value"], strict=True)
         },
+        "ordered": dict(zip(orders["item"], orders["note"], strict=True)),
         "policies": _policies(result.ledger),
     }
 

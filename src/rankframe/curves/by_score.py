@@ -21,8 +21,7 @@ from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingQueriesError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
-from rankframe.frames.judge import prepare_run
-from rankframe.frames.rank import rank_run
+from rankframe.frames.rank import prepare_run, rank_run
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import load, load_one_of_each, one_of_each, refuse_no_overlap
 from rankframe.stats.exact import Exact, exact_sums
@@ -119,7 +118,7 @@ def read_population(
     # -1 once more, behind the last: for queries without judgments
     kept = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
     own = kept[place][numbered.code]
-    goodness, sign = _goodness(documents, distance=distance)
+    goodness, sign = _goodness(documents, distance=distance or run.distance)
     here = slice(None) if (own >= 0).all() else own >= 0
     return Population(
         queries.filter(pl.Series(keep)),
@@ -141,7 +140,8 @@ def _documents(run: Scanned, policies: Policies, *, distance: bool) -> Keyed:
                 "Leave the option out.",
             )
         # Turned round at once: the best of several is then the nearest.
-        frame = frame.with_columns(-pl.col(SCORE))
+        if not run.distance:
+            frame = frame.with_columns(-pl.col(SCORE))
     return one_of_each(Keyed(frame), run.role, policies.duplicates)
 
 

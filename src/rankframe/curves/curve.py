@@ -68,6 +68,8 @@ def curve(
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -151,7 +153,8 @@ def curve(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
-    judgments, documents = scan(qrels, "qrels", columns), scan(run, "run", columns)
+    judgments = scan(qrels, "qrels", columns)
+    documents = scan(run, "run", columns, order=order, ranks=ranks)
     if metrics is not None:
         job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
         return metric_points(judgments, documents, job, metrics, per_query=per_query)

@@ -69,8 +69,9 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
         places = kept.join(frame.select(QUERY).with_row_index("_at"), on=QUERY, how="left",
                            maintain_order="left")["_at"]  # fmt: skip
         zero = places.is_null() if unpaired == "zero" else None
+        nothing = {**worst, **dict.fromkeys(systems[name].judged.values(), 0.0)}
         computed = PerQuery(*(
-            _taken(side, places, zero, worst) for side in systems[name].computed.frames
+            _taken(side, places, zero, nothing) for side in systems[name].computed.frames
         ))  # fmt: skip
         filled[name] = replace(
             systems[name],
@@ -78,7 +79,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
         )
     if unpaired == "zero":
         _share_denominators(filled)
-    left_out = [metric.label for metric in metrics if metric.label not in worst]
+    left_out = [metric.label for metric in metrics if not metric.higher_is_better]
     done = "left out" if unpaired == "skip" else done_with(metrics, left_out)
     return Aligned(kept[QUERY], filled, len(alone), lacking, done)
 
@@ -125,7 +126,7 @@ class Column:
     below: Floats
     # systems × queries: whether the metric is defined
     defined: NDArray[np.bool_]
-    # the share of the top k that was judged, where that is known
+    # judged@k, where that is known; k is the metric's own, or 10
     judged: Floats | None
 
     @classmethod
@@ -148,7 +149,7 @@ class Column:
         depth, shares = depth_of(metric), None
         if all(depth in system.judged for system in systems):
             judged = [system.values[system.judged[depth]] for system in systems]
-            shares = np.stack([share.fill_null(0.0).to_numpy() for share in judged])
+            shares = np.stack([share.to_numpy() for share in judged])  # NaN where it has none
         return cls(
             metric,
             stacked([some.values for some in terms]),

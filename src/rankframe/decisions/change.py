@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from rankframe.decisions.lacking import Lack
+from rankframe.evaluation.ledger import EVERY_RELEVANT
 
 _LONGEST = 40  # characters of an id on the screen
 
@@ -28,6 +29,7 @@ class Diff:
         "left" the top k, or "up", "down" or "same" within it. By rank_b, those that left last.
     k: how deep documents were looked at.
     lacks: how many judged queries each run lacks, and what became of them.
+    every_relevant: all judged documents count as relevant, of several grades, and nobody said so.
     """
 
     summary: pl.DataFrame
@@ -36,6 +38,12 @@ class Diff:
     documents: pl.DataFrame
     k: int
     lacks: Sequence[Lack] = ()
+    every_relevant: bool = False
+
+    @property
+    def _told(self) -> list[str]:
+        """What a reader of the numbers should know."""
+        return [*map(str, self.lacks), *([EVERY_RELEVANT] if self.every_relevant else [])]
 
     def __repr__(self) -> str:
         width = max((len(row[0]) for row in self._shown), default=0)
@@ -43,15 +51,15 @@ class Diff:
             f"  {query:<{width}}  {a} → {b}  {delta}  {better} better"
             for query, a, b, delta, better in self._shown
         ]
-        lacking = [f"  {lack}" for lack in self.lacks]
+        told = [f"  {one}" for one in self._told]
         head = [f"rankframe diff, {self._headline}", f"  {self._counted}"]
-        return "\n".join([*head, *lacking, *moved])
+        return "\n".join([*head, *told, *moved])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in self.movers.columns)
         rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._shown)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        said = "<br>".join(map(html.escape, [self._counted, *map(str, self.lacks)]))
+        said = "<br>".join(map(html.escape, [self._counted, *self._told]))
         return (
             f"<p>{html.escape(self._headline)}<br><small>{said}</small></p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -66,6 +66,8 @@ def compare(
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,

@@ -14,6 +14,7 @@ from rankframe.base.places import fresh_folder, place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
+from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.metrics.names import Metric
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
@@ -70,8 +71,8 @@ class Comparison:
     table: a row for each metric, slice and pair of systems: both values, their difference (absolute
         and relative) with its interval, p values, effect size (Cohen's d of the differences),
         in how many queries the system wins, ties and loses, how many were compared, for how many
-        the metric is undefined, and how much of the top k was judged. `by` and `slice` are null in
-        rows about all queries.
+        the metric is undefined, and judged@k of both, k being the metric's own or else 10. `by` and
+        `slice` are null in rows about all queries.
     systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
         also lower_bound and upper_bound (null where they are not known), and two
         scenarios, if_none_relevant and if_all_relevant.
@@ -139,6 +140,7 @@ class Comparison:
         if unpaired := values.get("queries_unpaired"):
             said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         said += [str(lack) for lack in self.lacks if not lack.many]
+        said += [EVERY_RELEVANT] if self.every_relevant else []
         said.append(f"test: {self.note('policy_test')}")
         said.append(self._corrected)
         said.append(f"interval: {self.note('policy_ci')}")
@@ -166,6 +168,11 @@ class Comparison:
         least = fewest.split(":")[0]
         few = self.table.filter(pl.col("queries") < int(least)).height
         return f"* {level}" + (f" of {least} queries or more" if few else "")
+
+    @property
+    def every_relevant(self) -> bool:
+        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        return says_every_relevant(self.ledger)
 
     @property
     def warnings(self) -> list[str]:

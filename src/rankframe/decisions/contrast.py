@@ -259,10 +259,12 @@ class Contrast:
         return (up, down) if self.column.metric.higher_is_better else (down, up)
 
     def _judged(self, at: int) -> float | None:
+        """judged@k over the queries that are compared, as a row of its own would have it."""
         shares = self.column.judged
-        if shares is None or not shares.shape[1]:
+        if shares is None:
             return None
-        return float(exact_sum(shares[at])) / shares.shape[1]
+        known = shares[at][np.isfinite(shares).all(axis=0)]
+        return float(exact_sum(known)) / len(known) if len(known) else None
 
     def _finished_all(self, ratio: Floats) -> Floats:
         return finished(self.column.metric.average, ratio, self.paired.queries)

@@ -21,8 +21,9 @@ from rankframe.engine.held import hold
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
+from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.result import Result
-from rankframe.frames.judge import prepare_run
+from rankframe.frames.rank import prepare_run
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
@@ -53,6 +54,8 @@ def diff(
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -104,7 +107,7 @@ def diff(
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
         with naming_the_run(side):
-            runs.append(scan(source, "run", columns))
+            runs.append(scan(source, "run", columns, order=order, ranks=ranks))
     held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
     for side, run, pieces in zip(_SIDES, held.rights, held.pieces, strict=True):
@@ -118,7 +121,10 @@ def diff(
         side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
         for side, of in zip(_SIDES, results, strict=True)
     }
-    return Diff(summary, per_query, movers, documents, int(depth), lacks(sides, [chosen]))
+    return Diff(
+        summary, per_query, movers, documents, int(depth), lacks(sides, [chosen]),
+        says_every_relevant(results[0].ledger),
+    )  # fmt: skip
 
 
 def _one_metric(metric: MetricLike) -> Metric:

@@ -27,6 +27,7 @@ from rankframe.decisions.stored import read_systems
 from rankframe.decisions.subsets import Subset
 from rankframe.decisions.systems import Runs, System
 from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
+from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
@@ -58,6 +59,8 @@ def gate(
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -80,7 +83,7 @@ def gate(
     metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
         one, which says in which direction it is better.
     min_queries: with fewer queries nothing is decided (default 30; a slice is then skipped).
-    min_judged: {10: 0.5}: with a smaller share of the top 10 judged, nothing is decided.
+    min_judged: {10: 0.5}: with a judged@10 of less than that, nothing is decided.
     lower_is_better, higher_is_better: stored columns under names of your own, and which way they
         are better: a change of a column of which neither is said is not decided on.
     queries, weight, unpaired, missing, and other policies: as in `compare`.
@@ -137,6 +140,7 @@ def gate(
             "unpaired_done": opened.aligned.done,
             "missing": {lack.system: lack.queries for lack in opened.lacks},
             "without_attributes": opened.known.absent,
+            "every_relevant": any(says_every_relevant(s.ledger) for s in opened.systems.values()),
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
@@ -255,7 +259,7 @@ class _Judge:
                     f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
                 )
             judged = candidate.values[candidate.judged[depth]]
-            shares = judged.gather(subset.rows).fill_null(0.0).to_numpy()
+            shares = judged.gather(subset.rows).drop_nulls().to_numpy()
             share = float(exact_sum(shares)) / max(len(shares), 1)
             if share < least:
                 return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"

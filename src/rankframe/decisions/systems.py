@@ -19,7 +19,7 @@ from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import Attributes
-from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -80,7 +80,11 @@ def evaluate_runs(
         intervals=Intervals(None),
     )
     qrels = scan(runs.qrels, "qrels", runs.columns)
-    opened = [scan(source, "run", runs.columns) for source in runs.sources.values()]
+    opened: list[Scanned] = []
+    for name, source in runs.sources.items():
+        with naming_the_run(repr(name)):
+            order, ranks = runs.policies.order, runs.policies.ranks
+            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks))
     held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):

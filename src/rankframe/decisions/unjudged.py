@@ -165,7 +165,7 @@ def _lists(qrels: Keyed, run: Keyed, policies: Policies) -> pl.DataFrame:
     """query_id, doc_id, rank and relevance (null: a hole) of what the run has for judged queries,
     down to `k_max`.
     """
-    rank = rank_run(run, ties=policies.ties).rank
+    rank = rank_run(run, ties=policies.ties, ranks=policies.ranks).rank
     rows, judged = match(run, qrels)
     grade = np.full(len(rank), np.nan)
     grade[rows] = qrels.frame[RELEVANCE].to_numpy()[judged]

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe.base.wording import number_text, percent_text, signed_text
 from rankframe.decisions.lacking import Lack
+from rankframe.evaluation.ledger import EVERY_RELEVANT
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
 CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -55,6 +56,11 @@ class Verdict:
     counted: Mapping[str, Any]
     # judged queries that the baseline's or the candidate's run lacks
     lacks: Sequence[Lack] = ()
+
+    @property
+    def every_relevant(self) -> bool:
+        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        return bool(self.counted["every_relevant"])
 
     @property
     def warnings(self) -> list[str]:
@@ -100,6 +106,7 @@ class Verdict:
             done = self.counted["unpaired_done"]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
         line += "".join(f", {lack}" for lack in self.lacks if not lack.many)
+        line += f", {EVERY_RELEVANT}" if self.every_relevant else ""
         if self.counted["without_attributes"]:
             line += f", {self.counted['without_attributes']:,} not in the frame of queries"
         return line + ")"

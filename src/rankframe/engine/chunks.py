@@ -5,7 +5,7 @@ cores at work.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ import polars as pl
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import DuplicateError
-from rankframe.engine.work import Piece, Work, merged
+from rankframe.engine.work import Piece, merged
 from rankframe.inputs.validate import one_of_each
 
 # Arrays of 4 bytes a row reach 4 MiB, from where numpy asks for huge pages: far fewer page faults.
@@ -26,19 +26,24 @@ _DEAL_SEED = 31_337  # another one than files are split by
 Chunk = list[pl.DataFrame]
 
 
-def in_chunks(left: pl.DataFrame, right: pl.DataFrame, work: Work, roles: tuple[str, str]) -> Piece:
+def in_chunks(
+    left: pl.DataFrame,
+    right: pl.DataFrame,
+    work: Callable[[pl.DataFrame, pl.DataFrame], Piece],
+    roles: tuple[str, str],
+) -> Piece:
     """Work on tables in memory: in chunks by query, side by side, unless they are small.
 
     `roles` are what errors call the two.
     """
     count = _chunk_count(max(left.height, right.height))
-    if count < 2 or work.plan.whole_input:
-        return work.piece(left, right)
+    if count < 2:
+        return work(left, right)
     ordered = left[QUERY].is_sorted() and right[QUERY].is_sorted()
 
     def one(both: tuple[Chunk, Chunk]) -> Piece:
         ours, theirs = (pl.concat(side, rechunk=True) for side in both)
-        return work.piece(ours, theirs, alone=False)
+        return work(ours, theirs)
 
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:

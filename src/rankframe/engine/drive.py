@@ -7,18 +7,19 @@ into chunks (`chunks.py`), or, where they do not fit in memory, split into files
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
+from rankframe.arrays.codes import text_order
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
 from rankframe.base.places import scratch_folder
 from rankframe.base.progress import Progress, Report
-from rankframe.engine.chunks import CHUNK_ROWS, in_chunks
+from rankframe.engine.chunks import CHUNK_ROWS
 from rankframe.engine.split import by_split, room_for
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged
@@ -29,21 +30,16 @@ from rankframe.inputs.validate import count_rows, load
 _LEAST_ROWS = 10_000  # of a stretch: fewer cost more than they save
 
 
-def in_memory(left: Scanned, right: Scanned, prepare: Callable[[pl.LazyFrame], Work]) -> Piece:
-    """Work on inputs that fit in memory; large ones that are sorted by query are not even held.
-
-    `prepare` says what to do, given the left side.
-    """
+def in_memory(left: Scanned, right: Scanned, work: Work) -> Piece:
+    """Work on inputs that fit in memory; large ones that are sorted by query are not even held."""
     if left.seekable and right.seekable:
         with suppress(*READ_ERRORS):  # what cannot be read is said below
-            work = prepare(left.frame)
-            if max(map(count_rows, (left, right))) >= 2 * CHUNK_ROWS and not work.plan.whole_input:
+            if max(map(count_rows, (left, right))) >= 2 * CHUNK_ROWS:
                 stream = InOrder(left, right, work, rows=CHUNK_ROWS)
                 whole = merged((piece for piece, _ in stream), ordered=True)
                 if whole is not None and stream.complete:
                     return whole
-    first = load(left)
-    return in_chunks(first, load(right), prepare(first.lazy()), (left.role, right.role))
+    return work.piece(load(left), load(right))
 
 
 def in_pieces(
@@ -78,6 +74,18 @@ def in_pieces(
         return whole
 
 
+def with_values(
+    pieces: Iterable[Piece], work: Work, *, into: Path | None, report: Report | None
+) -> Piece:
+    """Pieces as one, each in any order of its queries; `into` as for `in_pieces`."""
+    with scratch_folder() as folder:
+        values = _Values(folder, into, report or (lambda _: None), 0)
+        whole = merged(values.kept(((piece, sum(piece.counts.rows)) for piece in pieces), work))
+        assert whole is not None  # there is always one
+        values.write(ordered=False)
+        return whole
+
+
 @dataclass
 class _Values:
     """The values of pieces as these come: held by them, or in files on the way to `into`."""
@@ -104,7 +112,8 @@ class _Values:
                 continue
             self.files.append(self.folder / f"values-{len(self.files):07}.parquet")
             with room_for(self.folder):
-                piece.values.write_parquet(self.files[-1], compression="lz4")
+                values = piece.values[text_order(piece.values[QUERY])]
+                values.write_parquet(self.files[-1], compression="lz4")
             yield replace(piece, computed=work.plan.no_values())
 
     def write(self, *, ordered: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import polars as pl
+
 from rankframe.engine.memory import estimated_need, pieces_for
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
@@ -49,12 +51,12 @@ def hold(
 
 def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
     """The same with its rows in memory, unless it has more than so many."""
-    rows = scanned.frame if most is None else scanned.frame.head(most + 1)
+    rows = scanned.raw.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
     try:
-        frame = rows.collect(engine="in-memory")
+        frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")
     except READ_ERRORS:
         return scanned
     if most is not None and frame.height > most:
         return scanned
     same = {name: name for name in frame.columns}
-    return replace(scanned, raw=frame.lazy(), mapping=same, seekable=True)
+    return replace(scanned, raw=frame.lazy(), mapping=same, seekable=True, made={})

@@ -88,6 +88,12 @@ def count_pieces(
     return pieces_for(sum(map(estimated_need, (left, right), row_bytes)), max_memory)
 
 
+def left_fits(left: Scanned, right: Scanned, row_bytes: tuple[int, int], pieces: int) -> bool:
+    """Whether the left side alone takes no more than about one of so many pieces."""
+    need, other = map(estimated_need, (left, right), row_bytes)
+    return need * pieces <= need + other
+
+
 def pieces_for(need: int, max_memory: str | int | None) -> int:
     """The same for what takes so many bytes."""
     limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)

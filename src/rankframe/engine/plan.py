@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.arrays.chunk import taken
+from rankframe.arrays.codes import text_order
 from rankframe.base.columns import QUERY, FrameColumns
 from rankframe.base.errors import MetricParameterError
 from rankframe.metrics.names import Metric
@@ -111,8 +113,8 @@ class PerQuery:
         """Those of different queries as one, in byte order; `ordered`: they come so."""
         whole = [pl.concat(some) for some in zip(*(p.frames for p in parts), strict=True)]
         if not ordered:
-            order = whole[0][QUERY].arg_sort()
-            whole = [frame[order] if frame.width else frame for frame in whole]
+            order = text_order(whole[0][QUERY])
+            whole = [pl.DataFrame([taken(c.rechunk(), order) for c in frame]) for frame in whole]
         return PerQuery(*whole)
 
     @property

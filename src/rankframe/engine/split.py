@@ -15,7 +15,6 @@ import polars as pl
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import BadValueError, DuplicateError, OutputError
-from rankframe.engine.chunks import in_chunks
 from rankframe.engine.work import Piece, Work
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
@@ -36,7 +35,7 @@ def by_split(
         if ours.is_empty() and theirs.is_empty():
             continue
         try:
-            piece = in_chunks(ours, theirs, work, (left.role, right.role))
+            piece = work.piece(ours, theirs)
         except DuplicateError as error:
             side = left if error.role == left.role else right
             raise _all_duplicates(side, folder, pieces) from None

@@ -44,7 +44,7 @@ class InOrder:
         waiting: deque[tuple[Future[Piece], int]] = deque()
         with ThreadPoolExecutor(workers) as pool, suppress(BadValueError, DuplicateError):
             for ours, theirs in _side_by_side(*self._sides):
-                piece = pool.submit(self._work.piece, ours, theirs, alone=False)
+                piece = pool.submit(self._work.piece, ours, theirs)
                 waiting.append((piece, ours.height + theirs.height))
                 if len(waiting) > workers:
                     yield _first(waiting)

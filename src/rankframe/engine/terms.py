@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.engine.plan import PerQuery
 from rankframe.metrics.names import Metric
-from rankframe.stats.exact import Exact, exact_products, exact_sums
+from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
 from rankframe.stats.intervals import (
     Bounds,
     finished,
@@ -39,8 +39,11 @@ class Terms:
     def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
         """Take a metric's column apart; `weights` where it is averaged by weight."""
         column = computed.values[metric.label]
-        defined = column.is_not_null().to_numpy()
-        numbers = column.fill_null(0.0).to_numpy()
+        if column.null_count():
+            defined = column.is_not_null().to_numpy()
+            numbers = column.fill_null(0.0).to_numpy()
+        else:
+            defined, numbers = np.ones(len(column), np.bool_), column.to_numpy()
 
         def masked(some: Floats) -> Floats:
             return some if defined.all() else np.where(defined, some, 0.0)
@@ -114,8 +117,11 @@ class Sums:
 
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
         whole = [Exact.of(count) for count in counts]
-        values = total(terms.values)
-        squares = total(*exact_products(terms.values, terms.values))
+        if len(starts) == 1:
+            values, squares = ([some] for some in exact_moments(terms.values))
+        else:
+            values = total(terms.values)
+            squares = total(*exact_products(terms.values, terms.values))
         plain = terms.above is terms.values
         above = values if plain else total(terms.above)
         below = whole if terms.below is None else total(terms.below)

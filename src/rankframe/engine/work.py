@@ -34,11 +34,8 @@ class Work(Protocol):
     # how many bytes a row of each side takes at the peak
     row_bytes: ClassVar[tuple[int, int]]
 
-    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
-        """Do it for queries whose rows, of both sides, are all here.
-
-        `alone`: no other piece is worked on at the same time, so more than one core may be used.
-        """
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
+        """Do it for queries whose rows, of both sides, are all here, in any order."""
         ...
 
 

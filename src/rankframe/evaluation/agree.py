@@ -13,17 +13,18 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base import options
-from rankframe.base.columns import PAIR_FRAME, QUERY
+from rankframe.base.columns import PAIR_FRAME, QUERY, RANK, SCORE
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.places import fresh_folder
 from rankframe.base.progress import Report
+from rankframe.engine.chunks import in_chunks
 from rankframe.engine.drive import in_memory, in_pieces
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import Plan, compile_plan, per_query_values
 from rankframe.engine.tally import WHOLE, tally_values
 from rankframe.engine.work import Additive, Piece
-from rankframe.evaluation.ledger import described
+from rankframe.evaluation.ledger import DROPPED, RENUMBERED, columns_of, described
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import Pairs, prepare_ranking
@@ -43,6 +44,7 @@ def agree(
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
+    order: options.Order = "columns",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     missing: options.Unshared = "shared",
@@ -65,6 +67,8 @@ def agree(
     metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
         (`rf.pair`), or what `rf.metric` makes of one.
     columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+    order: documents are ordered by score, or else distance or rank, and a run without such a column
+        is refused ("columns"); or "rows": as the rows stand, whatever the columns.
     ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
         "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
     missing: correlations compare the documents that both rankings have ("shared"), or all, where a
@@ -90,7 +94,7 @@ def agree(
     """
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
-    sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
+    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
     pieces = count_pieces(*sides, job.row_bytes, max_memory)
     if output is None:
         return agree_scanned(*sides, job, pieces=pieces, progress=progress)
@@ -110,11 +114,11 @@ def agree_scanned(
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
     if pieces == 1:
-        piece = in_memory(a, b, lambda _: job)
+        piece = in_memory(a, b, job)
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
-    result = pairs_summed_up(piece, job, lambda: [some_ids(side, QUERY) for side in (a, b)])
+    result = pairs_summed_up(piece, job, (a, b), lambda: [some_ids(side, QUERY) for side in (a, b)])
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result
@@ -131,7 +135,10 @@ def pair_plan(metrics: Metrics) -> Plan:
 
 
 def pairs_summed_up(
-    piece: Piece, job: Agreement, some_queries: Callable[[], list[list[str]]]
+    piece: Piece,
+    job: Agreement,
+    sides: tuple[Scanned, Scanned],
+    some_queries: Callable[[], list[list[str]]],
 ) -> Result:
     """All queries as one piece → the result; `some_queries` of each side, where they share none."""
     counts = piece.counts
@@ -141,7 +148,7 @@ def pairs_summed_up(
     return Result(
         summary=summarise(job.plan.metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=counts.ledger({**job.policies.described(), **job.intervals.described()}),
+        ledger=counts.ledger(sides, {**job.policies.described(), **job.intervals.described()}),
     )
 
 
@@ -155,13 +162,16 @@ class Agreement:
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (250, 250)
 
-    def piece(self, left: pl.DataFrame, right: pl.DataFrame, *, alone: bool = True) -> Piece:
-        """Compare the queries of a piece."""
-        del alone  # polars and numpy use what is free
-        rankings = [
-            prepare_ranking(one_of_each(Keyed(side), role, self.policies.duplicates), self.policies)
+    def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
+        """Compare the queries of a piece (see `Work.piece`)."""
+        return in_chunks(left, right, self._compared, ("ranking a", "ranking b"))
+
+    def _compared(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
+        tables = [
+            one_of_each(Keyed(side), role, self.policies.duplicates)
             for side, role in ((left, "ranking a"), (right, "ranking b"))
         ]
+        rankings = [prepare_ranking(table, self.policies) for table in tables]
         pairs = Pairs(*rankings, missing=self.policies.missing)
         numbers = pl.DataFrame({"n_a": pairs.a.length, "n_b": pairs.b.length,
                                 "n_shared": pairs.n_shared})  # fmt: skip
@@ -173,6 +183,11 @@ class Agreement:
         counts = PairCounts.of(
             pairs, *rankings, rows=(left.height, right.height), kept=computed.height
         )
+        if self.policies.duplicates == "keep_best":
+            dropped = [
+                side.height - t.frame.height for side, t in zip((left, right), tables, strict=True)
+            ]
+            counts = replace(counts, dropped_a=dropped[0], dropped_b=dropped[1])
         tallies = tally_values(self.plan.metrics, computed, Known(), self.intervals)
         return Piece(computed, tallies, counts)
 
@@ -191,6 +206,12 @@ class PairCounts(Additive):
     shared: int
     tied_a: int
     tied_b: int
+    # queries whose ranks are not 1, 2, 3, …; None: ranks do not say the order
+    anew_a: int | None = None
+    anew_b: int | None = None
+    # rows of documents of which a better one was kept; None: duplicates are refused
+    dropped_a: int | None = None
+    dropped_b: int | None = None
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -214,9 +235,13 @@ class PairCounts(Additive):
             shared=pairs.matched,
             tied_a=a.tied,
             tied_b=b.tied,
+            anew_a=_numbered_anew(a),
+            anew_b=_numbered_anew(b),
         )
 
-    def ledger(self, policies: Mapping[str, object]) -> pl.DataFrame:
+    def ledger(
+        self, sides: tuple[Scanned, Scanned], policies: Mapping[str, object]
+    ) -> pl.DataFrame:
         """As the result shows it: `item`, `value` and `note`."""
         share = self.shared / self.documents if self.documents else None
         return described(
@@ -233,6 +258,26 @@ class PairCounts(Additive):
                 ("share_shared", share, "of the documents that either has, how many both have"),
                 ("tied_documents_a", self.tied_a, "same score as the one above, first ranking"),
                 ("tied_documents_b", self.tied_b, "same score as the one above, second ranking"),
+                *(
+                    (item, value, note)
+                    for item, value, note in (
+                        ("queries_renumbered_a", self.anew_a, RENUMBERED),
+                        ("queries_renumbered_b", self.anew_b, RENUMBERED),
+                        ("a_duplicates_dropped", self.dropped_a, DROPPED),
+                        ("b_duplicates_dropped", self.dropped_b, DROPPED),
+                    )
+                    if value is not None
+                ),
+                *columns_of(sides[0], "a"),
+                *columns_of(sides[1], "b"),
             ],
             policies,
         )
+
+
+def _numbered_anew(ranked: RankedRun) -> int | None:
+    """How many queries have other ranks than those given; None where none say the order."""
+    frame = ranked.table.frame
+    if SCORE in frame.columns or RANK not in frame.columns:
+        return None
+    return frame[QUERY].filter(frame[RANK] != pl.Series(ranked.rank)).n_unique()

@@ -8,7 +8,7 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
-from rankframe.base.options import Duplicates
+from rankframe.base.options import Duplicates, Order
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.trec_format import Kind
@@ -23,17 +23,19 @@ def convert_file(
     *,
     columns: Columns | None = None,
     duplicates: Duplicates = "error",
+    order: Order = "columns",
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
-    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run.
+    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
+    run in the order of its rows gets a column of ranks.
     """
-    scanned = scan(source, kind, columns)
+    scanned = scan(source, kind, columns, order=order)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     form = format_of(target, any_table=False)
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     frame = frame.with_columns(_whole_numbers(frame))
-    if found == "run" and not form.any_table:
+    if found == "run" and (order == "rows" or not form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
     write_as(form, frame, target)

@@ -15,14 +15,16 @@ from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.places import fresh_folder
-from rankframe.base.progress import Report
-from rankframe.engine.drive import in_memory, in_pieces
-from rankframe.engine.memory import count_pieces
+from rankframe.base.progress import Progress, Report
+from rankframe.engine.drive import in_pieces, with_values
+from rankframe.engine.grouped import Told
+from rankframe.engine.memory import count_pieces, left_fits
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
-from rankframe.engine.work import Piece
-from rankframe.evaluation.job import Job, judged_plan
+from rankframe.engine.work import Piece, merged
+from rankframe.evaluation.job import Job, evaluate_found, judged_plan
 from rankframe.evaluation.ledger import Counts, make_ledger
+from rankframe.evaluation.lookup import Lookup
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise, summarise_slices
 from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
@@ -44,6 +46,8 @@ def evaluate(
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -75,6 +79,10 @@ def evaluate(
         "error".
     no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
     no_overlap: a run without one judged document is an "error", or scores "zero".
+    order: documents are ordered by score, or else distance or rank, and a run without such a column
+        is refused ("columns"); or "rows": as the rows stand, whatever the columns.
+    ranks: given ranks say the order, and documents are numbered from 1 ("renumbered"); or "kept":
+        they are the ranks, whatever the scores, as if unjudged documents stood in the gaps.
     ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or
         "as_given".
     duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
@@ -105,7 +113,7 @@ def evaluate(
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     judgments = scan(qrels, "qrels", columns)
-    documents = scan(run, "run", columns)
+    documents = scan(run, "run", columns, order=order, ranks=ranks)
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:
@@ -138,30 +146,63 @@ def evaluate_computed(
     progress: Report | None = None,
 ) -> tuple[Result, PerQuery]:
     """The same, and what was computed for each query, sums of averages over sums included."""
-
-    def prepare(judgments: pl.LazyFrame) -> Job:
-        return replace(job, max_grade=check_grades(job.plan.metrics, judgments))
-
     if pieces == 1:
-        piece = in_memory(qrels, run, prepare)
+        piece = _in_one(qrels, run, job, progress)
     else:
         refuse_whole_input(job.plan)
-        count_rows(qrels)
-        values = None if into is None else into / PER_QUERY_FILE
-        piece = in_pieces(
-            qrels, run, prepare(qrels.frame), pieces=pieces, into=values, report=progress
-        )
+        piece = _in_pieces(qrels, run, job, pieces, into, progress)
 
     def no_overlap(*, shared_queries: bool) -> NoReturn:
         refuse_no_overlap(qrels, run, shared_queries=shared_queries)
 
-    result = summed_up(piece, job, no_overlap)
+    result = summed_up(piece, job, run, no_overlap)
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result, piece.computed
 
 
-def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Result:
+def _in_one(qrels: Scanned, run: Scanned, job: Job, report: Report | None) -> Piece:
+    """All queries, where what has to be held fits in memory."""
+    lookup, job = _prepared(qrels, run, job)
+    whole = merged(evaluate_found(lookup.found(_told(lookup, report)), job))
+    assert whole is not None  # there is always one
+    return whole
+
+
+def _in_pieces(
+    qrels: Scanned, run: Scanned, job: Job, pieces: int, into: Path | None, report: Report | None
+) -> Piece:
+    """All queries, in so many pieces; in one pass where the judgments fit in memory, and the rows
+    of each query of the run are together.
+    """
+    count_rows(qrels)
+    values = None if into is None else into / PER_QUERY_FILE
+    if left_fits(qrels, run, job.row_bytes, pieces):
+        lookup, job = _prepared(qrels, run, job)
+        found = lookup.found_if_grouped(_told(lookup, report))
+        if found is not None:
+            return with_values(evaluate_found(found, job), job, into=values, report=report)
+    else:
+        job = replace(job, max_grade=check_grades(job.plan.metrics, qrels.frame))
+    return in_pieces(qrels, run, job, pieces=pieces, into=values, report=report)
+
+
+def _prepared(qrels: Scanned, run: Scanned, job: Job) -> tuple[Lookup, Job]:
+    lookup = job.lookup(qrels, run)
+    highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))
+    return lookup, replace(job, max_grade=highest)
+
+
+def _told(lookup: Lookup, report: Report | None) -> Told:
+    """Whoever wants to know is told how many rows of the run were read."""
+    if report is None:
+        return lambda _: None
+    judged = lookup.judgments.read
+    total = judged + count_rows(lookup.run.scanned)
+    return lambda rows: report(Progress("evaluating", judged + rows, total, 0))
+
+
+def summed_up(piece: Piece, job: Job, run: Scanned, no_overlap: Callable[..., NoReturn]) -> Result:
     """All queries as one piece → the result, or why there is none.
 
     `no_overlap` says what the ids of both sides look like: of documents, or of queries.
@@ -179,7 +220,7 @@ def summed_up(piece: Piece, job: Job, no_overlap: Callable[..., NoReturn]) -> Re
     return Result(
         summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=make_ledger(counts, described),
+        ledger=make_ledger(counts, described, run, rel=policies.rel),
         slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
     )
 

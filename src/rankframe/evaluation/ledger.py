@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from rankframe.base.messages import listing
 from rankframe.engine.work import Additive
-from rankframe.frames.judge import Judgments
-from rankframe.frames.rank import RankedRun
+from rankframe.frames.found import Found
+from rankframe.frames.judged import Judgments
 from rankframe.inputs.queries import Known
+from rankframe.inputs.scan import Scanned
+from rankframe.stats.exact import Exact, exact_sum
 
 _TOP = 10
+_NOTHING = Exact()
 POLICY = "policy_"
+_ALL_RELEVANT = "all_judged_relevant"
+EVERY_RELEVANT = "every judged document counts as relevant, whatever its grade"
+# How items end that say what orders a run, in their note.
+ORDER = "_order"
+RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
+DROPPED = "rows of documents of which a better one was kept"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
@@ -22,27 +34,35 @@ SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 class Counts(Additive):
     """What was seen in some of the queries."""
 
-    qrels_rows: int
-    qrels_queries: int
-    run_rows: int
-    run_queries: int
-    evaluated: int
-    missing: int
-    without_relevant: int
-    judged_retrieved: int
-    in_top: int
-    judged_in_top: int
-    tied: int
+    qrels_rows: int = 0
+    qrels_queries: int = 0
+    run_rows: int = 0
+    run_queries: int = 0
+    evaluated: int = 0
+    missing: int = 0
+    without_relevant: int = 0
+    judged_retrieved: int = 0
+    # judged@10 of the evaluated queries, added up
+    judged_shares: Exact = _NOTHING
+    tied: int = 0
     # None: the run does not have both a score and a rank
-    disagreeing: int | None
+    disagreeing: int | None = None
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int = 0
+    # judged documents that are not relevant, and those graded below the best of all
+    nonrelevant: int = 0
+    below_best: int = 0
     # evaluated queries that the frame of queries lacks, and those without a proper weight
     absent: int = 0
     unweighted: int = 0
     # a judged query that the run lacks, and one without a proper weight
     lacking: str | None = None
     weightless: str | None = None
+    # queries whose ranks are not 1, 2, 3, …; None: ranks do not say the order
+    anew: int | None = None
+    # rows of documents of which a better one was kept; None: duplicates are refused
+    qrels_dropped: int | None = None
+    run_dropped: int | None = None
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -53,45 +73,63 @@ class Counts(Additive):
     def of(
         cls,
         judged: Judgments,
-        run: RankedRun,
         *,
-        rows: tuple[int, int],
-        evaluated: int,
+        evaluated: NDArray[np.bool_],
+        relevant: NDArray[np.bool_],
         without_relevant: int,
-        overlap: int,
         known: Known,
     ) -> Counts:
-        """What was seen: `rows` are those of qrels and run as read."""
+        """What was seen of some judged queries.
+
+        `evaluated`: which of them are; `relevant`: which of their judged documents are.
+        """
         return cls(
-            qrels_rows=rows[0],
             qrels_queries=len(judged.queries),
-            run_rows=rows[1],
-            run_queries=run.queries.height,
-            evaluated=evaluated,
+            evaluated=int(evaluated.sum()),
             missing=int(judged.missing.sum()),
             without_relevant=without_relevant,
             judged_retrieved=judged.matched,
-            in_top=int(np.minimum(judged.retrieved, _TOP).sum()),
-            judged_in_top=int(((judged.rank > 0) & (judged.rank <= _TOP)).sum()),
-            tied=run.tied,
-            disagreeing=run.disagreeing,
-            overlap=overlap,
+            judged_shares=exact_sum(judged.judged_shares(_TOP)[evaluated]),
+            nonrelevant=int(np.count_nonzero(~relevant)),
+            below_best=int(np.count_nonzero(judged.grade < judged.max_grade)),
             absent=known.absent,
             unweighted=known.unweighted,
-            lacking=next(iter(judged.queries.filter(pl.Series(judged.missing)).head(1)), None),
+            lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
             weightless=known.example,
         )
 
     @classmethod
-    def unjudged(cls, rows: int, run: RankedRun) -> Counts:
-        """What was seen in queries without any judgment."""
-        return cls(0, 0, rows, run.queries.height, 0, 0, 0, 0, 0, 0, run.tied, run.disagreeing)
+    def of_run(cls, found: Found) -> Counts:
+        """What was seen of a run, and how many judgments were read."""
+        judgments, seen = found.judgments, found.seen
+        best = found.policies.duplicates == "keep_best"
+        return cls(
+            qrels_rows=judgments.read,
+            run_rows=seen.rows,
+            run_queries=seen.queries,
+            tied=seen.tied,
+            disagreeing=seen.disagreeing,
+            overlap=seen.overlap,
+            anew=seen.anew,
+            qrels_dropped=judgments.read - judgments.height if best else None,
+            run_dropped=seen.dropped if best else None,
+        )
 
 
-def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
-    """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy)."""
+def make_ledger(
+    counts: Counts,
+    policies: Mapping[str, object],
+    run: Scanned | None = None,
+    *,
+    rel: float | None = None,
+) -> pl.DataFrame:
+    """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy).
+
+    `run`: as opened, where it is to be said which of its columns were used; `rel`: the level from
+    which documents are relevant, where somebody chose one.
+    """
     shared = counts.qrels_queries - counts.missing
-    share = counts.judged_in_top / counts.in_top if counts.in_top else None
+    share = float(counts.judged_shares) / counts.evaluated if counts.evaluated else None
     items: list[tuple[str, float | None, str]] = [
         ("qrels_rows", counts.qrels_rows, "judgments read"),
         ("qrels_queries", counts.qrels_queries, "queries with judgments"),
@@ -105,7 +143,7 @@ def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
         (
             f"judged_share_top_{_TOP}",
             share,
-            f"of the documents in the top {_TOP}, how many were judged",
+            f"judged@{_TOP}: of a query's top {_TOP}, how many were judged; mean over queries",
         ),
         ("tied_documents", counts.tied, "same score as the document above: placed by the tie rule"),
     ]
@@ -113,10 +151,34 @@ def make_ledger(counts: Counts, policies: Mapping[str, object]) -> pl.DataFrame:
         items.append(
             ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")
         )
+    if counts.anew is not None:
+        items.append(("queries_renumbered", counts.anew, RENUMBERED))
+    for side, dropped in (("qrels", counts.qrels_dropped), ("run", counts.run_dropped)):
+        if dropped is not None:
+            items.append((f"{side}_duplicates_dropped", dropped, DROPPED))
     if counts.absent:
         note = "evaluated, but not in the frame of queries"
         items.append(("queries_without_attributes", counts.absent, note))
+    if rel is None and counts.below_best and not counts.nonrelevant:
+        note = f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on"
+        items.append((_ALL_RELEVANT, counts.qrels_rows, note))
+    if run is not None:
+        items += columns_of(run, "run")
     return described(items, policies)
+
+
+def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
+    """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+    return ledger is not None and _ALL_RELEVANT in ledger["item"]
+
+
+def columns_of(run: Scanned, called: str) -> list[tuple[str, float | None, str]]:
+    """What ordered a run, and which of its columns were not looked at."""
+    items: list[tuple[str, float | None, str]] = [(f"{called}{ORDER}", None, run.ordered)]
+    if run.unused:
+        note = f"not looked at: {listing(run.unused)}"
+        items.append((f"{called}_columns_unused", len(run.unused), note))
+    return items
 
 
 def described(

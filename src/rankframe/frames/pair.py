@@ -36,6 +36,7 @@ def pair(
     b: Source,
     *,
     columns: Columns | None = None,
+    order: options.Order = "columns",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     missing: options.Unshared = "shared",
@@ -70,7 +71,7 @@ def pair(
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
     schema = PAIR_FRAME.schema
     schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
-    sides = scan_ranking(a, "a", columns), scan_ranking(b, "b", columns)
+    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
 
     def make(needed: set[str]) -> pl.DataFrame:
         ranked = [

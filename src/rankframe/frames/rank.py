@@ -5,6 +5,7 @@ Most runs are already in order; that is checked first, and only what is not gets
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.codes import Codes, Numbered, query_codes
-from rankframe.arrays.keys import Keyed
+from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import (
     descending_bits,
     number_segments,
@@ -21,8 +22,12 @@ from rankframe.arrays.segments import (
     segment_lengths,
     spread,
 )
-from rankframe.base.columns import DOC, QUERY, RANK, SCORE
-from rankframe.base.options import Ties
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
+from rankframe.base.options import Policies, Ranks, Ties
+
+_LARGEST_RANK = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,18 @@ class RankedRun:
     queries: pl.DataFrame
     # documents with the same score as the one ranked just above them
     tied: int
-    # queries whose rank column contradicts their scores; None where the run has only one of them
-    disagreeing: int | None
 
 
-def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) -> RankedRun:
+def rank_run(
+    run: Keyed,
+    *,
+    ties: Ties = "doc_desc",
+    tied_rank: bool = False,
+    ranks: Ranks = "renumbered",
+) -> RankedRun:
     """Number each query's documents from 1: by score descending, else by rank, else as given.
+
+    Ranks that are to be kept are those of the documents, and a query has as many as its last says.
 
     >>> run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
     >>> rank_run(Keyed(run)).rank
@@ -50,6 +61,12 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
     """
     frame = run.frame
     numbered = query_codes(frame[QUERY])
+    if ranks == "kept":
+        given = kept_ranks(frame[RANK].to_numpy(), numbered.code, lambda row: frame[QUERY][row])
+        last = np.zeros(len(numbered.lengths), np.int64)
+        np.maximum.at(last, numbered.code, given)
+        queries = pl.DataFrame({QUERY: numbered.queries, "retrieved": last})
+        return RankedRun(run, given, given.astype(np.float64) if tied_rank else None, queries, 0)
     starts = np.cumsum(numbered.lengths) - numbered.lengths
     goodness = _goodness(frame)
     order, unsure = _order(frame, numbered, starts, goodness, ties)
@@ -57,15 +74,37 @@ def rank_run(run: Keyed, *, ties: Ties = "doc_desc", tied_rank: bool = False) ->
     ordered = numbered.code if order is None else number_segments(starts, frame.height)
     rank = position(starts, frame.height)
     rank += 1
-    same = _same_as_above(ordered, goodness, order, unsure)
+    same = same_as_above(ordered, goodness, order, unsure)
     return RankedRun(
         table=run,
         rank=_back(rank, order),
         tied_rank=_back(_mean_rank(rank, same), order) if tied_rank else None,
         queries=pl.DataFrame({QUERY: numbered.queries, "retrieved": numbered.lengths}),
         tied=int(same.sum()),
-        disagreeing=_disagreeing(frame, order, ordered),
     )
+
+
+def prepare_run(run: Keyed, qrels: Keyed, policies: Policies) -> RankedRun:
+    """Rank the run, cut it at `k_max`, and then, with `judged_only`, close the gaps that unjudged
+    documents leave (in this order, as trec_eval's -M and -J).
+    """
+    ties = policies.ties
+    ranked = rank_run(run, ties=ties, ranks=policies.ranks)
+    if policies.k_max is not None:
+        kept = ranked.rank <= policies.k_max
+        ranked = replace(
+            ranked,
+            table=Keyed(run.frame.filter(pl.Series(kept))),
+            rank=ranked.rank[kept],
+            queries=ranked.queries.with_columns(pl.col("retrieved").clip(None, policies.k_max)),
+        )
+    if policies.judged_only:
+        # As in trec_eval, a negative grade says "in the pool, but not judged".
+        rows, of = match(ranked.table, qrels)
+        keep = np.zeros(ranked.table.frame.height, np.bool_)
+        keep[rows[qrels.frame[RELEVANCE].to_numpy()[of] >= 0]] = True
+        ranked = rank_again(ranked, keep, ties=ties)
+    return ranked
 
 
 def rank_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> RankedRun:
@@ -79,7 +118,6 @@ def rank_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> Ran
         after,
         queries=queries.with_columns(pl.col("retrieved").fill_null(0)),
         tied=before.tied,
-        disagreeing=before.disagreeing,
     )
 
 
@@ -106,11 +144,26 @@ def _order(
     code, grouped = numbered.code, numbered.grouped
     if goodness is None or (grouped is None and _in_order(run[DOC], code, goodness, ties)):
         return grouped, None
+    return order_within(run[DOC], code, starts, goodness, ties, grouped)
+
+
+def order_within(
+    doc: pl.Series,
+    code: Codes,
+    starts: NDArray[np.int64],
+    goodness: NDArray[np.float64],
+    ties: Ties,
+    grouped: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The permutation that puts each query's rows in order, and which places may hold a tie.
+
+    `grouped`: the one that brings each query's rows together, where they are not.
+    """
     lead = descending_bits(goodness if grouped is None else goodness[grouped])
     order, unsure = _by_lead(lead, starts)
     if grouped is not None:
         order = grouped[order]
-    return _settle(run[DOC], code, goodness, order, unsure, ties), unsure
+    return _settle(doc, code, goodness, order, unsure, ties), unsure
 
 
 def _by_lead(
@@ -174,7 +227,7 @@ def _in_order(doc: pl.Series, code: Codes, goodness: NDArray[np.float64], ties: 
     return bool((above >= below if ties == "doc_desc" else above <= below).all())
 
 
-def _same_as_above(
+def same_as_above(
     code: Codes,
     goodness: NDArray[np.float64] | None,
     order: NDArray[np.int64] | None = None,
@@ -212,23 +265,59 @@ def _back(ordered: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[Any
     return given
 
 
-def _disagreeing(
-    run: pl.DataFrame, order: NDArray[np.int64] | None, ordered_code: Codes
-) -> int | None:
-    """How many queries rank a document above another one that scores strictly higher."""
-    if SCORE not in run.columns or RANK not in run.columns:
-        return None
-    if run.is_empty():
+def kept_ranks(
+    rank: NDArray[np.float64], code: Codes, query: Callable[[int], str]
+) -> NDArray[np.int32]:
+    """Ranks as they are given; refused if they cannot be ranks. `query`: that of a row."""
+    wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
+    if len(wrong):
+        problem = f"a rank of {rank[wrong[0]]:g}"
+        raise _not_kept("whole numbers from 1", problem, query(int(wrong[0])))
+    order = np.lexsort((rank, code))
+    ordered, of = rank[order], code[order]
+    again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (of[1:] == of[:-1]))
+    if len(again):
+        problem = f"two documents of rank {ordered[again[0]]:g}"
+        raise _not_kept("a rank of its own for each", problem, query(int(order[again[0]])))
+    return rank.astype(np.int32)
+
+
+def _not_kept(wanted: str, problem: str, query: str) -> OptionError:
+    return OptionError(
+        Option("ranks", "kept"),
+        f" needs {wanted}, and the run has {problem}, for {QUERY} {query!r}. "
+        "Without it, ranks only say the order.",
+    )
+
+
+def numbered_anew(rank: NDArray[np.float64], code: Codes, starts: NDArray[np.int64]) -> int:
+    """How many queries have other ranks than 1, 2, 3, … in whatever order.
+
+    The rows of each query are together.
+    """
+    if np.array_equal(rank, position(starts, len(rank)) + 1):
         return 0
-    score, rank = run[SCORE].to_numpy(), run[RANK].to_numpy()
-    if order is not None:
-        score, rank = score[order], rank[order]
+    last = segment_lengths(starts, len(rank))[code]
+    fits = (rank == np.floor(rank)) & (rank >= 1) & (rank <= last)
+    taken = np.zeros(len(rank), np.bool_)
+    taken[starts[code[fits]] + rank[fits].astype(np.int64) - 1] = True
+    return len(np.unique(code[~taken]))
+
+
+def rank_contradictions(score: NDArray[np.float64], rank: NDArray[np.float64], code: Codes) -> int:
+    """How many queries rank a document above another one that scores strictly higher.
+
+    All in ranked order; `code`: the numbers of the queries.
+    """
+    if not len(score):
+        return 0
     # Blocks of equal scores: the best rank in each against the worst rank in those above it.
-    starts = np.flatnonzero(~_same_as_above(ordered_code, score))
-    code = ordered_code[starts]
-    best, worst = np.minimum.reduceat(rank, starts), np.maximum.reduceat(rank, starts)
+    starts = np.flatnonzero(~same_as_above(code, score))
+    code = code[starts]
+    levels, places = np.unique(rank, return_inverse=True)
+    best, worst = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)
     # One running maximum serves all queries when each query's ranks lie above those before.
-    lift = code * (worst.max() - best.min() + 1.0)
+    lift = code.astype(np.int64) * len(levels)
     worst_above = np.maximum.accumulate(worst + lift)[:-1]
     contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] <= worst_above)
     return len(np.unique(code[1:][contradicts]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -13,8 +15,11 @@ from numpy.typing import NDArray
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.base.errors import OptionError, RankframeError
+from rankframe.base.errors import NoOverlapError, OptionError, RankframeError
+from rankframe.base.messages import Option
+from rankframe.base.options import NoOverlap, Policies
 
+_LOOKED_AT = 1_000
 RankedLists = Sequence[Sequence[Any]] | Mapping[Any, Sequence[Any]]
 # One set for all lists, one per list, or one per query; {element: grade} for graded relevance.
 GroundTruth = Collection[Any] | Sequence[Collection[Any]] | Mapping[Any, Any]
@@ -26,23 +31,30 @@ def from_lists(
     key: Callable[[Any], str] = str,
     scores: Sequence[Sequence[float]] | Mapping[Any, Sequence[float]] | None = None,
     *,
+    queries: Sequence[Any] | None = None,
     smaller_is_better: bool = False,
+    no_overlap: NoOverlap = "error",
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judgments and a run, `(qrels, run)`, from plain Python lists of ranked elements.
 
     `key` turns elements of both sides into the strings they are compared by.
     `ground_truth` is one set for all lists (an element is relevant wherever it is in the set), a
     list of sets, one for each ranked list, or a dict from query to set; in place of a set,
-    {element: grade} gives graded relevance. Every listed element counts as judged: those not in
-    the truth with relevance 0.
-    Queries are called "0", "1", … by the place of their list, or by the keys of a dict.
+    {element: grade} gives graded relevance. Every element of a list that has a truth counts as
+    judged: those not in the truth with relevance 0. A list whose query is not in the dict is
+    unjudged: evaluations leave it out, and count it.
+    Queries are called as `queries` says, one for each list, or by the keys of a dict of lists, else
+    "0", "1", … by the place of their list; a dict from query to set needs one of the first two.
     With `scores`, the order is by score (`smaller_is_better` for distances), else as listed.
+    no_overlap: lists without one element of their truth are an "error", or score "zero".
 
     >>> qrels, run = rf.from_lists([["A", "B", "C"], ["D", "A", "B"]], {"A", "B"})
     >>> rf.evaluate(qrels, run, ["map(denominator=retrieved)"]).means
     {'map(denominator=retrieved)': 0.7916666666666666}
     """
-    names, lists = _named(ranked_results)
+    Policies(no_overlap=no_overlap)  # refuses what it cannot be
+    keys, lists = _named(ranked_results, queries)
+    names = pl.Series(QUERY, list(map(str, keys)), dtype=pl.String)
     lengths = _lengths(lists)
     query = names.gather(np.repeat(np.arange(len(lists)), lengths))
     elements = _keyed(key, chain.from_iterable(lists))
@@ -50,39 +62,81 @@ def from_lists(
     nonempty = starts[lengths > 0]
     run = pl.DataFrame({QUERY: query, DOC: elements, RANK: position(nonempty, len(elements)) + 1})
     if scores is not None:
-        flat = _scores(scores, names, ranked_results, lengths)
+        flat = _scores(scores, keys, lengths)
         run = run.with_columns(pl.Series(SCORE, -flat if smaller_is_better else flat))
-    truth = _truth(ground_truth, names, ranked_results, run, key)
-    # What is listed and not in the truth was looked at and found wanting.
-    rest = np.ones(run.height, np.bool_)
-    rest[match(Keyed(run), Keyed(truth))[0]] = False
+    keyed = queries is not None or isinstance(ranked_results, Mapping)
+    truth = _truth(ground_truth, names, run, key, one=_is_one_for_all(ground_truth, ranked_results),
+                   keyed=keyed)  # fmt: skip
+    # What is listed beside a truth and not in it was looked at and found wanting.
+    rest = np.repeat(truth.known, lengths)
+    looked_at, found = elements.filter(pl.Series(rest)), match(Keyed(run), Keyed(truth.rows))[0]
+    if no_overlap == "error" and not len(found) and len(looked_at) and len(truth.elements):
+        raise NoOverlapError(DOC, *map(_examples, (looked_at, truth.elements)))
+    rest[found] = False
     unwanted = _distinct(run.select(QUERY, DOC).filter(pl.Series(rest)))
-    qrels = pl.concat([truth, unwanted.with_columns(pl.lit(0.0).alias(RELEVANCE))])
-    _refuse_blank(names, qrels)
+    qrels = pl.concat([truth.rows, unwanted.with_columns(pl.lit(0.0).alias(RELEVANCE))])
+    _refuse_blank(names.filter(pl.Series(lengths == 0)), qrels, len(names))
     return qrels, run
 
 
-def _named(ranked: RankedLists) -> tuple[pl.Series, list[Sequence[Any]]]:
+def _named(
+    ranked: RankedLists, queries: Sequence[Any] | None
+) -> tuple[list[Any], list[Sequence[Any]]]:
+    """What the queries are called, and their lists."""
     if isinstance(ranked, Mapping):
-        return pl.Series(QUERY, list(map(str, ranked)), dtype=pl.String), list(ranked.values())
+        if queries is not None:
+            raise OptionError("ranked_results is a dict, whose keys are the queries: leave out ",
+                              Option("queries", bare=True), ".")  # fmt: skip
+        return list(ranked), list(ranked.values())
     lists = list(ranked)
     if not all(_is_list(one) for one in lists):
         raise OptionError(
             "ranked_results must be a list of lists: for a single list, wrap it as [your_list]."
         )
-    return pl.int_range(len(lists), eager=True).cast(pl.String).alias(QUERY), lists
+    if queries is None:
+        return list(map(str, range(len(lists)))), lists
+    keys = list(queries)
+    if len(keys) != len(lists):
+        raise OptionError(f"queries has {len(keys):,} names for {len(lists):,} ranked lists.")
+    if twice := [name for name, count in Counter(map(str, keys)).items() if count > 1]:
+        raise OptionError(
+            f"queries has {len(twice):,} names more than once, e.g. {twice[0]!r}. "
+            "Each list is of a query of its own."
+        )
+    return keys, lists
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """What is in a ground truth."""
+
+    # query_id, doc_id, relevance
+    rows: pl.DataFrame
+    # which of the lists have one
+    known: NDArray[np.bool_]
+    # what is in it, listed or not
+    elements: pl.Series
 
 
 def _truth(
-    given: GroundTruth, names: pl.Series, ranked: RankedLists, run: pl.DataFrame,
-    key: Callable[[Any], str],
-) -> pl.DataFrame:  # fmt: skip
-    """query_id, doc_id, relevance of what is in the ground truth."""
-    if _is_one_for_all(given, ranked):
+    given: GroundTruth, names: pl.Series, run: pl.DataFrame, key: Callable[[Any], str],
+    *, one: bool, keyed: bool,
+) -> _Truth:  # fmt: skip
+    """`one`: for all lists; `keyed`: the lists are known by their queries, not by their places."""
+    every = np.ones(len(names), np.bool_)
+    if one:
         grades = _graded(given, key)
         listed = _distinct(run.select(QUERY, DOC))
-        return listed.join(grades, on=DOC, how="inner", maintain_order="left")
+        rows = listed.join(grades, on=DOC, how="inner", maintain_order="left")
+        return _Truth(rows, every, grades[DOC])
     if isinstance(given, Mapping):
+        if not keyed:
+            raise OptionError(
+                f"ground_truth is a dict with {len(given):,} queries, and ranked_results a list of "
+                f"{len(names):,}: which list is of which query? Pass ",
+                Option("queries", bare=True),
+                ", the query of each list, or ranked_results as a dict, too.",
+            )
         by_name = {str(query): truth for query, truth in given.items()}
         order = list(by_name)
         sets = list(by_name.values())
@@ -103,15 +157,15 @@ def _truth(
         grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
         relevance = _numbers(chain.from_iterable(grades), "grade")
     queries = pl.Series(QUERY, order, dtype=pl.String)
-    return _distinct(
-        pl.DataFrame(
-            {
-                QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
-                DOC: flat,
-                RELEVANCE: relevance,
-            }
-        )
+    rows = pl.DataFrame(
+        {
+            QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
+            DOC: flat,
+            RELEVANCE: relevance,
+        }
     )
+    known = names.is_in(queries.implode()).to_numpy() if isinstance(given, Mapping) else every
+    return _Truth(_distinct(rows), known, flat)
 
 
 def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
@@ -137,16 +191,11 @@ def _graded(given: Any, key: Callable[[Any], str]) -> pl.DataFrame:
     ).unique(DOC, maintain_order=True)
 
 
-def _scores(
-    given: Any, names: pl.Series, ranked: RankedLists, lengths: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     if isinstance(given, Mapping):
-        missing = (
-            set(ranked) - set(given) if isinstance(ranked, Mapping) else set(names) - set(given)
-        )
-        if missing:
-            raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {min(missing)!r}.")
-        given = [given[query] for query in (ranked if isinstance(ranked, Mapping) else names)]
+        if missing := [query for query in keys if query not in given]:
+            raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {missing[0]!r}.")
+        given = [given[query] for query in keys]
     given = list(given)
     if bad := [one for one in given if not _is_list(one)]:
         raise OptionError(f"scores must be a list of numbers for each list, not {bad[0]!r}.")
@@ -156,7 +205,7 @@ def _scores(
     if (theirs != lengths).any():
         at = int(np.flatnonzero(theirs != lengths)[0])
         raise OptionError(
-            f"list {names[at]!r} has {lengths[at]:,} elements and {theirs[at]:,} scores."
+            f"list {str(keys[at])!r} has {lengths[at]:,} elements and {theirs[at]:,} scores."
         )
     return _numbers(chain.from_iterable(given), "score")
 
@@ -196,12 +245,16 @@ def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.unique([QUERY, DOC], maintain_order=True)
 
 
-def _refuse_blank(names: pl.Series, qrels: pl.DataFrame) -> None:
+def _examples(elements: pl.Series) -> list[str]:
+    return elements.head(_LOOKED_AT).unique(maintain_order=True).head(3).to_list()
+
+
+def _refuse_blank(empty: pl.Series, qrels: pl.DataFrame, lists: int) -> None:
     """A list without elements and without a truth of its own cannot be in the average."""
-    blank = names.to_frame().join(qrels, on=QUERY, how="anti")
+    blank = empty.to_frame().join(qrels, on=QUERY, how="anti", maintain_order="left")
     if blank.height:
         raise RankframeError(
-            f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a truth of "
+            f"{blank.height:,} of {lists:,} ranked lists have neither elements nor a truth of "
             f"their own, e.g. list {blank[QUERY][0]!r}: nothing can be said of them. "
             "Leave them out."
         )

@@ -6,6 +6,8 @@ import glob as globbing
 import gzip
 import io
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -25,6 +27,9 @@ from rankframe.inputs.formats import (
     readable,
 )
 from rankframe.inputs.trec_format import GZIP
+
+# Rows by which text is taken for numbers.
+_SAMPLE = 100
 
 
 class Opened(NamedTuple):
@@ -82,6 +87,18 @@ def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
     return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
+
+
+def numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
+    """Columns of numbers, also where they are written as text, by the look of some rows."""
+    schema = frame.collect_schema()
+    texts = [name for name in names if schema[name] == pl.String]
+    look_like: list[str] = []
+    with suppress(*READ_ERRORS):
+        numbers = pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False)
+        some = frame.select(texts).head(_SAMPLE).select(numbers).collect()
+        look_like = [one.name for one in some if one.len() and not one.null_count()]
+    return [name for name in names if schema[name].is_numeric() or name in look_like]
 
 
 def trec_texts(source: object) -> Files | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -69,9 +69,11 @@ class Attributes:
         weight = found[WEIGHT]
         proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
         improper = queries.filter(~proper)
-        first = improper[0] if len(improper) else None
+        first = cast("str | None", improper.min())
         weights = weight.set(~proper, 0.0).to_numpy()
-        return Known(weights, tuple(numbers), absent, len(improper), first)
+        return Known(
+            weights, tuple(numbers), absent, len(improper), None if first is None else str(first)
+        )
 
     @property
     def weights_alone(self) -> Attributes:

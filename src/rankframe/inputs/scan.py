@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, Side
+from rankframe.base.columns import (
+    DISTANCE,
+    DOC,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SYNONYMS,
+    Role,
+    Side,
+)
 from rankframe.base.errors import (
     AmbiguousColumnError,
     ColumnMappingError,
     ColumnTypeError,
     MissingColumnError,
+    OptionError,
+    UnorderedRunError,
     UnreadableInputError,
 )
+from rankframe.base.messages import Option
+from rankframe.base.options import Order, Ranks
 from rankframe.inputs.formats import READ_ERRORS, unreadable
-from rankframe.inputs.opening import Opened, open_path, open_stream
+from rankframe.inputs.opening import Opened, numeric_columns, open_path, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.
@@ -31,9 +45,11 @@ Columns: TypeAlias = Mapping[str, Any]
 _WANTED: dict[Role, tuple[str, ...]] = {
     "queries": (QUERY,),
     "qrels": (QUERY, DOC, RELEVANCE),
-    "run": (QUERY, DOC, SCORE, RANK),
+    "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
-_OPTIONAL = (SCORE, RANK)
+_OPTIONAL = (SCORE, RANK, DISTANCE)
+# Whole numbers that are not all an Int64.
+_LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,15 @@ class Scanned:
     mapping: dict[str, str]
     # whether any stretch of its rows can be read without reading those before
     seekable: bool = False
+    # whether its score is a distance: turned round as it is read, so that more is better
+    distance: bool = False
+    # how its documents are ordered, and which of its columns are not looked at
+    ordered: str = ""
+    unused: tuple[str, ...] = ()
+    # whether these are some of the rows of an input, so that there may be none
+    part: bool = False
+    # what was made of its rows, where these are held for whoever works on them again
+    made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
 
     def with_number(self, ours: str, source: str) -> Scanned:
         """The same with one more numeric column."""
@@ -56,13 +81,24 @@ class Scanned:
     @property
     def frame(self) -> pl.LazyFrame:
         """Only our columns, under our names: ids as strings, numbers as Float64."""
+        return self.with_ids({})
+
+    def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+        """The same with some ids of these types."""
         schema = self.raw.collect_schema()
         return self.raw.select(
-            _as_id(source).alias(ours) if ours in (QUERY, DOC) else _as_number(
-                source, schema[source]
-            ).alias(ours)
+            pl.col(source).cast(types.get(ours, pl.String())).alias(ours)
+            if ours in (QUERY, DOC)
+            else self._number(ours, source, schema[source]).alias(ours)
             for ours, source in self.mapping.items()
-        )  # fmt: skip
+        )
+
+    def _number(self, ours: str, source: str, dtype: pl.DataType) -> pl.Expr:
+        column = pl.col(source)
+        if dtype == pl.String:
+            column = column.str.strip_chars()
+        number = column.cast(pl.Float64)
+        return -number if self.distance and ours == SCORE else number
 
 
 def scan(
@@ -70,11 +106,15 @@ def scan(
     role: Role | None,
     columns: Columns | None = None,
     *,
+    order: Order | None = None,
+    ranks: Ranks = "renumbered",
     called: Side | None = None,
 ) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
+    `order`: what a run is ordered by; None: the caller sees to it that there is something. With
+    `ranks` that are kept, its scores are not looked at.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
     """
     if isinstance(source, Scanned):
@@ -90,11 +130,50 @@ def scan(
     mapping = _find_columns(list(schema), role, columns, called or role)
     for ours, found in mapping.items():
         _check_type(called or role, ours, found, schema[found])
-    return Scanned(called or role, name, raw, mapping, seekable)
+    distance = mapping.pop(DISTANCE, None)
+    if distance is not None:
+        mapping[SCORE] = distance
+    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None)
+    return _ordered(scanned, order, ranks) if role == "run" else scanned
+
+
+def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> Scanned:
+    """The same with what orders it; refused where that is to be a column, and there is none."""
+    found = list(run.raw.collect_schema())
+    if order == "rows" and ranks == "kept":
+        said = (Option("order", "rows"), " and ", Option("ranks", "kept"))
+        raise OptionError(*said, " contradict each other.")
+    if order == "rows":
+        mapping = {ours: of for ours, of in run.mapping.items() if ours in (QUERY, DOC)}
+        run = replace(run, mapping=mapping, distance=False)
+    if ranks == "kept":
+        if RANK not in run.mapping:
+            raise MissingColumnError(run.role, RANK, found)
+        mapping = {ours: of for ours, of in run.mapping.items() if ours != SCORE}
+        run = replace(run, mapping=mapping, distance=False)
+    by = next((ours for ours in (SCORE, RANK) if ours in run.mapping), None)
+    unused = [name for name in found if name not in run.mapping.values()]
+    if by is None and order == "columns":
+        raise UnorderedRunError(run.role, found, numeric_columns(run.raw, unused))
+    said = "as the rows stand"
+    if by is not None:
+        largest = by == SCORE and not run.distance
+        said = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
+    return replace(run, ordered=said, unused=tuple(unused))
+
+
+def part_of(frame: pl.DataFrame, role: Role) -> Scanned:
+    """Some rows of an input that was opened and checked, under our names."""
+    same = {name: name for name in frame.columns}
+    return Scanned(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
 
 
 def scan_ranking(
-    source: Source, side: Literal["a", "b"], columns: Columns | None = None
+    source: Source,
+    side: Literal["a", "b"],
+    columns: Columns | None = None,
+    *,
+    order: Order | None = None,
 ) -> Scanned:
     """Open one of two rankings: a run, or judgments, whose grades are then its scores.
 
@@ -105,9 +184,26 @@ def scan_ranking(
             raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
         others = {key: value for key, value in columns.items() if key not in ("a", "b")}
         columns = {**others, **dict(columns.get(side) or {})}
-    scanned = scan(source, None, columns, called="ranking a" if side == "a" else "ranking b")
+    called: Side = "ranking a" if side == "a" else "ranking b"
+    scanned = scan(source, None, columns, order=order, called=called)
+    if RELEVANCE not in scanned.mapping:
+        return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
-    return replace(scanned, mapping=mapping)
+    return _ordered(replace(scanned, mapping=mapping), order)
+
+
+def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
+    """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
+    where all have whole numbers or the same categories, else as strings.
+    """
+    types: dict[str, pl.DataType] = {}
+    for name in (QUERY, DOC):
+        found = [side.raw.collect_schema()[side.mapping[name]] for side in sides]
+        if all(kind.is_integer() and kind not in _LARGE for kind in found):
+            types[name] = pl.Int64()
+        elif found[0] in (pl.Categorical, pl.Enum) and all(kind == found[0] for kind in found):
+            types[name] = found[0]
+    return [side.with_ids(types) for side in sides]
 
 
 def describe(source: Source, role: str) -> str:
@@ -184,7 +280,7 @@ def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
         return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
 
     graded = has(RELEVANCE, _asked_for("qrels", columns))
-    placed = any(has(ours, _asked_for("run", columns)) for ours in (SCORE, RANK))
+    placed = any(has(ours, _asked_for("run", columns)) for ours in _OPTIONAL)
     return "qrels" if graded and not placed else "run"
 
 
@@ -193,7 +289,14 @@ def _find_columns(
 ) -> dict[str, str]:
     asked = _asked_for(role, columns)
     mapping: dict[str, str] = {}
+    if SCORE in asked and DISTANCE in asked:
+        raise AmbiguousColumnError(called, SCORE, [asked[SCORE], asked[DISTANCE]])
     for ours in _WANTED[role]:
+        if ours not in asked and (
+            (ours == SCORE and DISTANCE in asked)
+            or (ours == DISTANCE and (SCORE in mapping or RANK in mapping))
+        ):
+            continue
         if ours in asked:
             if asked[ours] not in found:
                 raise MissingColumnError(called, ours, found, asked=asked[ours])
@@ -234,14 +337,3 @@ def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
             raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
     elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
         raise ColumnTypeError(role, found, str(dtype), "numbers")
-
-
-def _as_id(source: str) -> pl.Expr:
-    return pl.col(source).cast(pl.String)
-
-
-def _as_number(source: str, dtype: pl.DataType) -> pl.Expr:
-    column = pl.col(source)
-    if dtype == pl.String:
-        column = column.str.strip_chars()
-    return column.cast(pl.Float64)

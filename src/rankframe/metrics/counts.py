@@ -25,9 +25,10 @@ FAMILY: Final = "Counts"
 
 @registered(family=FAMILY, formula="judged in the top k / min(k, n)")
 def judged(k: int | None = None) -> pl.Expr | Ratio:
-    """Share of the top k that was judged at all.
+    """Share of the top k that was judged at all; 0 for an empty list.
 
-    Low values warn: the other metrics take unjudged documents for non-relevant.
+    Low values warn: the other metrics take unjudged documents for non-relevant. Ledgers,
+    comparisons and the gate mean this metric where they say how much was judged.
 
     >>> frame.select(judged(k=4)).item()
     0.75

@@ -14,8 +14,8 @@ from rankframe.base.options import Policies
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.diff import Diff, diff
 from rankframe.evaluation.evaluate import evaluate
+from rankframe.evaluation.judge import judge
 from rankframe.evaluation.result import Result
-from rankframe.frames.judge import judge
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
 

@@ -13,7 +13,7 @@ from rankframe.base.options import Policies
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
-from rankframe.frames.judge import judge
+from rankframe.evaluation.judge import judge
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric
 from rankframe.plot.canvas import GREY

@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import OutputError
+from rankframe.base.errors import OutputError, naming_the_run
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.places import write_file
 from rankframe.base.progress import Progress, Report
@@ -58,6 +58,8 @@ def report(
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -74,13 +76,16 @@ def report(
     """
     target = _target(output)
     load_altair()  # says what to install before any work is done
-    runs = [scan(source, "run", columns) for source in systems.values()]
+    given = SharedPolicies.given(locals())
+    runs: list[Scanned] = []
+    for name, source in systems.items():
+        with naming_the_run(repr(name)):
+            runs.append(scan(source, "run", columns, order=order, ranks=ranks))
     held = hold(scan(qrels, "qrels", columns), runs, Job.row_bytes, again=True)
     truth, opened = held.left, dict(zip(systems, held.rights, strict=True))
     known = None if queries is None else scan(queries, "queries", columns)
     base = baseline if baseline is not None else next(iter(opened), None)
     tell = _Steps(progress)
-    given = SharedPolicies.given(locals())
     policies = {"columns": columns, **vars(given.each)}
     intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
     tell("comparing")

@@ -125,11 +125,11 @@ def holes(found: Comparison) -> str:
         "holes",
         "Unjudged documents",
         note(
-            "Metrics take unjudged documents for non-relevant. Judged: the share of the top k that "
-            "was. Bounds: the least and the largest value that the metric could have, whatever the "
-            "grades of the unjudged documents in its cutoff; – where that is not known. The last "
-            "two columns are scenarios, not bounds: none of these documents relevant, or all. "
-            "Over each system's own queries."
+            "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
+            "the metric's own or else 10. Bounds: the least and the largest value that the metric "
+            "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
+            "is not known. The last two columns are scenarios, not bounds: none of these documents "
+            "relevant, or all. Over each system's own queries."
         ),
         table("bounds", header, rows),
     )

@@ -65,6 +65,8 @@ def evaluate(
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
@@ -101,9 +103,11 @@ def evaluate(
     attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
     sides = (
         open_input(qrels, session, _named(qrels, lambda f: scan(f, "qrels", columns)), "qrels"),
-        open_input(run, session, _named(run, lambda f: scan(f, "run", columns)), "run"),
+        open_input(
+            run, session, _named(run, lambda f: scan(f, "run", columns, ranks=ranks)), "run"
+        ),
     )
-    refuse_row_order(sides[1], ties)
+    refuse_row_order(sides[1], ties, order)
     highest = sides[0].highest()
 
     def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
@@ -125,7 +129,7 @@ def evaluate(
         sides,
         job,
         values,
-        lambda piece: summed_up(piece, job, no_overlap_seen),
+        lambda piece: summed_up(piece, job, sides[1].scanned, no_overlap_seen),
         partitions=partitions or _partitions(session, sides, job),
     )
 
@@ -138,6 +142,7 @@ def agree(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
+    order: options.Order = "columns",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     missing: options.Unshared = "shared",
@@ -162,14 +167,19 @@ def agree(
         open_input(b, session, _named(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
     )
     for side in sides:
-        refuse_row_order(side, ties)
+        refuse_row_order(side, ties, order)
     values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
               **dict.fromkeys(plan.labels, "double")}  # fmt: skip
     return do_work(
         sides,
         job,
         values,
-        lambda piece: pairs_summed_up(piece, job, lambda: [side.some_ids(QUERY) for side in sides]),
+        lambda piece: pairs_summed_up(
+            piece,
+            job,
+            (sides[0].scanned, sides[1].scanned),
+            lambda: [side.some_ids(QUERY) for side in sides],
+        ),
         partitions=partitions or _partitions(session, sides, job),
     )
 

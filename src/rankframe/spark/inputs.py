@@ -131,7 +131,8 @@ class Input:
         name, kind = _quoted(source), kinds[source]
         if ours in (QUERY, DOC):
             return f"cast({name} as string)"
-        return f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
+        number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
+        return f"(-{number})" if self.scanned.distance and ours == SCORE else number
 
 
 def open_input(
@@ -155,8 +156,13 @@ def open_input(
     return Input(frame, scanned)
 
 
-def refuse_row_order(input_: Input, ties: str) -> None:
+def refuse_row_order(input_: Input, ties: str, order: str) -> None:
     """Spark's rows have no order, so none can decide."""
+    if order == "rows":
+        raise OptionError(
+            Option("order", "rows"),
+            " has no meaning on Spark, whose rows have no order: give them a rank.",
+        )
     if ties == "as_given":
         raise OptionError(
             Option("ties", "as_given"),

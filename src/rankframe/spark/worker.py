@@ -167,7 +167,7 @@ def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | l
     if bad:
         return bad
     try:
-        return task.work.piece(left, right, alone=False)
+        return task.work.piece(left, right)
     except DuplicateError as error:
         order = [role for role, _ in task.sides].index(error.role)
         return [{"is": "duplicates", "order": (order,), "role": error.role, "count": error.count,

@@ -6,6 +6,7 @@ it is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +18,9 @@ _SCALE_BITS = 1074 + 52
 _MANTISSA_BITS = 53
 _HALF_BITS = 26
 _LIMBS, _LIMB_BITS = 3, 32
+# Products of two digits: the sums of a step's are below 2^53, those of so many steps below 2^63.
+_DIGITS, _DIGIT_BITS = 4, 20
+_STEP, _STEPS = 1 << 12, 1 << 10
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 
@@ -85,6 +89,20 @@ def exact_sums(numbers: NDArray[np.float64], starts: NDArray[np.int64]) -> list[
     return [Exact(total) for total in _sums_of_any(numbers, stretch, len(starts))]
 
 
+def exact_moments(numbers: NDArray[np.float64]) -> tuple[Exact, Exact]:
+    """The sum of floats, and that of their squares.
+
+    >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
+    [0.75, 0.3125]
+    """
+    if len(numbers) and numbers.min() >= 0 and numbers.max() <= 1:
+        found = _moments_of_shares(numbers)
+        if found is not None:
+            return found
+    product, lost = exact_products(numbers, numbers)
+    return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
+
+
 def exact_products(
     some: NDArray[np.float64], other: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -118,6 +136,42 @@ def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
     if rest.any():
         return _sum_of_any(numbers)
     return total << (_SCALE_BITS - _LIMBS * _LIMB_BITS)
+
+
+def _moments_of_shares(numbers: NDArray[np.float64]) -> tuple[Exact, Exact] | None:
+    """Numbers in [0, 1] as digits, whose products are whole numbers that add up without rounding;
+    None where some number is too small for so many digits.
+    """
+    total, square = Exact(), Exact()
+    for first in range(0, len(numbers), _STEPS * _STEP):
+        totals = np.zeros(_DIGITS, np.int64)
+        products = np.zeros((_DIGITS, _DIGITS), np.int64)
+        for start in range(first, min(first + _STEPS * _STEP, len(numbers)), _STEP):
+            digits = _digits(numbers[start : start + _STEP])
+            if digits is None:
+                return None
+            totals += digits.sum(axis=1).astype(np.int64)
+            products += (digits @ digits.T).astype(np.int64)
+        total += Exact(_number(enumerate(totals.tolist(), 1)))
+        pairs = ((i + j + 2, n) for (i, j), n in np.ndenumerate(products))
+        square += Exact(_number((place, int(n)) for place, n in pairs))
+    return total, square
+
+
+def _digits(shares: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The leading digits of some numbers, place by place; None where there are more."""
+    digits = np.empty((_DIGITS, len(shares)))
+    rest = shares
+    for digit in digits:
+        rest = rest * 2.0**_DIGIT_BITS
+        np.floor(rest, out=digit)
+        rest -= digit
+    return None if rest.any() else digits
+
+
+def _number(digits: Iterable[tuple[int, int]]) -> int:
+    """A whole number of 2^-1126 from sums of digits, each with its place after the point."""
+    return sum(digit << (_SCALE_BITS - _DIGIT_BITS * place) for place, digit in digits)
 
 
 def _sum_of_any(numbers: NDArray[np.float64]) -> int:

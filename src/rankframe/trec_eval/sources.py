@@ -15,6 +15,7 @@ from typing import IO, Any
 import polars as pl
 
 from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
+from rankframe.base.errors import MissingColumnError
 from rankframe.inputs.formats import PARQUET, READ_ERRORS, unreadable
 from rankframe.inputs.opening import trec_texts
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
@@ -45,6 +46,8 @@ def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:
     """A run and its name. Its ranks are neither looked at nor checked, if there are scores."""
     source = _held(source)
     run = scan(source, "run", columns)
+    if not {SCORE, RANK} & set(run.mapping):
+        raise MissingColumnError("run", SCORE, run.raw.collect_schema().names())
     if SCORE in run.mapping:
         mapping = {ours: theirs for ours, theirs in run.mapping.items() if ours != RANK}
         run = replace(run, mapping=mapping)

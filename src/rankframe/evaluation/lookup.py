@@ -1,0 +1,95 @@
+"""The judgments of a run's documents: judgments held and indexed, the run read once beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import polars as pl
+
+from rankframe.arrays.chunk import HASHES, hashed
+from rankframe.arrays.keys import Keyed
+from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY, SCORE
+from rankframe.base.errors import DuplicateError
+from rankframe.base.options import Duplicates, Policies
+from rankframe.engine.grouped import Told, take_grouped
+from rankframe.engine.scattered import take_scattered
+from rankframe.frames.found import Found
+from rankframe.frames.indexed import IndexedJudgments
+from rankframe.inputs.batches import Batches
+from rankframe.inputs.scan import Scanned, comparable
+from rankframe.inputs.validate import load_one_of_each, one_of_each
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Judgments, and a run that is looked up in them."""
+
+    judgments: IndexedJudgments
+    run: Batches
+    policies: Policies
+    # of the judged frame, those that are asked for
+    columns: Collection[str]
+
+    @classmethod
+    def of(
+        cls, qrels: Scanned, run: Scanned, policies: Policies, columns: Collection[str]
+    ) -> Lookup:
+        """Read the judgments; the run is not read yet."""
+        left, right = comparable(qrels, run)
+        # Judgments that are held for several runs are prepared once.
+        made = {} if qrels.made is None else qrels.made
+        key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
+        if key not in made:
+            made[key] = read_judgments(qrels, left, policies.duplicates)
+        return cls(made[key], Batches(run, right), policies, columns)
+
+    def found(self, told: Told = lambda _: None) -> Found:
+        """Read the run, whatever the order of its rows."""
+        found = self.found_if_grouped(told)
+        if found is None:
+            found = self._attempt(lambda new: take_scattered(self.run, new.take, told))
+        if found is None:  # queries with the same hash
+            named = self.run.by_name()
+            found = self._attempt(lambda new: take_grouped(named, new.take, told, surely=True))
+        assert found is not None  # in order of their names, the rows of a query are together
+        return found
+
+    def found_if_grouped(self, told: Told = lambda _: None) -> Found | None:
+        """Read the run in one pass; None where the rows of some query are not together."""
+        found = self._attempt(lambda new: take_grouped(self.run, new.take, told))
+        return None if found is None or found.strangers_repeat() else found
+
+    def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
+        found = Found(
+            self.judgments,
+            self.policies,
+            tied_rank="tied_rank" in self.columns,
+            scores=SCORE in self.run.scanned.mapping
+            and any(map(JUDGED_FRAME.of_whole_input, self.columns)),
+        )
+        try:
+            return found if read(found) else None
+        except DuplicateError:
+            # Said of the whole input: how many in all, and which rows of it.
+            load_one_of_each(self.run.scanned)
+            raise
+
+
+def read_judgments(qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates) -> IndexedJudgments:
+    """Read judgments, refuse what is wrong with them, and index them.
+
+    `frame`: their columns, ids in the form in which they are compared.
+    """
+    table = Batches(qrels, frame).whole()
+    judgments = IndexedJudgments.of(table)
+    if not judgments.may_repeat():
+        return judgments
+    rows = table.drop(HASHES, strict=False)
+    if duplicates == "error":
+        one_of_each(Keyed(rows.cast({QUERY: pl.String, DOC: pl.String})), qrels.role, duplicates)
+        return judgments
+    best = one_of_each(Keyed(rows), qrels.role, duplicates)
+    return IndexedJudgments.of(
+        hashed(best.frame.lazy()).collect(engine="in-memory"), judgments.read
+    )

@@ -1,0 +1,279 @@
+"""Which judged documents a run has, and where: filled chunk by chunk, in any order of chunks.
+
+A chunk is matched from the judgments' side, in a table of its rows that fits in the cache. What the
+keys say is compared by the ids themselves, so that no collision of hashes changes anything.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import Chunk, as_text, hashed
+from rankframe.arrays.keys import Keyed
+from rankframe.arrays.segments import number_segments, position, segment_starts, sort_order
+from rankframe.arrays.tables import Index, probe
+from rankframe.arrays.within import ascending
+from rankframe.base.columns import DOC, RANK, SCORE
+from rankframe.base.options import Policies
+from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.places import places
+from rankframe.inputs.validate import one_of_each
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Seen:
+    """What was counted in a run."""
+
+    rows: int = 0
+    queries: int = 0
+    # documents with the same score as the one ranked just above them
+    tied: int = 0
+    # queries whose ranks contradict their scores; None where the run has only one of them
+    disagreeing: int | None = None
+    # queries whose ranks are not 1, 2, 3, …; None where ranks do not say the order
+    anew: int | None = None
+    # rows of documents of which a better one was kept
+    dropped: int = 0
+    # judged documents, before the run is cut at `k_max` or condensed
+    overlap: int = 0
+
+
+class Found:
+    """Every judgment's rank in a run, as far as the run was read."""
+
+    def __init__(
+        self,
+        judgments: IndexedJudgments,
+        policies: Policies,
+        *,
+        tied_rank: bool = False,
+        scores: bool = False,
+    ) -> None:
+        """`tied_rank`, `scores`: these are asked for too."""
+        self.judgments = judgments
+        self.policies = policies
+        # 0: not retrieved
+        self.rank = np.zeros(judgments.height, np.int32)
+        self.tied_rank = np.zeros(judgments.height) if tied_rank else None
+        self.score = np.zeros(judgments.height) if scores else None
+        self.retrieved = np.zeros(len(judgments.starts), np.int64)
+        self.in_run = np.zeros(len(judgments.starts), np.bool_)
+        self.seen = Seen()
+        # scores of all documents of judged queries, where these are asked for
+        self._pool: list[Floats] = []
+        # hashes of queries without judgments
+        self._strangers: list[NDArray[np.uint64]] = []
+        self._lock = threading.Lock()
+        self._turn = np.zeros(len(judgments.starts), np.int32)
+
+    @property
+    def pool(self) -> Floats | None:
+        """The scores of all documents of judged queries, ascending."""
+        if self.score is None:
+            return None
+        if self.policies.judged_only:
+            return np.sort(self.score[(self.rank > 0) & (self.judgments.grades >= 0)])
+        return np.sort(np.concatenate([np.empty(0), *self._pool]))
+
+    def take(self, chunk: Chunk) -> bool:
+        """Look up a chunk; False where a query of it came before, in this chunk or another."""
+        numbers = self.judgments.find(chunk)
+        known = np.flatnonzero(numbers >= 0)
+        if not self._first_time(chunk, numbers, known):
+            return False
+        judged = self.judgments.judgments_of(numbers[known])
+        owner = np.repeat(known, self.judgments.lengths[numbers[known]])
+        pairs = _matched(chunk, owner, judged, self.judgments)
+        height = chunk.height
+        if pairs is None:
+            best = one_of_each(Keyed(chunk.frame()), "run", self.policies.duplicates)
+            chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
+            pairs = _matched(chunk, owner, judged, self.judgments)
+            assert pairs is not None  # what was there twice was dropped
+        rows, hit = pairs
+        found = places(chunk, rows, self.policies.ties, self.policies.ranks)
+        self._keep(chunk, rows, judged[hit], found.rank, found.first, found.last)
+        lengths = _lengths(chunk, self.policies)
+        self.retrieved[numbers[known]] = lengths[known]
+        if self.score is not None:
+            self._pool += _top_scores(chunk, numbers >= 0, self.policies.k_max)
+        with self._lock:
+            seen = self.seen
+            seen.rows += height
+            seen.dropped += height - chunk.height
+            seen.queries += len(chunk.starts)
+            seen.tied += found.tied
+            seen.overlap += len(rows)
+            if found.disagreeing is not None:
+                seen.disagreeing = (seen.disagreeing or 0) + found.disagreeing
+            if found.anew is not None:
+                seen.anew = (seen.anew or 0) + found.anew
+        return True
+
+    def strangers_repeat(self) -> bool:
+        """Whether a query without judgments seems to have come twice."""
+        return bool(self._strangers) and Index(np.concatenate(self._strangers)).repeats
+
+    def _first_time(self, chunk: Chunk, numbers: Ints, known: Ints) -> bool:
+        judged = numbers[known]
+        turns = np.arange(len(judged), dtype=np.int32)
+        with self._lock:
+            self._turn[judged] = turns
+            if self.in_run[judged].any() or not np.array_equal(self._turn[judged], turns):
+                return False
+            self.in_run[judged] = True
+            if len(known) < len(numbers):
+                self._strangers.append(chunk.hashes[numbers < 0])
+        return True
+
+    def _keep(
+        self, chunk: Chunk, rows: Ints, judged: Ints, rank: Ints, first: Ints, last: Ints
+    ) -> None:
+        most = self.policies.k_max
+        if most is not None:
+            kept = np.flatnonzero(rank <= most)
+            rows, judged, rank = rows[kept], judged[kept], rank[kept]
+            first, last = first[kept], np.minimum(last[kept], most)
+        self.rank[judged] = rank
+        if self.tied_rank is not None:
+            self.tied_rank[judged] = (first + last) / 2
+        if self.score is not None:
+            self.score[judged] = chunk.numbers[SCORE][rows]
+
+
+def _lengths(chunk: Chunk, policies: Policies) -> Ints:
+    """How long each query's list is; of ranks that are kept, what the last of them says."""
+    lengths = chunk.lengths
+    if policies.ranks == "kept" and chunk.height:
+        lengths = np.maximum.reduceat(chunk.numbers[RANK], chunk.starts).astype(np.int64)
+    return lengths if policies.k_max is None else np.minimum(lengths, policies.k_max)
+
+
+def _top_scores(chunk: Chunk, of: NDArray[np.bool_], most: int | None) -> list[Floats]:
+    """The scores of some queries' documents, of each as many as are looked at."""
+    if most is None:
+        return [chunk.numbers[SCORE][np.repeat(of, chunk.lengths)]]
+    best = ascending(-chunk.numbers[SCORE], chunk.starts, chunk.lengths)
+    tops = (some.values[of[some.queries], :most] for some in best)
+    return [-top[np.isfinite(top)] for top in tops]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Judgments of whole queries, query by query, and what a run made of each."""
+
+    # as text
+    queries: pl.Series
+    # the first judgment of each query
+    starts: Ints
+    grades: Floats
+    rank: NDArray[np.int32]
+    tied_rank: Floats | None
+    # documents that the run has for each query, and whether it has the query at all
+    retrieved: Ints
+    in_run: NDArray[np.bool_]
+    # of the retrieved; of all documents of judged queries, ascending
+    score: Floats | None
+    pool: Floats | None
+    judgments: IndexedJudgments
+    # the first of these judgments among all
+    first: int
+
+    def docs(self) -> pl.Series:
+        """The judged documents, as text."""
+        rows = np.arange(self.first, self.first + len(self.rank))
+        return as_text(self.judgments.ids_of(DOC, rows))
+
+
+def matched(found: Found, first: int, end: int) -> Matched:
+    """The judgments of a stretch of queries."""
+    judgments = found.judgments
+    rows = judgments.rows_of(first, end)
+
+    def some(values: Floats | None) -> Floats | None:
+        return None if values is None else values[rows]
+
+    part = Matched(
+        queries=as_text(judgments.queries[first:end]),
+        starts=judgments.starts[first:end] - rows.start,
+        grades=judgments.grades[rows],
+        rank=found.rank[rows],
+        tied_rank=some(found.tied_rank),
+        retrieved=found.retrieved[first:end],
+        in_run=found.in_run[first:end],
+        score=some(found.score),
+        pool=found.pool,
+        judgments=judgments,
+        first=rows.start,
+    )
+    return condensed(part) if found.policies.judged_only else part
+
+
+def condensed(part: Matched) -> Matched:
+    """As if the run had only documents that were judged.
+
+    As in trec_eval, a negative grade says "in the pool, but not judged".
+    """
+    grades = part.grades
+    code = number_segments(part.starts, len(grades)).astype(np.int64)
+    kept = np.flatnonzero((part.rank > 0) & (grades >= 0))
+    kept = kept[sort_order(code[kept], part.rank[kept])]
+    starts = segment_starts(code[kept])
+    place = position(starts, len(kept)) + 1
+    rank = np.zeros_like(part.rank)
+    rank[kept] = place
+    tied_rank = None
+    if part.tied_rank is not None:
+        tied_rank = np.zeros(len(grades))
+        blocks = segment_starts(_block_key(code[kept], part.tied_rank[kept]))
+        ends = np.append(blocks[1:], len(kept))
+        mean = (place[blocks] + place[ends - 1]) / 2 if len(kept) else np.empty(0)
+        tied_rank[kept] = np.repeat(mean, ends - blocks)
+    retrieved = np.bincount(code[kept], minlength=len(part.starts))
+    return replace(part, rank=rank, tied_rank=tied_rank, retrieved=retrieved)
+
+
+def _block_key(code: Ints, tied_rank: Floats) -> Ints:
+    """A number that changes where the query or the (doubled) mean rank does."""
+    return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)
+
+
+def _matched(
+    chunk: Chunk, owner: Ints, judged: Ints, judgments: IndexedJudgments
+) -> tuple[Ints, Ints] | None:
+    """Rows of a chunk that were judged, and which of the judgments these are.
+
+    None where a document is there twice for a query. `owner`: the chunk's query of each judgment.
+    """
+    probed = probe(chunk.key, judgments.key[judged])
+    if len(probed.again):
+        same = (chunk.docs.taken(probed.again) == chunk.docs.taken(probed.first)).to_numpy()
+        if (same & (chunk.code[probed.again] == chunk.code[probed.first])).any():
+            return None
+        return _by_name(chunk, owner, judgments.ids_of(DOC, judged))
+    hit = np.flatnonzero(probed.found >= 0)
+    rows = probed.found[hit]
+    same = (chunk.docs.taken(rows) == judgments.ids_of(DOC, judged[hit])).to_numpy()
+    same &= chunk.code[rows] == owner[hit]
+    if not same.all():
+        return _by_name(chunk, owner, judgments.ids_of(DOC, judged))
+    return rows, hit
+
+
+def _by_name(chunk: Chunk, owner: Ints, docs: pl.Series) -> tuple[Ints, Ints] | None:
+    """The same where keys are equal by chance: by a join of the ids."""
+    every = as_text(chunk.docs.taken(np.arange(chunk.height)))
+    theirs = pl.DataFrame({"query": chunk.code.astype(np.int64), DOC: every}).with_row_index("row")
+    if theirs.select(pl.struct("query", DOC).is_duplicated().any()).item():
+        return None
+    ours = pl.DataFrame({"query": owner, DOC: as_text(docs)}).with_row_index("judgment")
+    both = theirs.join(ours, on=["query", DOC], how="inner")
+    return both["row"].to_numpy().astype(np.int64), both["judgment"].to_numpy().astype(np.int64)

@@ -1,0 +1,115 @@
+"""An input as a stream of tables, each row with its key, checked as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+import polars as pl
+
+from rankframe.arrays.chunk import (
+    HASHES,
+    KEY,
+    QUERY_HASH,
+    hash_of_empty,
+    hashed,
+    numbers_of,
+)
+from rankframe.base.columns import DOC, QUERY
+from rankframe.base.errors import EmptyInputError
+from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.scan import Scanned
+from rankframe.inputs.validate import check_rows, first_broken, refuse_non_numeric
+
+
+class Batches:
+    """The rows of an input in order, some at a time.
+
+    `frame` are its columns, ids in the form in which they are compared.
+    """
+
+    def __init__(self, scanned: Scanned, frame: pl.LazyFrame) -> None:
+        self.scanned = scanned
+        self._frame = frame
+        schema = frame.collect_schema()
+        self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
+
+    def read(self, rows: int, *, second: bool = False) -> Iterator[pl.DataFrame]:
+        """Every batch, hashed, but not checked yet."""
+        table = hashed(self._frame, second=second)
+        nothing = True
+        try:
+            for batch in table.collect_batches(chunk_size=rows, lazy=True):
+                nothing = nothing and batch.is_empty()
+                yield batch
+        except READ_ERRORS as error:
+            refuse_non_numeric(self.scanned)
+            raise unreadable(self.scanned.name, error) from error
+        if nothing and not self.scanned.part:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+
+    def beginning(self, rows: int) -> pl.DataFrame:
+        """The first rows, hashed; none where these cannot be had without reading more."""
+        some = self._frame.head(rows if self.scanned.seekable else 0)
+        try:
+            return hashed(some).collect(engine="in-memory")
+        except READ_ERRORS:  # whoever reads the whole says why
+            return hashed(self._frame.clear()).collect()
+
+    def whole(self) -> pl.DataFrame:
+        """All rows, hashed and checked."""
+        try:
+            table = hashed(self._frame).collect(engine="streaming").rechunk()
+        except READ_ERRORS as error:
+            refuse_non_numeric(self.scanned)
+            raise unreadable(self.scanned.name, error) from error
+        if table.is_empty() and not self.scanned.part:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        if not self._looks_clean(table):
+            check_rows(_as_checked(table), self.scanned.role, self.scanned.name)
+        return table
+
+    def by_name(self) -> Batches:
+        """The same in order of the queries' names, held in memory."""
+        query = pl.col(QUERY).cast(pl.String)
+        try:
+            frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
+        except READ_ERRORS as error:
+            refuse_non_numeric(self.scanned)
+            raise unreadable(self.scanned.name, error) from error
+        return Batches(self.scanned, frame.lazy())
+
+    def check(self, batch: pl.DataFrame) -> None:
+        """Refuse the input if a row of this batch breaks a rule, and say so of the whole."""
+        if self._looks_clean(batch):
+            return
+        rows, side = _as_checked(batch), self.scanned
+        if first_broken(rows)[1] is None:
+            return
+        # Where the whole cannot be read again, or is another by now: what was seen.
+        with suppress(OSError, pl.exceptions.PolarsError):
+            check_rows(side.frame, side.role, side.name, engine="streaming")
+        check_rows(rows, side.role, side.name)
+
+    def _looks_clean(self, batch: pl.DataFrame) -> bool:
+        """Whether no rule can be broken, as far as is quickly seen."""
+        numbers = numbers_of(batch)
+        if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
+            return False
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # large numbers, which are then looked at
+            if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
+                return False
+        query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
+        empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]
+        return not (
+            (empty_query is not None and (query == empty_query).any())
+            or (empty_doc is not None and (key == query ^ empty_doc).any())
+        )
+
+
+def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
+    """A hashed table as rules look at it: ids as text, without hashes."""
+    return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))
