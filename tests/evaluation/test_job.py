@@ -27,7 +27,7 @@ def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
 
 
 def _rows(count: int) -> Counts:
-    return Counts(run_rows=count)
+    return Counts(run_rows=count, run_dropped=count)
 
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:

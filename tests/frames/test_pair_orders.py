@@ -94,7 +94,7 @@ def test_deviations_are_from_the_mean_of_the_compared_and_never_overflow(scale: 
 
 
 def test_without_scores_there_are_no_deviations_but_orders() -> None:
-    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xyz")})
+    frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xyz"), "rank": [1, 2, 3]})
     found = rf.pair(frame, {"q": {"z": 3.0, "y": 2.0, "x": 1.0}}).collect()
     assert found["deviation_a"].null_count() == found["deviation_b"].null_count() == 3
     assert found["discordant"].to_list() == [0, 1, 2]
