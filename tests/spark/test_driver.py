@@ -62,10 +62,10 @@ class Raises:
     def __init__(self, work: Any) -> None:
         self.work = work
 
-    def piece(self, left: Any, right: Any, *, alone: bool = True) -> Any:
+    def piece(self, left: Any, right: Any) -> Any:
         if "q60" in left["query_id"]:
             raise ZeroDivisionError("by nothing")
-        return self.work.piece(left, right, alone=alone)
+        return self.work.piece(left, right)
 
 
 def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> None:
