@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.options import Average, Intervals
 from rankframe.stats.resample import Groups, poisson_sums
+from rankframe.stats.student import normal_cdf, t_quantile
 
 Bounds = tuple[float, float]
 Name = TypeVar("Name")
@@ -29,12 +30,21 @@ def replicated(
     """
     if not ratios:
         return {}
-    columns = np.column_stack([part for both in ratios.values() for part in both])
+    # Most ratios have the same below the line: how many queries there are.
+    distinct: list[NDArray[np.float64]] = []
+    places: list[int] = []
+    for _, below in ratios.values():
+        same = (at for at, other in enumerate(distinct) if np.array_equal(below, other))
+        places.append(next(same, len(distinct)))
+        if places[-1] == len(distinct):
+            distinct.append(below)
+    columns = np.column_stack([*(above for above, _ in ratios.values()), *distinct])
     sums = poisson_sums(
         groups.origins, columns, replicates=intervals.replicates, seed=intervals.seed
     )
+    above, below = sums[:, : len(ratios)], sums[:, len(ratios) :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = sums[:, ::2] / sums[:, 1::2]
+        values = above / below[:, places]
     values[~np.isfinite(values)] = np.nan
     return dict(zip(ratios, values.T, strict=True))
 
@@ -54,12 +64,11 @@ def percentile_interval(
     Plain percentiles are as narrow as a normal interval with the biased variance; taken where
     Student's t would have them, they cover as often as they say (Hesterberg 2015).
     """
-    from scipy.special import ndtr, stdtrit  # noqa: PLC0415 (only where intervals are asked for)
-
     known = replicates[~np.isnan(replicates)]
     if queries < 2 or not len(known):
         return None
-    tail = ndtr(math.sqrt(queries / (queries - 1)) * stdtrit(queries - 1, (1 - confidence) / 2))
+    quantile = t_quantile((1 - confidence) / 2, queries - 1)
+    tail = normal_cdf(math.sqrt(queries / (queries - 1)) * quantile)
     low, high = np.quantile(known, [tail, 1 - tail])
     return float(low), float(high)
 

@@ -33,6 +33,7 @@ _LARGEST = 2.0**39
 _EXACT = 2.0**48
 _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 _BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
+_ALONE = 1 << 18  # steps of a product up to which BLAS takes a single thread
 _IDS_AT_ONCE = 1 << 18
 # With so many queries, a group has a few thousand: sums of their whole numbers are below 2^53.
 _MOST_SUMMED = 1 << 23
@@ -268,8 +269,15 @@ def _weighted_sums(origins, columns, replicates, seed, draw):
     step = max(_BLOCK // replicates, 1)
     for at in range(0, len(origins), step):
         weights = draw(origins[at : at + step], replicates, seed)
-        totals += weights.T @ whole[at : at + step]
+        _add_product(totals, weights, whole[at : at + step])
     return totals * unit
+
+
+def _add_product(totals: Floats, weights: Floats, whole: Floats) -> None:
+    """Add weightsᵀ × whole, on one core: others would spin for longer than this takes."""
+    alone = _ALONE // totals.size or len(weights)  # a wide product may have them all
+    for at in range(0, len(weights), alone):
+        totals += weights[at : at + alone].T @ whole[at : at + alone]
 
 
 def as_exact(columns: Floats) -> tuple[Floats, Floats]:
