@@ -12,9 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
-from rankframe.arrays.chunk import QUERY_HASH, Chunk, query_starts
+from rankframe.arrays.chunk import QUERY_HASH, Chunk, query_starts, taken
 from rankframe.arrays.segments import segment_starts
 from rankframe.arrays.tables import Index
 from rankframe.base.columns import QUERY
@@ -53,14 +54,15 @@ def take_grouped(
     """
 
     def split(batch: pl.DataFrame) -> _Split:
-        batch = batch.rechunk()
         batches.check(batch)
         starts = query_starts(batch[QUERY])
         first, last = (int(starts[1]), int(starts[-1])) if len(starts) > 1 else (batch.height,) * 2
         inner = starts[1:-1] - first
         fresh = not len(inner) or take(Chunk.of(batch[first:last], inner))
-        edges = [batch[:first], batch[last:]]
-        return _Split(fresh, batch.height, [edge for edge in edges if edge.height])
+        edges = [(0, first), (last, batch.height)]
+        return _Split(
+            fresh, batch.height, [_copied(batch, *edge) for edge in edges if edge[0] < edge[1]]
+        )
 
     waiting: deque[Future[_Split]] = deque()
     edges = _Edges()
@@ -105,6 +107,12 @@ def take_grouped(
         return rest is None or take(rest)
 
 
+def _copied(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
+    """Some rows; a slice would keep all others in memory."""
+    rows = np.arange(first, end)
+    return pl.DataFrame([taken(column, rows) for column in table])
+
+
 def _looks_grouped(batch: pl.DataFrame) -> bool:
     hashes = batch[QUERY_HASH].to_numpy()
     return not Index(hashes[segment_starts(hashes)]).repeats
@@ -114,7 +122,7 @@ class _Edges:
     """Queries at the edges of batches, put together again."""
 
     def __init__(self) -> None:
-        # of queries that are complete; slices, each of which keeps its whole batch in memory
+        # of queries that are complete; each may keep the text of its whole batch in memory
         self._done: list[pl.DataFrame] = []
         # of the last query
         self._open: list[pl.DataFrame] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -36,13 +37,36 @@ class Batches:
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
 
     def read(self, rows: int, *, second: bool = False) -> Iterator[pl.DataFrame]:
-        """Every batch, hashed, but not checked yet."""
-        table = hashed(self._frame, second=second)
+        """Every row, hashed, but not checked yet: tables of at most so many rows, each in one piece.
+
+        They are cut from the tables as they are read, small ones put together: nothing is copied
+        where these are large.
+        """
+        small: list[pl.DataFrame] = []
+        waiting = 0
+        for table in self._tables(second=second):
+            if small and waiting + table.height > rows:
+                yield pl.concat(small, rechunk=True)
+                small, waiting = [], 0
+            if 2 * table.height <= rows:
+                small.append(table)
+                waiting += table.height
+                continue
+            cuts = -(-table.height // rows)
+            ends = [table.height * cut // cuts for cut in range(cuts + 1)]
+            for start, end in pairwise(ends):
+                yield table[start:end]
+        if small:
+            yield pl.concat(small, rechunk=True)
+
+    def _tables(self, *, second: bool) -> Iterator[pl.DataFrame]:
+        """As polars reads them: as a rule a row group at a time."""
+        hashes = hashed(self._frame, second=second)
         nothing = True
         try:
-            for batch in table.collect_batches(chunk_size=rows, lazy=True):
-                nothing = nothing and batch.is_empty()
-                yield batch
+            for table in hashes.collect_batches(lazy=True):
+                nothing = nothing and table.is_empty()
+                yield table.rechunk()
         except READ_ERRORS as error:
             refuse_non_numeric(self.scanned)
             raise unreadable(self.scanned.name, error) from error
