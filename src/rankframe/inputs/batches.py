@@ -37,7 +37,7 @@ class Batches:
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
 
     def read(self, rows: int, *, second: bool = False) -> Iterator[pl.DataFrame]:
-        """Every row, hashed, but not checked yet: tables of at most so many rows, each in one piece.
+        """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
 
         They are cut from the tables as they are read, small ones put together: nothing is copied
         where these are large.
