@@ -51,7 +51,7 @@ def hold(
 
 def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
     """The same with its rows in memory, unless it has more than so many."""
-    rows = scanned.raw.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
+    rows = scanned.whole.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
     try:
         frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")
     except READ_ERRORS:
@@ -59,4 +59,4 @@ def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
     if most is not None and frame.height > most:
         return scanned
     same = {name: name for name in frame.columns}
-    return replace(scanned, raw=frame.lazy(), mapping=same, seekable=True, made={})
+    return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, made={})

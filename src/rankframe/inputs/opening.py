@@ -16,7 +16,9 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
+from rankframe.inputs.categories import categories_as_text
 from rankframe.inputs.formats import (
+    PARQUET,
     READ_ERRORS,
     TREC,
     Files,
@@ -38,6 +40,8 @@ class Opened(NamedTuple):
     frame: pl.LazyFrame
     # whether any stretch of its rows can be read without reading those before
     seekable: bool
+    # the same with texts for categories, where it has any and all of it is read much faster so
+    text: pl.LazyFrame | None = None
 
 
 def open_path(path: str, role: Role | None, name: str) -> Opened:
@@ -68,7 +72,9 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
             f"It reads {readable()}",
         )
     # Names are given to polars literally: a real file may have brackets in its name.
-    return Opened(found.open(files, role, name), found.seekable)
+    frame = found.open(files, role, name)
+    text = categories_as_text(files, frame) if found is PARQUET else None
+    return Opened(frame, found.seekable, text)
 
 
 def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:

@@ -73,6 +73,17 @@ class Scanned:
     part: bool = False
     # what was made of its rows, where these are held for whoever works on them again
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
+    # the same as `raw`, faster where all of it is read, with texts for categories
+    text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def whole(self) -> pl.LazyFrame:
+        """As found, or with texts for categories: the faster way to read all of it."""
+        return self.raw if self.text is None else self.text
+
+    def changed(self, raw: pl.LazyFrame) -> Scanned:
+        """The same with other rows."""
+        return replace(self, raw=raw, text=None)
 
     def with_number(self, ours: str, source: str) -> Scanned:
         """The same with one more numeric column."""
@@ -121,7 +132,7 @@ def scan(
         return source
     name = describe(source, called or role or "input")
     try:
-        raw, seekable = _open(source, role, name)
+        raw, seekable, text = _open(source, role, name)
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
@@ -133,7 +144,7 @@ def scan(
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None)
+    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
 
@@ -194,8 +205,9 @@ def scan_ranking(
 
 def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
     """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
-    where all have whole numbers or the same categories, else as strings.
+    where all have whole numbers or the same categories, else as strings. To be read as a whole.
     """
+    sides = tuple(side.changed(side.whole) for side in sides)
     types: dict[str, pl.DataType] = {}
     for name in (QUERY, DOC):
         found = [side.raw.collect_schema()[side.mapping[name]] for side in sides]

@@ -58,7 +58,7 @@ def unmatched(run: Scanned) -> Scanned:
     """The same run with documents that nobody judged."""
     theirs = run.mapping[DOC]
     others = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
-    return replace(run, raw=run.raw.with_columns(others.alias(theirs)))
+    return run.changed(run.raw.with_columns(others.alias(theirs)))
 
 
 def _truncated(judgments: Scanned) -> Scanned:
@@ -72,7 +72,7 @@ def _truncated(judgments: Scanned) -> Scanned:
         whole = grade.cast(pl.Float64).truncate()
     else:
         return judgments
-    return replace(judgments, raw=judgments.raw.with_columns(whole.alias(theirs)))
+    return judgments.changed(judgments.raw.with_columns(whole.alias(theirs)))
 
 
 def _held(source: Source) -> Source:
