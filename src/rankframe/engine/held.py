@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from rankframe.engine.memory import estimated_need, pieces_for
+from rankframe.engine.memory import (
+    estimated_need,
+    limit_of,
+    pieces_for,
+    refuse_too_large_a_query,
+)
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 
@@ -39,10 +44,14 @@ def hold(
     What cannot be read stays as it is: whoever works on it says why.
     """
     first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
-    need = estimated_need(first, row_bytes[0])
-    needs = [estimated_need(other, row_bytes[1]) for other in others]
+    limit = limit_of(max_memory)
+    need = estimated_need(first, row_bytes[0], limit)
+    needs = [estimated_need(other, row_bytes[1], limit) for other in others]
     pieces = tuple(pieces_for(need + one, max_memory) for one in needs)
     if any(number > 1 for number in pieces):
+        for right, number in zip(rights, pieces, strict=True):
+            if number > 1 and max_memory is not None:
+                refuse_too_large_a_query((left, right), row_bytes, limit)
         return Held(left, tuple(rights), pieces)
     if again and pieces_for(need + sum(needs), max_memory) == 1:
         others = map(_read, others)

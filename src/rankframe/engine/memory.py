@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 
@@ -19,7 +21,13 @@ _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
 _SHARE, _PIECE_SHARE = 0.7, 0.4
 _MOST_PIECES = 1000  # more files than this cost more than they save
-_SAMPLE = 10_000
+# Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
+# 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
+_SAMPLE, _STRETCHES = 10_000, 10
+# Where an estimate by the first rows is so many times smaller than the limit, it is good enough.
+_PLENTY = 8
+# What Python and polars take before any row is read.
+_BASE = 150_000_000
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 
@@ -39,17 +47,26 @@ def parse_size(text: str | int) -> int:
     return size
 
 
-def estimated_need(scanned: Scanned, row_bytes: int) -> int:
+def limit_of(max_memory: str | int | None) -> int:
+    """What was asked for, or else a share of what the machine has."""
+    return parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+
+
+def estimated_need(scanned: Scanned, row_bytes: int, limit: int | None = None) -> int:
     """About how many bytes it takes to work on this side, where a row takes so many.
 
-    0 for what cannot be read: whoever reads it will say why.
+    `limit`: what there is; far from it, the first rows speak for all. 0 for what cannot be read:
+    whoever reads it will say why.
     """
     try:
         rows = scanned.raw.select(pl.len()).collect(engine="streaming").item()
-        lengths = scanned.frame.select(pl.col(QUERY, DOC).str.len_bytes()).head(_SAMPLE).collect()
+        need = rows * (row_bytes + _long_ids_of(_some_rows(scanned, rows)))
+        if rows > _SAMPLE and limit is not None and need * _PLENTY > limit:
+            some = _some_rows(scanned, rows, throughout=True)
+            need = max(need, rows * (row_bytes + _long_ids_of(some)))
     except READ_ERRORS:
         return 0
-    return rows * (row_bytes + long_ids(lengths.select(pl.all().mean()).row(0)))
+    return need
 
 
 def long_ids(lengths: Iterable[float | None]) -> int:
@@ -57,35 +74,72 @@ def long_ids(lengths: Iterable[float | None]) -> int:
     return int(sum(length for length in lengths if length and length > _INLINE))
 
 
-def available() -> int:
-    """Bytes of memory that this process may still take."""
+def available(system: Path = Path("/")) -> int:
+    """Bytes of memory that this process may still take: of the machine's, and of what its group
+    of processes (a container, a job of a scheduler) and those around it are allowed.
+    """
     try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        text = (system / "proc/meminfo").read_text(encoding="ascii")
         free = int(re.search(r"MemAvailable:\s+(\d+) kB", text)[1]) * 1024  # pyright: ignore[reportOptionalSubscript]
     except (OSError, TypeError):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        try:
-            left = int(Path(limit).read_text(encoding="ascii")) - int(
-                Path(used).read_text(encoding="ascii")
-            )
-        except (OSError, ValueError):  # no such group, or no limit ("max")
-            continue
-        free = min(free, max(left, 0))
+    for group in _groups(system):
+        for limit, used, idle in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            with suppress(OSError, ValueError):  # no such group, or no limit ("max")
+                most, taken = (
+                    int((group / name).read_text(encoding="ascii")) for name in (limit, used)
+                )
+                # Files that were read and are kept for the next reader go when memory is short.
+                taken -= _counted(group / "memory.stat", idle)
+                free = min(free, max(most - taken, 0))
     return free
+
+
+def _groups(system: Path) -> Iterator[Path]:
+    """Where the kernel may keep the limits of this process's control groups, of either version:
+    its own and all around it. In a container, its own are often mounted at the top.
+    """
+    try:
+        lines = (system / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    top = system / "sys/fs/cgroup"
+    paths = {"": "/", "memory": "/"}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        paths.update((name, path) for name in controllers.split(",") if name in paths)
+    for controller, roots in (("", (top, top / "unified")), ("memory", (top / "memory",))):
+        own = Path(paths[controller].lstrip("/"))
+        yield from (root / path for root in roots for path in (own, *own.parents))
+
+
+def _counted(path: Path, item: str) -> int:
+    try:
+        found = re.search(rf"^{item} (\d+)$", path.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
 
 
 def count_pieces(
     left: Scanned, right: Scanned, row_bytes: tuple[int, int], max_memory: str | int | None
 ) -> int:
-    """How many pieces it takes to stay within a limit, or within what the machine has."""
-    return pieces_for(sum(map(estimated_need, (left, right), row_bytes)), max_memory)
+    """How many pieces it takes to stay within a limit, or within what the machine has.
+
+    A limit that was asked for and cannot be held, because of one query, is refused.
+    """
+    limit = limit_of(max_memory)
+    needs = [
+        estimated_need(side, size, limit)
+        for side, size in zip((left, right), row_bytes, strict=True)
+    ]
+    pieces = pieces_for(sum(needs), max_memory)
+    if pieces > 1 and max_memory is not None:
+        refuse_too_large_a_query((left, right), row_bytes, limit)
+    return pieces
 
 
 def left_fits(left: Scanned, right: Scanned, row_bytes: tuple[int, int], pieces: int) -> bool:
@@ -96,5 +150,67 @@ def left_fits(left: Scanned, right: Scanned, row_bytes: tuple[int, int], pieces:
 
 def pieces_for(need: int, max_memory: str | int | None) -> int:
     """The same for what takes so many bytes."""
-    limit = parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+    limit = limit_of(max_memory)
     return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)
+
+
+def refuse_too_large_a_query(
+    sides: tuple[Scanned, Scanned], row_bytes: tuple[int, int], limit: int
+) -> None:
+    """Refuse a limit that one query alone exceeds: it is worked on as a whole, so that pieces do
+    not help. Looked for among rows from all over the inputs.
+    """
+    for side in sides:
+        try:
+            rows = side.raw.select(pl.len()).collect(engine="streaming").item()
+            some = _some_rows(side, rows, throughout=True)[QUERY]
+            if not len(some):
+                continue
+            name, count = some.value_counts(sort=True).row(0)
+            # Looked at closely only where it may be too large: this takes a pass over the rows.
+            about = rows * count // len(some) * max(row_bytes)
+            if name is None or 2 * about + _BASE < limit:
+                continue
+            found = [other.frame.filter(pl.col(QUERY) == name) for other in sides]
+            lengths = pl.col(QUERY, DOC).str.len_bytes().mean()
+            counted = [
+                one.select(pl.len(), lengths).collect(engine="streaming").row(0) for one in found
+            ]
+        except READ_ERRORS:
+            continue  # whoever reads it says why
+        need = _BASE + sum(
+            number * (size + long_ids(means))
+            for (number, *means), size in zip(counted, row_bytes, strict=True)
+        )
+        # What any process takes is not held against a limit.
+        if need > max(limit, 2 * _BASE):
+            rows = sum(number for number, *_ in counted)
+            raise OptionError(
+                f"query {name!r} has {rows:,} rows, which are worked on together and take about "
+                f"{_size_text(need)}: a limit of {_size_text(limit)} cannot be held. Pass ",
+                Option("max_memory", _size_text(need)),
+                ", or cut the query's list.",
+            )
+
+
+def _size_text(size: int) -> str:
+    """A size as `parse_size` reads it, rounded up."""
+    unit, word = (10**9, "GB") if size >= 10**9 else (10**6, "MB")
+    return f"{math.ceil(size / unit * 10) / 10:g}{word}"
+
+
+def _some_rows(scanned: Scanned, rows: int, *, throughout: bool = False) -> pl.DataFrame:
+    """The ids of the first rows, or of some from all over the input."""
+    ids = scanned.frame.select(QUERY, DOC)
+    if not throughout or rows <= _SAMPLE:
+        return ids.head(_SAMPLE).collect()
+    if not scanned.seekable:
+        every = ids.gather_every(rows // _SAMPLE)
+        return every.collect(engine="streaming")
+    each = _SAMPLE // _STRETCHES
+    starts = ((rows - each) * at // (_STRETCHES - 1) for at in range(_STRETCHES))
+    return pl.concat([ids.slice(at, each) for at in starts]).collect(engine="streaming")
+
+
+def _long_ids_of(some: pl.DataFrame) -> int:
+    return long_ids(some.select(pl.all().str.len_bytes().mean()).row(0))
