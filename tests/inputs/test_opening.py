@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.inputs import opening
 from rankframe.inputs.opening import open_path, open_stream, trec_texts
 
 
@@ -136,4 +137,28 @@ def test_what_is_no_trec_text_is_left_to_others(tmp_path: Path) -> None:
     nothing = (tmp_path / "x.csv", tmp_path / "none", tmp_path, "s3://bucket/x.run", {}, "")
     assert [trec_texts(source) for source in nothing] == [None] * len(nothing)
     for content in (b"", b"\n", b"query_id,doc_id\n", gzip.compress(b"q 0 a 1\n")[:-5]):
+        assert trec_texts(io.BytesIO(content)) is None
+
+
+def test_a_packed_pipe_that_does_not_end_is_refused(
+    refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_MOST_UNPACKED", 1 << 20)
+    line = b"q1 Q0 a 1 0.5 tag\n"
+    bomb, plenty, large = (
+        gzip.compress(line * (1 << 19)),
+        gzip.compress(line * (1 << 15)),  # as many times as large, but not large
+        gzip.compress(b"".join(b"q1 Q0 %d 1 0.5 tag\n" % n for n in range(1 << 16))),
+    )
+    said = refusal(open_stream, io.BytesIO(bomb), "run", "the run on stdin")
+    assert said.startswith(f"cannot read the run on stdin: its {len(bomb):,} bytes unpack to more")
+    assert said.endswith("Unpack it into a file, and give that.")
+    assert "unpack to more" in refusal(trec_texts, io.BytesIO(bomb))
+    assert open_stream(io.BytesIO(plenty), "run", "r").frame.collect().height == 1 << 15
+    assert open_stream(io.BytesIO(large), "run", "r").frame.collect().height == 1 << 16
+
+
+def test_what_holds_nothing_but_blanks_is_empty(refusal) -> None:
+    for content in (b"", b" \n" * 5, gzip.compress(b"\n" * (5 << 20)), b"\n" * (5 << 20)):
+        assert "has no rows" in refusal(open_stream, io.BytesIO(content), "run", "r")
         assert trec_texts(io.BytesIO(content)) is None

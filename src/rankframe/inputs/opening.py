@@ -32,6 +32,9 @@ from rankframe.inputs.trec_format import GZIP
 
 # Rows by which text is taken for numbers.
 _SAMPLE = 100
+# What comes through a pipe is held in memory: so much of it at a time is unpacked, and beyond so
+# much, nothing that grows like this. (Runs and judgments grow 4 to 20 times.)
+_STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
 
 
 class Opened(NamedTuple):
@@ -85,14 +88,37 @@ def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
         raise UnreadableInputError(name, str(error)) from error
     if isinstance(content, str):
         content = content.encode()
-    if content.startswith(GZIP):
-        content = gzip.decompress(content)
-    if not content.strip():
+    held = _unpacked(content, name)
+    if _is_blank(held):
         raise EmptyInputError(role or "input", name)
-    held = io.BytesIO(content)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
     return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
+
+
+def _unpacked(content: bytes, name: str) -> io.BytesIO:
+    """What was read, without its compression; refused where that seems to have no end."""
+    if not content.startswith(GZIP):
+        return io.BytesIO(content)
+    held = io.BytesIO()
+    with gzip.open(io.BytesIO(content)) as packed:
+        while part := packed.read(_STEP):
+            held.write(part)
+            if held.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
+                raise UnreadableInputError(
+                    name,
+                    f"its {len(content):,} bytes unpack to more than {held.tell():,}, and a pipe "
+                    "is held in memory",
+                    "Unpack it into a file, and give that",
+                )
+    held.seek(0)
+    return held
+
+
+def _is_blank(held: io.BytesIO) -> bool:
+    """Whether there is nothing to read, seen without a copy of it."""
+    content = held.getbuffer()
+    return not content or (bytes(content[:_STEP]).isspace() and held.getvalue().isspace())
 
 
 def numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
@@ -113,9 +139,8 @@ def trec_texts(source: object) -> Files | None:
     """
     try:
         if isinstance(source, io.BytesIO):
-            content = source.getvalue()
-            held = io.BytesIO(gzip.decompress(content) if content.startswith(GZIP) else content)
-            is_text = held.getvalue().strip() and by_beginning(head_of(held)) in (TREC, None)
+            held = _unpacked(source.getvalue(), "the open file")
+            is_text = not _is_blank(held) and by_beginning(head_of(held)) in (TREC, None)
             return [held] if is_text else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
