@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,11 +22,10 @@ from rankframe.base.columns import DOC, QUERY
 from rankframe.engine.grouped import Take, Told, workers
 from rankframe.inputs.batches import Batches
 
-_BATCH_BITS, _BUCKET_BITS = 17, 8  # of a batch: as a rule a row group, which is then not copied
+_BATCH_BITS, _BUCKET_BITS = 17, 8  # of a batch: as a rule a row group, not copied
 _BUCKETS = 1 << _BUCKET_BITS
 _ROW = "_row"
 _CHUNK_ROWS = 45_000  # about: so that hardly any has more than 2^16
-_SLAB_ROWS = 1 << 21  # whose columns are large enough for large pages of memory, which cost less
 
 
 def take_scattered(batches: Batches, take: Take, told: Told = lambda _: None) -> bool:
@@ -64,7 +62,7 @@ class _Dealt:
     columns: Mapping[str, NDArray[np.generic]]
 
     @classmethod
-    def of(cls, batch: pl.DataFrame, first_row: int, into: _Slab) -> _Dealt:
+    def of(cls, batch: pl.DataFrame, first_row: int) -> _Dealt:
         """Deal the rows of a batch by the leading bits of their query's hash."""
         bucket = (batch[QUERY_HASH].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint32)
         ends = np.cumsum(np.bincount(bucket, minlength=_BUCKETS))
@@ -76,47 +74,13 @@ class _Dealt:
         given = {name: batch[name].to_numpy() for name in (KEY, QUERY_HASH, *numbers_of(batch))}
         # Half of it is enough: it only confirms what the other hash says.
         given[SECOND_HASH] = batch[SECOND_HASH].to_numpy().astype(np.uint32)
-        columns = {name: into.column(name, values.dtype) for name, values in given.items()}
-        for name, values in given.items():
-            values.take(order, out=columns[name], mode="clip")  # which writes without a copy
-        columns[_ROW] = into.column(_ROW, np.dtype(np.uint32))
-        np.add(order, first_row, out=columns[_ROW], casting="unsafe")
+        columns = {name: values[order] for name, values in given.items()}
+        columns[_ROW] = (order + first_row).astype(np.uint32)
         return cls([0, *ends.tolist()], columns)
 
     def some(self, name: str, buckets: range) -> NDArray[np.generic]:
         """A column of some buckets."""
         return self.columns[name][self.ends[buckets.start] : self.ends[buckets.stop]]
-
-
-@dataclass(frozen=True)
-class _Slab:
-    """Room for the columns of some rows, in arrays that others share."""
-
-    arrays: dict[str, NDArray[np.generic]]
-    first: int
-    end: int
-
-    def column(self, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Where a column of these rows goes."""
-        found = self.arrays.get(name)
-        if found is None:  # of two that come at the same time, the first stays
-            found = self.arrays.setdefault(name, np.empty(_SLAB_ROWS, dtype))
-        return found[self.first : self.end]
-
-
-class _Slabs:
-    """Room for any number of rows."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, NDArray[np.generic]] = {}
-        self._used = 0
-
-    def room(self, rows: int) -> _Slab:
-        """For so many more, at most a batch."""
-        if self._used + rows > _SLAB_ROWS:
-            self._arrays, self._used = {}, 0
-        first, self._used = self._used, self._used + rows
-        return _Slab(self._arrays, first, self._used)
 
 
 def _deal(batches: Batches) -> tuple[list[_Dealt], pl.DataFrame]:
@@ -125,17 +89,15 @@ def _deal(batches: Batches) -> tuple[list[_Dealt], pl.DataFrame]:
     ids: list[pl.DataFrame] = []
     rows = 0
 
-    slabs = _Slabs()
-
-    def deal(batch: pl.DataFrame, first_row: int, into: _Slab) -> _Dealt:
+    def deal(batch: pl.DataFrame, first_row: int) -> _Dealt:
         batches.check(batch)
-        return _Dealt.of(batch, first_row, into)
+        return _Dealt.of(batch, first_row)
 
     with ThreadPoolExecutor(workers()) as pool:
         waiting: deque[Future[_Dealt]] = deque()
         for batch in batches.read(1 << _BATCH_BITS, second=True):
             ids.append(batch.select(QUERY, DOC))
-            waiting.append(pool.submit(deal, batch, rows, slabs.room(batch.height)))
+            waiting.append(pool.submit(deal, batch, rows))
             rows += batch.height
             while len(waiting) > 2 * workers():
                 dealt.append(waiting.popleft().result())
