@@ -17,6 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=SMALL,
         help="about how many retrieved documents tests/spark/test_cluster.py evaluates",
     )
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=16,
+        help="how many processes tests/contracts/test_kills.py kills at random moments; more than"
+        " 16: also at every step",
+    )
 
 
 @pytest.fixture

@@ -1,87 +1,174 @@
-"""Temporary names: complete or not there at all, and cleaned up after a process that was killed."""
+"""Places that users name: followed, looked at, and refused before any work is done."""
 
 from __future__ import annotations
 
+import io
 import os
-import signal
-import subprocess
-import sys
+import socket
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-import rankframe as rf
 from rankframe.base.errors import OutputError
-from rankframe.base.places import beside, write_file
+from rankframe.base.places import (
+    cannot_write,
+    descriptor,
+    file_place,
+    in_place,
+    is_address,
+    place,
+    refuse_inputs,
+    refuse_taken,
+    refuse_taken_among,
+    safe_names,
+)
 
-_DEAD = "999999999-0000abcd"
-
-
-def result() -> rf.Result:
-    return rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map")
-
-
-def test_what_a_killed_process_left_beside_the_target_is_removed(tmp_path: Path) -> None:
-    (tmp_path / f".out.{_DEAD}.tmp").mkdir()
-    (tmp_path / f".out.{_DEAD}.tmp" / "summary.parquet").write_text("half")
-    living = tmp_path / f".out.{os.getpid()}-0000abcd.tmp"
-    living.mkdir()
-    other = tmp_path / f".other.{_DEAD}.tmp"
-    other.mkdir()
-    result().write(tmp_path / "out")
-    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "out", living, other])
+FILES = ("summary.parquet", "ledger.parquet")
 
 
-def test_a_name_with_brackets_is_taken_literally(tmp_path: Path) -> None:
-    stale = tmp_path / f".o[1].csv.{_DEAD}.tmp"
-    stale.write_text("half")
-    beside(tmp_path / "o[1].csv")
-    assert not stale.exists()
+@pytest.mark.parametrize(
+    "given", ["s3://bucket/x", Path("s3://bucket/x"), "gs:/b", "abfss://c@a/x"]
+)
+def test_addresses_are_refused(given: str | Path) -> None:
+    assert is_address(given)
+    with pytest.raises(OutputError, match=r"disks, not to (s3|gs|abfss)://\w"):
+        place(given)
+    with pytest.raises(OutputError):
+        file_place(given)
 
 
-def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
-    target = tmp_path / "out.csv"
-    target.write_text("old")
-
-    def fails(path: Path) -> None:
-        path.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OutputError, match="No space left on device"):
-        write_file(target, fails)
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
+def test_what_only_looks_like_an_address_is_none(tmp_path: Path) -> None:
+    assert place(tmp_path / "a:b" / "c").name == "c"
+    assert not is_address("runs:2026/a")
 
 
-_WRITER = """
-import sys, time
-import polars as pl
-import rankframe as rf
-result = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map")
-real = pl.DataFrame.write_parquet
-def slow(self, path, **options):
-    real(self, path, **options)
-    print("wrote", flush=True)
-    time.sleep(60)
-pl.DataFrame.write_parquet = slow
-result.write(sys.argv[1], overwrite=True)
-"""
+def test_links_are_followed_also_to_what_is_not_there_yet(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    assert place(tmp_path / "link") == tmp_path / "there"
+    assert file_place(tmp_path / "link") == tmp_path / "there"
 
 
-def test_a_result_whose_writer_is_killed_is_the_old_one_or_none(tmp_path: Path) -> None:
-    for existing in (False, True):
-        target = tmp_path / f"out{existing}"
-        if existing:
-            result().write(target)
-        with subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(target)], stdout=subprocess.PIPE
-        ) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == b"wrote\n"
-            child.send_signal(signal.SIGKILL)
-        assert target.exists() == existing
-        result().write(target, overwrite=True)
-        assert rf.Result.read(target).means == {"map": 1.0}
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["outFalse", "outTrue"]
-    assert pl.read_parquet(tmp_path / "outTrue" / "summary.parquet").height == 1
+@pytest.mark.parametrize("given", ["", "a\0b"])
+def test_what_is_no_name_is_refused(given: str) -> None:
+    with pytest.raises(OutputError, match="cannot be written to"):
+        place(given)
+
+
+def test_places_for_no_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="it is a folder"):
+        file_place(tmp_path)
+    with pytest.raises(OutputError, match=f"there is no folder {tmp_path}/no"):
+        file_place(tmp_path / "no" / "file")
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind(str(tmp_path / "socket"))
+        with pytest.raises(OutputError, match="a disk or a socket"):
+            file_place(tmp_path / "socket")
+
+
+def test_what_is_written_to_as_it_stands(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    (tmp_path / "null").symlink_to("/dev/null")
+    assert in_place(tmp_path / "pipe")
+    assert in_place(place(tmp_path / "null"))
+    assert in_place(place("/dev/stdout"))
+    assert not in_place(tmp_path / "file")
+    assert not in_place(tmp_path / "none")
+
+
+def test_open_files_are_known_by_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/dev/stdout")
+    assert descriptor(tmp_path / "out") == 1
+    assert descriptor(Path("/dev/fd/7")) == 7
+    assert descriptor(Path(f"/proc/{os.getpid()}/fd/2")) == 2
+    assert descriptor(Path("/proc/1/fd/2")) is None
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    assert descriptor(tmp_path / "round") is None
+
+
+def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    assert refuse_taken(target, FILES) == target
+    target.mkdir()
+    assert refuse_taken(target, FILES) == target
+    (target / FILES[0]).touch()
+    with pytest.raises(OutputError, match="holds a result already"):
+        refuse_taken(target, FILES)
+    assert refuse_taken(target, FILES, overwrite=True) == target
+    (target / "notes.txt").touch()
+    with pytest.raises(OutputError, match="is not a rankframe result"):
+        refuse_taken(target, FILES, overwrite=True)
+
+
+def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path) -> None:
+    assert refuse_taken_among(tmp_path, ["a", "b"], FILES) == tmp_path
+    for name, file in (("a", FILES[0]), ("local", FILES[1]), ("spark", "summary")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).touch()
+    assert refuse_taken_among(tmp_path, ["b"], FILES) == tmp_path
+    with pytest.raises(OutputError, match=r"a holds a result already"):
+        refuse_taken_among(tmp_path, ["a", "b"], FILES)
+    assert refuse_taken_among(tmp_path, ["a", "b"], FILES, overwrite=True) == tmp_path
+    (tmp_path / "qrels.parquet").touch()
+    with pytest.raises(OutputError, match=r"not a folder of rankframe results. It holds qrels"):
+        refuse_taken_among(tmp_path, ["b"], FILES, overwrite=True)
+    with pytest.raises(OutputError, match="not a folder of rankframe results"):
+        refuse_taken_among(tmp_path / "qrels.parquet", ["b"], FILES)
+
+
+def test_an_output_that_is_an_input_is_refused_under_any_name(tmp_path: Path) -> None:
+    given = tmp_path / "q.parquet"
+    given.touch()
+    (tmp_path / "hard").hardlink_to(given)
+    (tmp_path / "soft").symlink_to(given)
+    for name in ("q.parquet", "hard", "soft", f"../{tmp_path.name}/q.parquet"):
+        for source in (given, str(tmp_path / "*.parquet"), str(tmp_path / "soft")):
+            with pytest.raises(OutputError, match="is also an input"):
+                refuse_inputs(tmp_path / name, ["other", source])
+    with given.open("rb") as piped, pytest.raises(OutputError, match="is also an input"):
+        refuse_inputs(given, [piped])
+    refuse_inputs(tmp_path / "out", [given, "-", None, {}, io.BytesIO(), "s3://b/x", "none*"])
+    refuse_inputs("/dev/null", ["/dev/null"])
+    refuse_inputs(None, [given])
+
+
+def test_an_output_within_an_input_or_around_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.parquet").touch()
+    with pytest.raises(OutputError, match="lies in an input"):
+        refuse_inputs(tmp_path / "runs" / "sub" / "out.csv", [tmp_path / "runs"])
+    with pytest.raises(OutputError, match="holds an input"):
+        refuse_inputs(tmp_path / "runs", [tmp_path / "runs" / "a.parquet"], folder=True)
+    refuse_inputs(tmp_path / "runs2", [tmp_path / "runs"], folder=True)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a/run", "b/run"],
+        ["../../etc/passwd", "/etc/passwd", "..", ".", "", " ", "...", "./..", "\\..\\x"],
+        ["a\0b", "a\nb", "\x1b[31m", "\u2028", "\udcff", "x" * 300, "x" * 301, "é" * 200],
+        ["Run", "run", "RUN", "run-2"],
+        [".rankframe-x", ".hidden"],
+    ],
+)
+def test_names_become_distinct_names_of_files_right_there(names: list[str], tmp_path: Path) -> None:
+    safe = safe_names(names)
+    assert len({name.casefold() for name in safe}) == len(names)
+    for name in safe:
+        (tmp_path / name).mkdir()
+        assert not name.startswith(".")
+        assert (tmp_path / name).resolve().parent == tmp_path.resolve()
+    assert len(list(tmp_path.iterdir())) == len(names)
+
+
+def test_names_that_are_safe_stay() -> None:
+    names = ["bm25", "dense (2)", "hybrid_v2.1", "システム", "a b"]
+    assert safe_names(names) == names
+
+
+def test_a_failed_write_is_said_in_the_words_of_the_system() -> None:
+    by_polars = RuntimeError("parquet: underlying IO error: File too large (os error 27)")
+    assert str(cannot_write("x", by_polars)) == "cannot write x: File too large."
+    assert str(cannot_write("x", OSError(28, "?"))) == "cannot write x: No space left on device."
+    assert str(cannot_write("x", OSError("odd"))) == "cannot write x: odd."

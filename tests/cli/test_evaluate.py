@@ -93,6 +93,51 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert not (both / "bm25").exists()
 
 
+def test_several_results_come_together_or_not_at_all(tmp_path: Path) -> None:
+    broken, folder = tmp_path / "broken.parquet", tmp_path / "out"
+    pl.read_parquet(BM25).with_columns(score=float("nan")).write_parquet(broken)
+    assert "NaN score" in refused("evaluate", QRELS, BM25, broken, "-m", "map", "-o", folder)
+    assert list(tmp_path.iterdir()) == [broken]
+    rf.evaluate(QRELS, BM25, "mrr", output=folder / "bm25")
+    rf.evaluate(QRELS, BM25, "mrr", output=folder / "other")
+    options = ("-m", "map", "-o", folder, "--overwrite")
+    assert "NaN score" in refused("evaluate", QRELS, BM25, broken, *options)
+    assert list(rf.Result.read(folder / "bm25").means) == ["mrr"]
+    assert rankframe("evaluate", QRELS, BM25, DENSE, *options)[0] == 0
+    found = {p.name: list(rf.Result.read(p).means) for p in folder.iterdir()}
+    assert found == {"bm25": ["map"], "dense": ["map"], "other": ["mrr"]}
+
+
+def test_names_of_runs_lead_nowhere_else(tmp_path: Path) -> None:
+    runs = [tmp_path / name / "run.parquet" for name in "ab"]
+    for run in (*runs, tmp_path / "...parquet"):
+        run.parent.mkdir(exist_ok=True)
+        shutil.copy(BM25, run)
+    before = sorted(tmp_path.rglob("*"))
+    folder = tmp_path / "out"
+    code, _, err = rankframe(
+        "evaluate", QRELS, *runs, "-m", "map", "-o", folder, "--per-query", tmp_path / "v.parquet"
+    )
+    assert (code, err) == (0, "")
+    assert (
+        rankframe("evaluate", QRELS, tmp_path / "...parquet", BM25, "-m", "map", "-o", folder)[0]
+        == 0
+    )
+    assert len(list(folder.iterdir())) == 4
+    written = {folder, tmp_path / "v.parquet", *folder.rglob("*")}
+    assert sorted(set(tmp_path.rglob("*")) - written) == before
+
+
+def test_outputs_that_are_inputs_or_elsewhere_are_refused(tmp_path: Path) -> None:
+    qrels = tmp_path / "q.parquet"
+    shutil.copy(QRELS, qrels)
+    before = qrels.read_bytes()
+    assert "is also an input" in refused("evaluate", qrels, BM25, "--summary", qrels)
+    assert qrels.read_bytes() == before
+    said = refused("evaluate", qrels, BM25, "-o", "s3://bucket/result")
+    assert said.endswith("disks, not to s3://bucket/result.\n")
+
+
 def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
     for ending in ("trec", "csv"):
         run = tmp_path / f"run.{ending}"

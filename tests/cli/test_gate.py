@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tests.cli.shell import BM25, DENSE, QRELS, ROOT, SHOP, rankframe, refused, stored_result
+from tests.cli.shell import (
+    BM25,
+    DENSE,
+    MAIN,
+    QRELS,
+    ROOT,
+    SHOP,
+    rankframe,
+    refused,
+    stored_result,
+)
 
 NO_WORSE = "ndcg@10: no worse than -0.5% at 95%"
 
@@ -34,6 +46,25 @@ def test_the_gate_ends_with_its_verdict(tmp_path: Path, run, more, code: int, he
     assert headline in done[1]
     assert json.loads(told.read_text(encoding="utf-8"))["exit_code"] == code
     assert junit.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_what_becomes_of_its_output_is_no_verdict(tmp_path: Path) -> None:
+    baseline = stored_result(tmp_path, BM25, "ndcg@10")
+    (tmp_path / "null").symlink_to("/dev/null")
+    (tmp_path / "full").symlink_to("/dev/full")
+    for rule, verdict in (("at least 0", 0), ("better than 50%", 1)):
+        gate = f"gate {QRELS} {BM25} -b {baseline} -r 'ndcg@10: {rule}'"
+        for line, code in (
+            (f"{gate} --json {tmp_path}/null | true", verdict),
+            (f"{gate} >&- 2>&-", verdict),
+            (f"{gate} > /dev/full", 2),
+            (f"{gate} --json {tmp_path}/full", 2),
+        ):
+            command = f"{sys.executable} -c '{MAIN}' {line}; exit ${{PIPESTATUS[0]}}"
+            done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+            assert done.returncode == code, line
+            assert done.stderr.count(b"\n") == (code == 2), line
+    assert Path("/dev/null").is_char_device()
 
 
 def test_the_gate_cannot_decide_on_bad_input(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from rankframe.cli.support import (
-    check_targets,
+    check_outputs,
+    check_tables,
     column_names,
     open_sources,
     run_names,
@@ -55,8 +56,16 @@ def test_standard_input_is_read_once(refusal: Callable[..., str]) -> None:
 
 
 def test_targets_are_checked_before_any_work(tmp_path: Path, refusal: Callable[..., str]) -> None:
-    check_targets(None, tmp_path / "out.csv.gz")
-    assert "there is no folder" in refusal(check_targets, None, tmp_path / "none" / "out.csv")
+    out, given = tmp_path / "out.csv.gz", tmp_path / "given.csv"
+    given.touch()
+    check_tables(None, out)
+    assert "cannot tell the format" in refusal(check_tables, tmp_path / "x.trec")
+    check_outputs([given], None, out, folder=tmp_path / "folder")
+    assert "there is no folder" in refusal(check_outputs, [], None, tmp_path / "none" / "out.csv")
+    assert "is also an input" in refusal(check_outputs, [given, None], given)
+    assert "holds an input" in refusal(check_outputs, [str(given)], folder=tmp_path)
+    assert "two outputs" in refusal(check_outputs, [], out, out)
+    assert "two outputs" in refusal(check_outputs, [], out, folder=tmp_path / "x" / ".." / out.name)
 
 
 def test_where_every_judged_document_is_relevant_one_line_on_stderr_says_so(tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ from rankframe.base.options import Comparing, Options, Policies, declared
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "rankframe"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -228,14 +229,45 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
         )
 
 
-def test_a_scratch_folder_of_a_living_process_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_folders_of_users_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("rankframe-2026-results", "rankframe-999999999-abcd", "rankframe-notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.parquet").touch()
+    rf.evaluate(*shop_like(), "map", max_memory="1kB")
+    assert len(list(tmp_path.glob("*/summary.parquet"))) == 3
+
+
+def lose(tmp_path: Path, pattern: str) -> Callable[[object], None]:
+    """Somebody who removes temporary files as soon as rows were read."""
+
+    def look(progress: object) -> None:
+        if getattr(progress, "rows", 0):
+            for path in tmp_path.glob(pattern):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return look
+
+
+@pytest.mark.parametrize("pattern", ["rankframe-*", "rankframe-*/run", "rankframe-*/qrels/*"])
+def test_pieces_that_vanish_are_an_error(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    mine = tmp_path / f"rankframe-{os.getpid()}-abcd"
-    dead = tmp_path / "rankframe-999999999-abcd"
-    strange = tmp_path / "rankframe-notes"
-    for folder in (mine, dead, strange):
-        folder.mkdir()
-    rf.evaluate(*shop_like(), "map", max_memory="1kB")
-    assert sorted(tmp_path.iterdir()) == sorted([mine, strange])
+    qrels, run = (layouts(side)["scattered"] for side in shop_like())
+    look = lose(tmp_path, pattern)
+    said = refusal(rf.evaluate, qrels, run, "map", max_memory="1kB", progress=look)
+    assert "rows, of which" in said
+    assert "somebody removed temporary files" in said
+
+
+@pytest.mark.parametrize("layout", ["sorted", "scattered"])
+def test_values_that_vanish_are_an_error(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    qrels, run = (layouts(side)[layout] for side in shop_like())
+    options = {"max_memory": "1kB", "progress": lose(tmp_path, "rankframe-*/values-*")}
+    said = refusal(rf.evaluate, qrels, run, "map", output=tmp_path / "out", **options)
+    assert "cannot write" in said
+    assert not (tmp_path / "out").exists()

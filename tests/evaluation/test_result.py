@@ -7,6 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+import rankframe.evaluation.result as result_module
 from rankframe.base.errors import OutputError, UnreadableInputError
 
 
@@ -143,15 +144,11 @@ def test_the_old_result_stays_when_the_new_one_cannot_take_its_place(
     result: rf.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = result.write(tmp_path / "out")
-    rename, calls = Path.rename, []
 
-    def failing(path: Path, new: Path) -> Path:
-        calls.append(path)
-        if len(calls) == 2:
-            raise OSError(5, "Input/output error")
-        return rename(path, new)
+    def failing(*_: object) -> bool:
+        raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Path, "rename", failing)
+    monkeypatch.setattr("rankframe.base.exchange._exchanged", failing)
     with pytest.raises(OutputError, match="Input/output error"):
         result.write(target, overwrite=True)
     assert rf.Result.read(target).means == result.means
@@ -212,7 +209,7 @@ def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) 
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for place in (tmp_path / "loop", "x" * 300, "nul\0x", 5, "s3://bucket/result"):
         assert refusal(rf.evaluate, qrels, run, "map", output=place)
-    assert "a folder of this machine" in refusal(
+    assert "this machine's disks, not to s3://bucket/result." in refusal(
         rf.evaluate, qrels, run, "map", output="s3://bucket/result"
     )
 
@@ -232,3 +229,62 @@ def test_values_that_were_replaced_or_removed_are_not_mixed_up(
     again = rf.Result.read(tmp_path / "out")
     (tmp_path / "out" / "per_query.parquet").unlink()
     assert "cannot read" in refusal(lambda: again.per_query)
+
+
+def test_values_that_were_replaced_by_such_of_the_same_metrics_are_not_mixed_up(
+    qrels, run, tmp_path: Path, refusal
+) -> None:
+    for look in (lambda found: found.per_query, lambda found: found.scan_per_query()):
+        first = rf.evaluate(qrels, run, "map", output=tmp_path / "out", overwrite=True)
+        rf.evaluate(qrels, run.head(3), "map", output=tmp_path / "out", overwrite=True)
+        assert "replaced by another result" in refusal(look, first)
+
+
+def test_a_result_that_is_replaced_while_it_is_read_is_the_new_one(
+    qrels, run, tmp_path: Path, monkeypatch
+) -> None:
+    old, new = rf.evaluate(qrels, run, "map"), rf.evaluate(qrels, run.head(3), "map")
+    target = old.write(tmp_path / "out")
+    real, opened = result_module._scanned, []
+
+    def scanned(path: Path) -> pl.LazyFrame:
+        opened.append(path.name)
+        if len(opened) == 2:  # the summary is the old one
+            new.write(target, overwrite=True)
+        return real(path)
+
+    monkeypatch.setattr(result_module, "_scanned", scanned)
+    found = rf.Result.read(target)
+    assert found.means == new.means != old.means
+    assert found.ledger.equals(new.ledger)
+    assert found.per_query.equals(new.per_query)
+
+
+def test_a_result_that_is_replaced_without_end_is_refused(
+    result, tmp_path: Path, monkeypatch, refusal
+) -> None:
+    target = result.write(tmp_path / "out")
+    real = result_module._scanned
+
+    def scanned(path: Path) -> pl.LazyFrame:
+        frame = real(path).collect().lazy()
+        result.write(target, overwrite=True)
+        return frame
+
+    monkeypatch.setattr(result_module, "_scanned", scanned)
+    assert "replaced again and again" in refusal(rf.Result.read, target)
+
+
+def test_what_spark_did_not_complete_is_refused(result, tmp_path: Path, refusal) -> None:
+    target = result.write(tmp_path / "out")
+    result.ledger.clear().write_parquet(target / "ledger.parquet")
+    assert "its writing was not completed" in refusal(rf.Result.read, target)
+
+
+def test_an_output_that_holds_an_input_is_refused(qrels, run, tmp_path: Path, refusal) -> None:
+    first = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    given = tmp_path / "out" / "per_query.parquet"
+    options = {"output": tmp_path / "out", "overwrite": True}
+    assert "holds an input" in refusal(rf.evaluate, qrels, run, "map", queries=given, **options)
+    assert "holds an input" in refusal(rf.agree, given, run, "rbo", **options)
+    assert first.per_query.height == 2

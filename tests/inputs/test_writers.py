@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.inputs.formats import FORMATS, Format
 from rankframe.inputs.scan import scan
-from rankframe.inputs.writers import check_target, format_of, write_frame
+from rankframe.inputs.writers import format_of, write_frame
 
 RUN = pl.DataFrame(
     {"query_id": ["q1", "007"], "doc_id": ["a", "b"], "score": [2.5, 1e-7], "rank": [1.0, 1.0]}
@@ -27,13 +27,13 @@ def test_only_tables_hold_tables(form: Format, tmp_path: Path, refusal) -> None:
         frame = scan(target, "run").frame.select(RUN.columns).collect()
         assert frame.rows() == RUN.rows()
     else:
-        assert refusal(check_target, target).startswith(f"cannot tell the format of {target}")
+        assert refusal(format_of, target).startswith(f"cannot tell the format of {target}")
 
 
 def test_places_that_are_none_are_refused(tmp_path: Path, refusal) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(check_target, tmp_path / "x.csv").endswith("it is a folder.")
-    assert "there is no folder" in refusal(check_target, tmp_path / "no" / "x.csv")
+    assert refusal(write_frame, RUN, tmp_path / "x.csv").endswith("it is a folder.")
+    assert "there is no folder" in refusal(write_frame, RUN, tmp_path / "no" / "x.csv")
 
 
 @pytest.mark.parametrize("form", TABLES, ids=lambda form: form.name)

@@ -231,7 +231,7 @@ def test_spark_connect_gives_the_same_bits_and_errors(tmp_path: Path) -> None:
 
 def on_the_command_line(*options: str) -> subprocess.CompletedProcess[str]:
     paths = [str(SHOP / f"{name}.parquet") for name in ("qrels", "bm25")]
-    code = "from rankframe.cli.app import main; main()"
+    code = "from rankframe.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "evaluate", *paths, "-m", "ndcg@10", *options],
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},

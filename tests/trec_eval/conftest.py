@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankframe.cli.app import main
+from rankframe.cli.app import run
 from tests.support.trec_cases import QRELS, RUN, Output
 
 
@@ -32,11 +32,9 @@ def trec_eval(
         piped = io.TextIOWrapper(io.BytesIO(stdin.encode()))
         monkeypatch.setattr(sys, "argv", ["rankframe", "trec_eval", *map(str, args)])
         monkeypatch.setattr(sys, "stdin", piped)
-        with pytest.raises(SystemExit) as ended:
-            main()
+        code = run()
         out, err = capsysbinary.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, out.decode(), err.decode()
+        return code, out.decode(), err.decode()
 
     return call
 

@@ -173,7 +173,7 @@ def test_bad_files_end_with_one_line(files: tuple[Path, Path], tmp_path: Path, r
     assert "none of the judged queries" in refused(qrels, run, "--check", tmp_path / "old.txt")
 
 
-COMMAND = f"{sys.executable} -c 'from rankframe.cli.app import main; main()' trec_eval"
+COMMAND = f"{sys.executable} -c 'from rankframe.cli import main; main()' trec_eval"
 
 
 def in_a_shell(line: str) -> tuple[int, str, str]:
@@ -209,7 +209,8 @@ def test_lines_stay_in_order_on_the_way_to_a_file(files: tuple[Path, Path]) -> N
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
 def test_a_full_disk_is_said_in_one_line(files: tuple[Path, Path]) -> None:
     code, _, err = in_a_shell(f"{COMMAND} -qc {files[0]} {files[1]} > /dev/full")
-    assert (code, err) == (2, "rankframe: cannot write the lines: No space left on device.\n")
+    said = "rankframe: cannot write to standard output: No space left on device.\n"
+    assert (code, err) == (2, said)
 
 
 def asked(*measures: str, **options: Any) -> list[Line]:

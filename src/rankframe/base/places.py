@@ -1,62 +1,63 @@
-"""Where things are written.
-
-Outputs are all or nothing: written beside their place under another name, then put there. Temporary
-folders and files never outlive their use: they are removed at the end, on an error, on Ctrl-C, and,
-where a process was killed, by the next one that starts.
+"""What a place is that a user names for an output: where it really lies, and whether it may be
+written to. All of it is asked before any work is done.
 """
 
 from __future__ import annotations
 
+import glob as globbing
+import hashlib
 import os
-import shutil
-import tempfile
-import time
-import uuid
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+import re
+import stat
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from rankframe.base.errors import OutputError
 from rankframe.base.messages import Option
 
-_PREFIX = "rankframe-"
-_ATTEMPTS, _PAUSE = 50, 0.05
+Named: TypeAlias = str | os.PathLike[str]
+
+# An address, also where a path was made of it, which has no double slashes.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+_DESCRIPTOR = re.compile(r"/(?:proc/(self|thread-self|\d+)|dev)/fd/(\d+)")
+_LONGEST_NAME = 120  # bytes of a file name that is made of the name of a run
+_MOST_LINKS = 40
 
 
-@contextmanager
-def fresh_folder(
-    folder: str | os.PathLike[str], files: Collection[str], *, overwrite: bool = False
-) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` when it is complete; else nothing does.
+def is_address(folder: Named) -> bool:
+    """Whether something lies elsewhere: `s3://bucket/folder`."""
+    return _ADDRESS.match(os.fsdecode(folder)) is not None
 
-    What it must not replace is refused before any work is done.
-    """
-    target = refuse_taken(folder, files, overwrite=overwrite)
-    fresh = beside(target)
-    made = [parent for parent in target.parents if not parent.exists()]
+
+def place(folder: Named) -> Path:
+    """Where a folder or a file is, whatever the working directory will be; links are followed."""
     try:
-        fresh.mkdir(parents=True)
-        yield fresh
-        _replace_folder(target, fresh)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        remove(fresh)
-        for parent in made:  # the deepest first; one that holds a result stays
-            with suppress(OSError):
-                parent.rmdir()
+        text = os.fsdecode(folder)
+        if address := _ADDRESS.match(text):
+            raise OutputError(
+                f"outputs are written to this machine's disks, not to "
+                f"{address[1]}://{text[address.end() :]}."
+            )
+        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
+        if "\0" in text or not text:
+            raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
+        return path.resolve() if path.is_symlink() and descriptor(path) is None else path
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{folder!r} cannot be written to: {error}.") from error
 
 
-def refuse_taken(
-    folder: str | os.PathLike[str], files: Collection[str], *, overwrite: bool = False
-) -> Path:
+def refuse_taken(folder: Named, files: Collection[str], *, overwrite: bool = False) -> Path:
     """Where a folder is, unless it has other files than these, or must not be replaced."""
     target = place(folder)
     try:
         present = {p.name for p in target.iterdir()} if target.is_dir() else set()
         strange = target.exists() and not target.is_dir()
     except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
+        raise cannot_write(target, error) from error
     if strange or present - set(files):
         raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
     if present and not overwrite:
@@ -68,108 +69,151 @@ def refuse_taken(
     return target
 
 
-def place(folder: str | os.PathLike[str]) -> Path:
-    """Where a folder is, whatever the working directory will be."""
-    try:
-        text = os.fsdecode(folder)
-        if "://" in text:
-            raise OutputError(f"a result is kept in a folder of this machine, not at {text}.")
-        path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
-        if "\0" in text:
-            raise ValueError("a name cannot hold a null byte")
-        return path.resolve() if path.is_symlink() else path
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise OutputError(f"{folder!r} cannot be a folder: {error}.") from error
-
-
-def write_file(target: Path, write: Callable[[Path], object]) -> None:
-    """Write one file under a temporary name beside its place, then put it there."""
-    fresh = beside(target)
-    try:
-        write(fresh)
-        fresh.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        remove(fresh)
-
-
-def _replace_folder(target: Path, fresh: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
-        return
-    old = beside(target)
-    target.rename(old)
-    try:
-        fresh.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    remove(old)
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder in the system's place for temporary files (TMPDIR), gone afterwards."""
-    place = Path(tempfile.gettempdir())
-    for stale in place.glob(f"{_PREFIX}*"):
-        if _is_abandoned(stale.name.removeprefix(_PREFIX)):
-            shutil.rmtree(stale, ignore_errors=True)
-    folder = place / f"{_PREFIX}{_mark()}"
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        _remove_surely(folder)
-
-
-def _remove_surely(folder: Path) -> None:
-    """Remove a folder, though threads of a failed writer may still be creating files in it."""
-    for _ in range(_ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(_PAUSE)
-
-
-def beside(target: Path) -> Path:
-    """A temporary name beside a target, to be renamed to it when complete.
-
-    What a killed process left beside the same target is removed.
+def refuse_taken_among(
+    folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
+) -> Path:
+    """Where a folder of results is, unless one of these names in it is taken, or something else
+    than results is there.
     """
-    folder, start = target.absolute().parent, f".{target.name}."
-    for stale in folder.glob(f"{_escaped(start)}*.tmp") if folder.is_dir() else ():
-        if _is_abandoned(stale.name.removeprefix(start)):
-            remove(stale)
-    return folder / f"{start}{_mark()}.tmp"
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there and can be."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _mark() -> str:
-    return f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-
-
-def _is_abandoned(mark: str) -> bool:
-    """Whether the process that made this mark is no more."""
-    pid = mark.split("-", maxsplit=1)[0]
-    if not pid.isdigit():
-        return False
+    target = place(folder)
     try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+        others = [one for one in target.iterdir() if one.name not in names] if (
+            target.is_dir()
+        ) else []  # fmt: skip
+        # As one machine writes results, or as Spark does.
+        known = {*files, *(Path(file).stem for file in files)}
+        strange = [
+            one for one in others if not (one.is_dir() and {p.name for p in one.iterdir()} <= known)
+        ]
+    except OSError as error:
+        raise cannot_write(target, error) from error
+    if strange or (target.exists() and not target.is_dir()):
+        what = f" It holds {strange[0].name}." if strange else ""
+        raise OutputError(
+            f"{target} exists and is not a folder of rankframe results.{what} Nothing written."
+        )
+    for name in names:
+        refuse_taken(target / name, files, overwrite=overwrite)
+    return target
+
+
+def file_place(target: Named) -> Path:
+    """Where a file is, or will be, unless nothing can be written there."""
+    path = place(target)
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OutputError(f"cannot write {target}: it is a folder.")
+        if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+            raise OutputError(f"cannot write {target}: it is no file, but a disk or a socket.")
+        if not os.access(path, os.W_OK):
+            raise OutputError(f"cannot write {target}: Permission denied.")
+        return path
+    if not path.parent.is_dir():
+        raise OutputError(f"cannot write {target}: there is no folder {path.parent}.")
+    return path
+
+
+def in_place(path: Path) -> bool:
+    """Whether something is written to as it stands: a device, a pipe, an open file."""
+    if descriptor(path) is not None:
         return True
+    try:
+        mode = path.stat().st_mode
     except OSError:
         return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def descriptor(path: Path) -> int | None:
+    """The number of the open file that a path such as /dev/stdout stands for, if it does."""
+    for _ in range(_MOST_LINKS):
+        if found := _DESCRIPTOR.fullmatch(str(path)):
+            ours = not (found[1] or "").isdigit() or int(found[1]) == os.getpid()
+            return int(found[2]) if ours else None
+        if not path.is_symlink():
+            return None
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+    return None
+
+
+def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bool = False) -> None:
+    """Refuse an output that is one of the inputs, lies in one, or (a folder) holds one."""
+    if target is None:
+        return
+    path = place(target)
+    if in_place(path):
+        return
+    real = Path(os.path.realpath(path))
+    for source in sources:
+        for one in _paths_of(source):
+            if one.is_fifo() or one.is_char_device():
+                continue
+            theirs = Path(os.path.realpath(one))
+            same = real == theirs or _same(real, source if hasattr(source, "fileno") else one)
+            if same or (theirs.is_dir() and real.is_relative_to(theirs)):
+                how = "is also an input" if same else f"lies in an input, {one}"
+            elif folder and theirs.is_relative_to(real):
+                how = f"holds an input, {one}"
+            else:
+                continue
+            raise OutputError(f"{target} {how}. Nothing written: choose another place.")
+
+
+def safe_names(names: Sequence[str]) -> list[str]:
+    """A file name for each of these names: distinct, and never one that leads elsewhere.
+
+    >>> safe_names(["bm25", "runs/bm25.gz", "..", "", "BM25"])
+    ['bm25', 'runs_bm25.gz', '_', 'run', 'BM25-2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        text = "".join("_" if c in "/\\" or not c.isprintable() else c for c in name.strip())
+        text = re.sub(r"^_*\.+", "_", text.lstrip("_") if text.strip("_") else text) or "run"
+        if len(text.encode()) > _LONGEST_NAME:
+            mark = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+            text = f"{text.encode()[: _LONGEST_NAME - 13].decode(errors='ignore')}-{mark}"
+        taken, number, first = {one.casefold() for one in found}, 1, text
+        while text.casefold() in taken:  # some disks do not tell case apart
+            number += 1
+            text = f"{first}-{number}"
+        found[text] = None
+    return list(found)
+
+
+def cannot_write(target: object, error: BaseException) -> OutputError:
+    """What a failed write means for the reader of the message."""
+    said = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(said[1]) if said else getattr(error, "errno", None)
+    problem = os.strerror(number) if number else str(error).split("\n")[0].rstrip(".")
+    return OutputError(f"cannot write {target}: {problem}.")
+
+
+def _paths_of(source: Any) -> Iterator[Path]:
+    """The files and folders that a source names: itself, or what its pattern finds."""
+    if hasattr(source, "fileno"):  # redirected to us: it has no name
+        source = os.devnull if _closed(source) else f"/dev/fd/{source.fileno()}"
+    if not isinstance(source, str | os.PathLike):
+        return
+    text = os.path.expanduser(os.fspath(source))  # noqa: PTH111
+    if not isinstance(text, str) or not text or "\0" in text or _ADDRESS.match(text):
+        return
+    path = Path(text)
+    yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
+
+
+def _closed(file: Any) -> bool:
+    try:
+        file.fileno()
+    except (OSError, ValueError):
+        return True
     return False
 
 
-def _escaped(text: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
+def _same(real: Path, source: Any) -> bool:
+    """Whether both are one file, though under different names."""
+    try:
+        theirs = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
+        return os.path.samestat(real.stat(), theirs)
+    except (OSError, ValueError):
+        return False

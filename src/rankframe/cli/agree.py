@@ -23,7 +23,14 @@ from rankframe.cli.options import (
     takes,
 )
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import check_targets, column_names, deliver, open_sources, run_names
+from rankframe.cli.support import (
+    check_outputs,
+    check_tables,
+    column_names,
+    deliver,
+    open_sources,
+    run_names,
+)
 
 EXAMPLES = """
   rankframe agree monday.parquet tuesday.parquet -m rbo -m overlap@10 -m kendall_tau@10
@@ -67,9 +74,10 @@ def agree(
     from rankframe.evaluation.agree import DEFAULT_METRICS
     from rankframe.metrics.names import resolve
 
-    check_targets(per_query, summary)
+    check_tables(per_query, summary)
     metrics = metric or list(DEFAULT_METRICS)
     first, second = open_sources([a, b])
+    check_outputs([first, second], per_query, summary, folder=output)
     name = " ~ ".join(run_names([a, b]))
     with progress_bar(name, quiet=quiet) as report:
         result = rf.agree(

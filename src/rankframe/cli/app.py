@@ -1,4 +1,4 @@
-"""The command line: its commands, and how it ends. No result is computed here.
+"""The command line: its commands, and what it says of errors. No result is computed here.
 
 Heavy imports wait until a command runs, so that `--help` and completion are quick.
 """
@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from rankframe.base.errors import RankframeError
+from rankframe.base.process import FAILED
 from rankframe.cli import (
     agree,
     compare,
@@ -58,9 +59,6 @@ for _module in (
     _class = getattr(_module, "Command", None)
     app.command(_name, epilog=_examples, cls=_class)(getattr(_module, _name))
 
-_BAD_INPUT = 2
-_INTERRUPTED = 130
-
 
 @app.callback(invoke_without_command=True)
 def root(
@@ -74,24 +72,21 @@ def root(
         raise typer.Exit
 
 
-def main() -> None:
-    """Run the command line: bad input or usage ends with one line on stderr and code 2, or the one
-    that a command gave the error.
+def run() -> int:
+    """Run the command line, and give its exit code: that of the command, or for bad input or usage
+    2, or the one that a command gave the error, after one line on stderr.
     """
     try:
         code = app(standalone_mode=False)
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; nothing is wrong
-        sys.exit(0)
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # typer made an error of it
+            raise error.__cause__ from None
         message = _user_message(error)
         if message is None:
             raise
         print(f"rankframe: {message}", file=sys.stderr)
-        sys.exit(getattr(error, "ends_with", _BAD_INPUT))
-    sys.exit(code if isinstance(code, int) else 0)
+        return getattr(error, "ends_with", FAILED)
+    return code if isinstance(code, int) else 0
 
 
 def _user_message(error: Exception) -> str | None:

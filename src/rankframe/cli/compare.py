@@ -25,6 +25,7 @@ from rankframe.cli.options import (
 )
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
+    check_outputs,
     column_names,
     open_sources,
     run_names,
@@ -102,9 +103,10 @@ def compare(
     from rankframe.cli import decision_tables as show
     from rankframe.decisions.comparison import COMPARISON_FILES
 
+    opened = open_sources(sources)
+    check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
-    opened = open_sources(sources)
     given = sources if stored else sources[1:]
     systems: dict[str, Any] = dict(
         zip(run_names(given), opened if stored else opened[1:], strict=True)

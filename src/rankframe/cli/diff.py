@@ -12,7 +12,8 @@ from rankframe.base.options import Policies
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
-    check_targets,
+    check_outputs,
+    check_tables,
     column_names,
     open_sources,
     run_names,
@@ -72,8 +73,9 @@ def diff(
 
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")
-    check_targets(per_query, documents)
+    check_tables(per_query, documents)
     truth, before, after = open_sources([qrels, a, b])
+    check_outputs([truth, before, after], per_query, documents)
     with progress_bar("comparing", quiet=quiet):
         found = rf.diff(
             truth,

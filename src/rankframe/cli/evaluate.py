@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +32,8 @@ from rankframe.cli.options import (
 )
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
-    check_targets,
+    check_outputs,
+    check_tables,
     column_names,
     deliver,
     open_sources,
@@ -93,11 +95,12 @@ def evaluate(
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
-    from rankframe.base.places import refuse_taken
+    from rankframe.base.outputs import fresh_folders
+    from rankframe.base.places import is_address, refuse_taken, safe_names
     from rankframe.evaluation.result import RESULT_FILES
     from rankframe.metrics.names import resolve
 
-    check_targets(per_query, summary)
+    check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics)
     names = run_names(runs)
@@ -108,7 +111,11 @@ def evaluate(
         "by": ways_to_slice(by),
         "weight": weight,
     }
-    where = {name: output / name if output and len(names) > 1 else output for name in names}
+    folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
+    where = {name: output and output / folders.get(name, "") for name in names}
+    sources = open_sources([qrels, *runs])
+    elsewhere = output is None or (engine == "spark" and is_address(output))
+    check_outputs([*sources, queries], per_query, summary, folder=None if elsewhere else output)
     results: dict[str, Result] = {}
     if engine == "spark":
         from rankframe.cli.spark import evaluate_on_spark
@@ -122,25 +129,31 @@ def evaluate(
         deliver(results, resolved, style, per_query, summary, ledger=ledger)
         return
     _refuse_without(engine, {"--master": master, "--partitions": partitions})
-    for folder in where.values():
-        if folder is not None:
-            refuse_taken(folder, RESULT_FILES, overwrite=overwrite)
-    sources = open_sources([qrels, *runs])
-    for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
-        with (
-            progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report,
-            naming_the_run(repr(name) if len(names) > 1 else ""),
-        ):
-            results[name] = rf.evaluate(
-                sources[0],
-                run,
-                metrics,
-                **options,
-                max_memory=max_memory,
-                output=where[name],
-                overwrite=overwrite,
-                progress=report,
-            )
+    if output is not None and not folders:
+        refuse_taken(output, RESULT_FILES, overwrite=overwrite)
+    with ExitStack() as stack:
+        into = where
+        if output is not None and folders:
+            taken = fresh_folders(output, folders.values(), RESULT_FILES, overwrite=overwrite)
+            fresh = stack.enter_context(taken)
+            into = {name: fresh / folder for name, folder in folders.items()}
+        for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
+            with (
+                progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report,
+                naming_the_run(repr(name) if len(names) > 1 else ""),
+            ):
+                results[name] = rf.evaluate(
+                    sources[0],
+                    run,
+                    metrics,
+                    **options,
+                    max_memory=max_memory,
+                    output=into[name],
+                    overwrite=overwrite,
+                    progress=report,
+                )
+    if output is not None and folders:  # what was written is in its place only now
+        results = {name: rf.Result.read(output / folder) for name, folder in folders.items()}
     deliver(results, resolved, style, per_query, summary, ledger=ledger)
 
 

@@ -21,7 +21,12 @@ from rankframe.cli.options import (
     takes,
 )
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources, tell_if_every_relevant
+from rankframe.cli.support import (
+    check_outputs,
+    column_names,
+    open_sources,
+    tell_if_every_relevant,
+)
 
 EXAMPLES = """
   rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
@@ -89,12 +94,13 @@ def gate(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.base.places import write_file
+    from rankframe.base.outputs import write_file
     from rankframe.cli.decision_tables import verdict_table
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
     opened = open_sources([*sources, baseline])
+    check_outputs([*opened, queries, rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(
             opened[0] if len(sources) == 2 else None,

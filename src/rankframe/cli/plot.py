@@ -10,7 +10,13 @@ import typer
 from rankframe.base.options import ChartKind, Policies
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
 from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+from rankframe.cli.support import (
+    check_outputs,
+    column_names,
+    open_sources,
+    run_names,
+    ways_to_slice,
+)
 
 EXAMPLES = """
   rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
@@ -53,6 +59,7 @@ def plot(
 
     given = sources or []
     opened = open_sources(given)
+    check_outputs([*opened, queries], output)
     names = run_names(given[1:])
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(

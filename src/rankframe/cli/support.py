@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankframe.base.errors import OptionError
+from rankframe.base.errors import OptionError, OutputError
 
 if TYPE_CHECKING:
     from rankframe.evaluation.result import Result
@@ -18,6 +19,8 @@ def open_sources(given: list[str]) -> list[Any]:
     """Paths as they are, and - as standard input."""
     if given.count("-") > 1:
         raise OptionError("standard input (-) can be read only once.")
+    if "-" in given and sys.stdin is None:
+        raise OptionError("standard input (-) is closed.")
     return [sys.stdin.buffer if source == "-" else source for source in given]
 
 
@@ -48,13 +51,35 @@ def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
     return [tuple(part.strip() for part in way.split(",")) for way in given or ()] or None
 
 
-def check_targets(*targets: Path | None) -> None:
-    """Refuse what cannot be written before any work is done."""
-    from rankframe.inputs.writers import check_target
+def check_tables(*targets: Path | None) -> None:
+    """Refuse files whose endings name no format that tables are written in."""
+    from rankframe.inputs.writers import format_of
 
     for target in targets:
-        if target:
-            check_target(target)
+        if target is not None:
+            format_of(target)
+
+
+def check_outputs(
+    sources: Sequence[object], *files: Path | None, folder: Path | None = None
+) -> None:
+    """Refuse, before any work is done, what cannot be written, what is an input, too, and two
+    outputs in one place.
+    """
+    from rankframe.base.places import file_place, in_place, place, refuse_inputs
+
+    taken: list[str] = []
+    for target in (*files, folder):
+        if target is None:
+            continue
+        path = place(target) if target is folder else file_place(target)
+        refuse_inputs(target, sources, folder=target is folder)
+        if in_place(path):
+            continue
+        real = os.path.realpath(path)
+        if real in taken:
+            raise OutputError(f"{target} is named for two outputs. Nothing written.")
+        taken.append(real)
 
 
 def tell_if_every_relevant(found: bool) -> None:

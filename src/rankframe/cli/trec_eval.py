@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from rankframe.base.errors import OptionError, OutputError, RankframeError
+from rankframe.base.errors import OptionError, RankframeError
 from rankframe.cli.support import column_names, open_sources
 
 EXAMPLES = """
@@ -168,21 +166,8 @@ def trec_eval(
             "and were left out; -c counts them as 0.",
             file=sys.stderr,
         )
-    with _standard_output() as file:
-        if checked is None:
-            found.write(file, queries=queries, summary=not no_summary)
-        else:
-            checked.write(file)
+    if checked is None:
+        found.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
+    else:
+        checked.write(sys.stdout.buffer)
     raise typer.Exit(1 if checked is not None and checked.different.height else 0)
-
-
-@contextmanager
-def _standard_output() -> Iterator[IO[bytes]]:
-    """Where lines go. A reader that leaves early is no error; a full disk is one."""
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write the lines: {error.strerror or error}.") from error

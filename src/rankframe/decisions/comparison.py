@@ -10,7 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.base.places import fresh_folder, place
+from rankframe.base.outputs import fresh_folder
+from rankframe.base.places import place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown

@@ -17,12 +17,13 @@ import polars as pl
 from rankframe.arrays.codes import text_order
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
-from rankframe.base.places import scratch_folder
+from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
+from rankframe.base.scratch import scratch_folder
 from rankframe.engine.chunks import CHUNK_ROWS
 from rankframe.engine.split import by_split, room_for
 from rankframe.engine.stream import InOrder
-from rankframe.engine.work import Piece, Work, merged
+from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import count_rows, load
@@ -34,10 +35,12 @@ def in_memory(left: Scanned, right: Scanned, work: Work) -> Piece:
     """Work on inputs that fit in memory; large ones that are sorted by query are not even held."""
     if left.seekable and right.seekable:
         with suppress(*READ_ERRORS):  # what cannot be read is said below
-            if max(map(count_rows, (left, right))) >= 2 * CHUNK_ROWS:
+            rows = count_rows(left), count_rows(right)
+            if max(rows) >= 2 * CHUNK_ROWS:
                 stream = InOrder(left, right, work, rows=CHUNK_ROWS)
                 whole = merged((piece for piece, _ in stream), ordered=True)
                 if whole is not None and stream.complete:
+                    refuse_lost_rows(whole.counts, (left.name, right.name), rows)
                     return whole
     return work.piece(load(left), load(right))
 
@@ -55,7 +58,7 @@ def in_pieces(
 
     `into`: a Parquet file for the values per query, which are then never all in memory.
     """
-    rows = tuple(map(count_rows, (left, right)))
+    rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
     with scratch_folder() as folder:
         values = _Values(folder, into, report or (lambda _: None), sum(rows))
         if left.seekable and right.seekable:
@@ -65,10 +68,12 @@ def in_pieces(
             stream = InOrder(left, right, work, rows=stretch)
             whole = merged(values.kept(stream, work), ordered=True)
             if whole is not None and stream.complete:
+                refuse_lost_rows(whole.counts, names, rows)
                 values.write(ordered=True)
                 return whole
         split = by_split(left, right, work, folder, pieces)
         whole = merged(values.kept(split, work))
+        refuse_lost_rows(whole and whole.counts, names, rows)
         assert whole is not None  # neither side is empty
         values.write(ordered=False)
         return whole
@@ -121,12 +126,20 @@ class _Values:
         if self.into is not None:
             self.tell(Progress("writing values", self.rows, self.total_rows, self.queries))
             _join(self.files, self.into, ordered=ordered)
+            written = pl.scan_parquet(self.into, glob=False).select(pl.len()).collect().item()
+            if written != self.queries:
+                raise OutputError(
+                    f"cannot write {self.into}: it has values of {written:,} queries, not of "
+                    f"{self.queries:,}. Somebody removed temporary files; try again."
+                )
 
 
 def _join(parts: Sequence[Path], into: Path, *, ordered: bool) -> None:
     """Files that are each in order of their queries → one that is, without reading them whole."""
     frames = (
-        [pl.scan_parquet(list(parts))] if ordered else [pl.scan_parquet(part) for part in parts]
+        [pl.scan_parquet(list(parts), glob=False)]
+        if ordered
+        else [pl.scan_parquet(part, glob=False) for part in parts]
     )
     while len(frames) > 1:
         odd = frames[len(frames) // 2 * 2 :]
@@ -137,4 +150,4 @@ def _join(parts: Sequence[Path], into: Path, *, ordered: bool) -> None:
     try:
         frames[0].sink_parquet(into, engine="streaming")
     except READ_ERRORS as error:
-        raise OutputError(f"cannot write {into}: {str(error).splitlines()[0]}.") from error
+        raise cannot_write(into, error) from error

@@ -119,4 +119,7 @@ def _part(folder: Path, number: int, side: Scanned) -> pl.DataFrame:
     part = folder / f"{_BUCKET}={number}"
     if not part.is_dir():
         return side.frame.head(0).collect()
-    return pl.read_parquet(sorted(part.glob("*.parquet")), hive_partitioning=False)
+    try:
+        return pl.read_parquet(sorted(part.glob("*.parquet")), hive_partitioning=False, glob=False)
+    except READ_ERRORS as error:
+        raise unreadable(f"temporary files in {folder.parent}", error) from error

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import BadValueError, DuplicateError
+from rankframe.base.errors import BadValueError, DuplicateError, UnreadableInputError
 from rankframe.engine.work import Piece, Work
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
@@ -120,6 +120,13 @@ class _Stretches:
             rows = self._side.frame.slice(self._read, self._rows).collect(engine="in-memory")
         except READ_ERRORS as error:
             raise unreadable(self._side.name, error) from error
+        expected = min(self._rows, self.total - self._read)
+        if rows.height != expected:
+            raise UnreadableInputError(
+                self._side.name,
+                f"of {expected:,} rows that were counted, {rows.height:,} were read",
+                "It changed meanwhile. Try again",
+            )
         self._read += self._rows
         check_rows(rows.lazy(), self._side.role, self._side.name)
         self._held = pl.concat([self._held, rows], rechunk=True)

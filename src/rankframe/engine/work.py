@@ -7,12 +7,13 @@ bit: the whole input at once, pieces that fit in memory, or the partitions of a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import polars as pl
 
+from rankframe.base.errors import UnreadableInputError
 from rankframe.base.options import Intervals
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import SliceKey, Tally
@@ -83,6 +84,18 @@ class Piece:
             for key in {**self.tallies, **other.tallies}
         }
         return Piece(self.computed, tallies, self.counts + other.counts)
+
+
+def refuse_lost_rows(counts: Additive | None, names: Sequence[str], rows: Sequence[int]) -> None:
+    """Refuse work on other rows than were counted, of either side."""
+    read = (0, 0) if counts is None else counts.rows
+    for name, counted, seen in zip(names, rows, read, strict=True):
+        if counted != seen:
+            raise UnreadableInputError(
+                name,
+                f"it has {counted:,} rows, of which {seen:,} were read",
+                "It changed meanwhile, or somebody removed temporary files. Try again",
+            )
 
 
 def merged(pieces: Iterable[Piece], *, ordered: bool = False) -> Piece | None:

@@ -16,7 +16,8 @@ from rankframe.base import options
 from rankframe.base.columns import PAIR_FRAME, QUERY, RANK, SCORE
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
-from rankframe.base.places import fresh_folder
+from rankframe.base.outputs import fresh_folder
+from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Report
 from rankframe.engine.chunks import in_chunks
 from rankframe.engine.drive import in_memory, in_pieces
@@ -92,6 +93,7 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
+    refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))

@@ -9,6 +9,7 @@ import polars as pl
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
 from rankframe.base.options import Duplicates, Order
+from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.trec_format import Kind
@@ -30,9 +31,11 @@ def convert_file(
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
     run in the order of its rows gets a column of ranks.
     """
+    form = format_of(target, any_table=False)
+    file_place(target)
+    refuse_inputs(target, [source])
     scanned = scan(source, kind, columns, order=order)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
-    form = format_of(target, any_table=False)
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     frame = frame.with_columns(_whole_numbers(frame))
     if found == "run" and (order == "rows" or not form.any_table):

@@ -14,7 +14,8 @@ from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
-from rankframe.base.places import fresh_folder
+from rankframe.base.outputs import fresh_folder
+from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.drive import in_pieces, with_values
 from rankframe.engine.grouped import Told
@@ -109,6 +110,7 @@ def evaluate(
     0.5
     """
     wanted = resolve(metrics)
+    refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 import os
+import time
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.base.places import fresh_folder, place
+from rankframe.base.outputs import fresh_folder, recover
+from rankframe.base.places import place
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
 
 # The frames of a result, and the columns that each begins with.
@@ -42,6 +45,8 @@ _SAID = (
 )
 _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
+_ATTEMPTS, _PAUSE = 20, 0.01  # to read a result that others replace
+_State: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
 
 
 class Result:
@@ -64,6 +69,8 @@ class Result:
         self.ledger = ledger
         self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
         self._values = per_query
+        # by which its files are known again, if they were read
+        self._state = _state(per_query) if isinstance(per_query, Path) else None
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
@@ -71,18 +78,24 @@ class Result:
         try:
             values = self.scan_per_query().collect()
         except (pl.exceptions.PolarsError, OSError) as error:
+            self._refuse_another()
             raise UnreadableInputError(str(self._values), str(error).split("\n")[0]) from error
-        if not set(self.summary["metric"]) <= set(values.columns):
-            raise UnreadableInputError(
-                str(self._values), "it was replaced by another result since this one was read"
-            )
+        self._refuse_another()
         return values
 
     def scan_per_query(self) -> pl.LazyFrame:
         """The same, lazily: of a stored result, only what your query needs is read."""
         if isinstance(self._values, Path):
+            self._refuse_another()
             return _scanned(self._values)
         return self._values.lazy()
+
+    def _refuse_another(self) -> None:
+        """Refuse values that are no longer those that the summary is of."""
+        if isinstance(self._values, Path) and _state(self._values) != self._state:
+            raise UnreadableInputError(
+                str(self._values), "it was replaced by another result since this one was read"
+            )
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -127,8 +140,24 @@ class Result:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
-        """Read back what `write` wrote, here or on Spark."""
-        paths = {name: _stored(place(folder), name) for name in _COLUMNS}
+        """Read back what `write` wrote, here or on Spark: all of one result, or an error.
+
+        A result that another process replaces meanwhile is the old one or the new one.
+        """
+        target = place(folder)
+        for _ in range(_ATTEMPTS):
+            soon, before = recover(target), _state(target)
+            try:
+                return cls._read(target, before)
+            except UnreadableInputError:
+                if _state(target) == before and not soon:
+                    raise
+            time.sleep(_PAUSE)
+        raise UnreadableInputError(str(folder), "it is being replaced again and again")
+
+    @classmethod
+    def _read(cls, folder: Path, state: _State) -> Result:
+        paths = {name: _stored(folder, name) for name in _COLUMNS}
         if not paths["slices"].exists():  # there are none unless they were asked for
             del paths["slices"]
         for path in paths.values():
@@ -148,7 +177,12 @@ class Result:
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
                 )
-        return cls(per_query=paths["per_query"], **frames)
+        if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
+            raise UnreadableInputError(str(folder), "its writing was not completed")
+        read = cls(per_query=paths["per_query"], **frames)
+        if _state(folder) != state:
+            raise UnreadableInputError(str(folder), "it was replaced while it was read")
+        return read
 
     def __repr__(self) -> str:
         rows = self._rows()
@@ -208,6 +242,19 @@ def _stored(folder: Path, name: str) -> Path:
     """The file that holds a frame, or the folder of files that Spark's executors wrote."""
     many = folder / name
     return many if many.is_dir() else folder / f"{name}.parquet"
+
+
+def _state(path: Path) -> _State:
+    """A folder and all files in it, as they are: what is written anew differs from what was."""
+    found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
+    try:
+        stats = [one.stat() for one in found]
+    except OSError:
+        return ()
+    return tuple(
+        (str(one), of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns)
+        for one, of in zip(found, stats, strict=True)
+    )
 
 
 def _scanned(path: Path) -> pl.LazyFrame:

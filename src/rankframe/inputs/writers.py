@@ -8,22 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.base.errors import OutputError
-from rankframe.base.places import write_file
+from rankframe.base.outputs import write_file
 from rankframe.inputs.formats import Format, by_ending, writable
 
 
 def write_frame(frame: pl.DataFrame, target: Path) -> None:
     """Write a frame in the format of the target's ending."""
     write_as(format_of(target), frame, target)
-
-
-def check_target(target: Path) -> None:
-    """Refuse a place that a frame cannot be written to."""
-    format_of(target)
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}.")
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder.")
 
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
@@ -44,7 +35,8 @@ def write_as(form: Format, frame: pl.DataFrame, target: Path) -> None:
         if target.suffix.lower() != ".gz":
             form.write(frame, path)
             return
-        with gzip.open(path, "wb") as file:
+        # Neither a name nor a time in it: the same frame gives the same bytes.
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
             form.write(frame, file)
 
     write_file(target, write)

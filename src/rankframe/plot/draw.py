@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankframe.base.errors import OptionError, OutputError
-from rankframe.base.places import write_file
+from rankframe.base.outputs import write_file
+from rankframe.base.places import file_place
 from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS
 
@@ -18,8 +19,7 @@ def draw(kind: str, material: Material, target: Path) -> None:
     ending = target.suffix.lower()
     if ending not in _ENDINGS:
         raise OutputError(f"cannot draw into {target}: it should end in {', '.join(_ENDINGS)}.")
-    if not target.absolute().parent.is_dir() or target.is_dir():
-        raise OutputError(f"cannot draw into {target}: there is no such place for a file.")
+    file_place(target)
     if kind not in CHARTS:
         raise OptionError.choice("kind", kind, list(CHARTS))
     chart = CHARTS[kind].draw(material)

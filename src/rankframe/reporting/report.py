@@ -12,7 +12,8 @@ from rankframe.base import options
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError, naming_the_run
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
-from rankframe.base.places import write_file
+from rankframe.base.outputs import write_file
+from rankframe.base.places import file_place, refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.decisions.compare import compare
 from rankframe.decisions.diff import diff
@@ -75,6 +76,7 @@ def report(
     Other options as in `compare`. With many queries the page carries a sample of them and says so.
     """
     target = _target(output)
+    refuse_inputs(target, (qrels, *systems.values(), queries))
     load_altair()  # says what to install before any work is done
     given = SharedPolicies.given(locals())
     runs: list[Scanned] = []
@@ -140,8 +142,7 @@ def _target(output: str | os.PathLike[str]) -> Path:
     target = Path(os.path.expanduser(os.fspath(output)))  # noqa: PTH111 (as elsewhere)
     if target.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"a report is a web page: {target} should end in .html.")
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no such place for a file.")
+    file_place(target)
     return target
 
 

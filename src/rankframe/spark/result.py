@@ -69,19 +69,25 @@ class SparkResult:
         """Write Parquet to any place that Spark can write to.
 
         `per_query` is written by the executors, a file a partition; `summary`, `slices` and
-        `ledger` follow, in this order: where `ledger` is there, everything is. An existing result
-        is replaced only with `overwrite`, part by part; anything else is never touched.
+        `ledger` follow, in this order: where `ledger` has rows, everything is there. An existing
+        result is replaced only with `overwrite`, part by part, and its `ledger` is emptied first,
+        so that parts of two results are never read as one; anything else is never touched.
         """
         spark = self.per_query.sparkSession
         place = refuse_target(spark, path, overwrite=overwrite)
         mode = "overwrite" if overwrite else "error"
+
+        def write(name: str, frame: pl.DataFrame) -> None:
+            schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
+            small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
+            small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
+
         with _writing(place):
+            if overwrite and _exists(spark, f"{place}/ledger"):
+                write("ledger", self.ledger.clear())
             self.per_query.write.mode(mode).parquet(f"{place}/per_query")
             for name in _SMALL:
-                frame: pl.DataFrame = getattr(self, name)
-                schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
-                small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
-                small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
+                write(name, getattr(self, name))
 
     def unpersist(self) -> None:
         """Let the cluster forget the values; `per_query` is evaluated again if it is used."""
@@ -103,7 +109,8 @@ def refuse_target(
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
     parts = [name for name in ("per_query", *_SMALL) if _exists(spark, f"{place}/{name}")]
     others = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
-    if others or (parts and "per_query" not in parts):
+    # A write that was not completed may have left either of these alone.
+    if others or (parts and not {"per_query", "ledger"} & set(parts)):
         what = (others or parts)[0]
         raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
     if parts and not overwrite:
