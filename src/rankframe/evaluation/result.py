@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import did_you_mean
 from rankframe.base.places import fresh_folder, place
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
@@ -128,6 +129,7 @@ class Result:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
         """Read back what `write` wrote, here or on Spark."""
+        refuse_if_stranded()
         paths = {name: _stored(place(folder), name) for name in _COLUMNS}
         if not paths["slices"].exists():  # there are none unless they were asked for
             del paths["slices"]
