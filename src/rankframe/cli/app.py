@@ -89,7 +89,9 @@ def main() -> None:
         message = _user_message(error)
         if message is None:
             raise
-        print(f"rankframe: {message}", file=sys.stderr)
+        from rankframe.base.wording import plain_text
+
+        print(f"rankframe: {plain_text(message)}", file=sys.stderr)
         sys.exit(getattr(error, "ends_with", _BAD_INPUT))
     sys.exit(code if isinstance(code, int) else 0)
 
