@@ -59,7 +59,11 @@ FILE = Path(__file__).parents[2] / "data" / "shop" / "qrels.parquet"
 def children_say(tmp_path: Path, before: str, rest: str) -> list[str]:
     code = SCRIPT.format(before=before, rest=rest, file=str(FILE), out=str(tmp_path / "out"))
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
     )
     assert done.stderr == ""
     return done.stdout.splitlines()
