@@ -90,6 +90,19 @@ def test_whatever_would_hang_is_refused_and_the_parent_goes_on(tmp_path: Path) -
     assert said == [*(refused() for _ in calls), "None", "0.5"]
 
 
+def test_a_pool_of_forked_processes_is_refused_one_by_one(tmp_path: Path) -> None:
+    pool = """
+import multiprocessing
+with multiprocessing.get_context("fork").Pool(8) as pool:
+    for one in [pool.apply_async(rf.evaluate, (Q, R, "map")) for _ in range(8)]:
+        try:
+            print(one.get(60))
+        except rf.RankframeError as error:
+            print(error)
+"""
+    assert children_say(tmp_path, "evaluated()", pool) == [refused()] * 8
+
+
 def test_the_refusal_says_what_to_do() -> None:
     assert refused() == (
         "this process was forked from one that had used polars, whose threads do not come along: "
