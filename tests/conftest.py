@@ -1,11 +1,14 @@
 """What the tests of every module share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import rankframe as rf
+from tests.support.browser import chromium
 
 SMALL = 60_000
 
@@ -60,3 +63,10 @@ def refusal() -> Callable[..., str]:
         return str(caught.value)
 
     return call
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """A real browser."""
+    with chromium(tmp_path / "profile") as driver:
+        yield driver

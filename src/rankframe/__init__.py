@@ -7,6 +7,8 @@ expression, grouped by query.
 import builtins
 from importlib import import_module
 
+from rankframe.base import forks as _forks  # noqa: F401 (notes forks from here on)
+
 __version__ = "0.1.0"
 
 # Where each public name lives. What it needs is imported when it is first used, so that

@@ -16,6 +16,7 @@ from rankframe.base.errors import (
     ColumnTypeError,
     DuplicateError,
     EmptyInputError,
+    ForkedError,
     MalformedLineError,
     MetricParameterError,
     MissingColumnError,
@@ -60,6 +61,7 @@ EXAMPLES: dict[str, RankframeError] = {
     "option": OptionError("pass ", Option("unpaired", "skip"), "."),
     "choice": OptionError.choice("ties", "doc_dsc", ["doc_desc", "doc_asc"]),
     "output": OutputError("x holds a result. Pass ", Option("overwrite", value=True), "."),
+    "forked": ForkedError(),
     "spark": SparkError("Spark gave up."),
     "extra": MissingExtraError("a chart", "report"),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.cli import main
 from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, rankframe, refused
+from tests.support.hostile_names import IDS, hostile_files
 
 COMMANDS = [
     "", "evaluate", "compare", "diff", "gate", "report", "plot", "agree", "metrics", "convert",
@@ -122,3 +125,81 @@ def test_what_is_the_users_is_said_as_it_is(name: str) -> None:
 def test_a_metric_that_looks_like_an_option_stays_as_it_is() -> None:
     said = refused("evaluate", QRELS, BM25, "-m", 'duplicates="keep_best"')
     assert """unknown metric 'duplicates="keep_best"'.""" in said
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    return hostile_files(tmp_path_factory.mktemp("hostile"))
+
+
+SHOWN = {
+    "evaluate": "evaluate {q} {a} {b} -m ndcg@3 --queries {t} --by kind --ledger",
+    "evaluate markdown": "evaluate {q} {a} {b} -m ndcg@3 --format markdown",
+    "evaluate csv": "evaluate {q} {a} {b} -m ndcg@3 --queries {t} --by kind --format csv",
+    "compare": "compare {q} {a} {b} -m ndcg@3 --queries {t} --by kind --ledger --bounds",
+    "compare csv": "compare {q} {a} {b} -m ndcg@3 --queries {t} --by kind --format csv",
+    "compare markdown": "compare {q} {a} {b} -m ndcg@3 --format markdown",
+    "compare latex": "compare {q} {a} {b} -m ndcg@3 --format latex",
+    "diff": "diff {q} {a} {b} -m ndcg@3",
+    "diff csv": "diff {q} {a} {b} -m ndcg@3 --format csv",
+    "agree": "agree {a} {b} -m rbo --ledger",
+    "trec_eval": "trec_eval -q -m map -m runid {q} {a}",
+    "unknown file": "evaluate {q} {a}.none",
+    "unknown slice": "evaluate {q} {a} --queries {t} --by no\x1b[1m",
+}
+
+
+@pytest.mark.parametrize("call", SHOWN)
+def test_names_from_outside_are_shown_and_do_nothing(
+    call: str, hostile: tuple[Path, ...], capfd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = dict(zip("qabt", map(str, hostile), strict=True))
+    args = [part.format(**names) for part in SHOWN[call].split()]
+    monkeypatch.setenv("COLUMNS", "400")
+    code = ended(monkeypatch, *args)
+    out, err = capfd.readouterr()
+    assert code == (2 if call.startswith("unknown") else 0), err
+    for said in (out, err):
+        assert {c for c in said if not c.isprintable()} <= {"\n", "\t"}
+        assert "\t" not in said or call == "trec_eval"
+    assert "x1b" in out + err
+    if call.endswith("csv"):
+        cells = [cell for row in csv.reader(out.splitlines()) for cell in row]
+        assert not [c for c in cells if c[:1] in "=+@-" and c and not is_number(c)]
+        assert len({len(row) for row in csv.reader(out.splitlines())}) == 1
+    if call == "trec_eval":
+        lines = [line.split("\t") for line in out.splitlines()]
+        assert {len(line) for line in lines} == {3}
+        assert [line[0].strip() for line in lines] == ["map"] * len(IDS) + ["runid", "map"]
+        assert [line[1] for line in lines[-2:]] == ["all", "all"]
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
+    """With which code a call ends, in this process."""
+    monkeypatch.setattr(sys, "argv", ["rankframe", *map(str, args)])
+    with pytest.raises(SystemExit) as found:
+        main()
+    return found.value.code
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_files_are_data_and_keep_every_id(
+    hostile: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run, _, queries = hostile
+    targets = [tmp_path / name for name in ("values.csv", "summary.csv", "run.csv")]
+    options = ("--per-query", targets[0], "--summary", targets[1], "--queries", queries)
+    assert ended(monkeypatch, "evaluate", qrels, run, "-m", "map", *options, "--by", "kind") == 0
+    assert ended(monkeypatch, "convert", run, targets[2]) == 0
+    values, summary, rows = (pl.read_csv(target, infer_schema=False) for target in targets)
+    assert set(values["query_id"]) == set(IDS)
+    assert set(summary["slice"].drop_nulls()) == set(IDS)
+    given = pl.read_parquet(run, columns=["query_id", "doc_id"], glob=False)
+    assert rows.select(given.columns).equals(given)

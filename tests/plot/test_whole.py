@@ -1,15 +1,33 @@
-"""Charts save themselves without a network."""
+"""Charts save themselves without a network, whatever their texts are."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.plot.whole import WholeChart, WholeFacetChart, WholeLayerChart
-from tests.support.chart_cases import DRAWN
+from rankframe.plot.whole import InScript, WholeChart, WholeFacetChart, WholeLayerChart, drawable
+from tests.support.browser import needs_browser, opened
+from tests.support.chart_cases import DRAWN, rows
+
+# Ids that end the script they stand in, end the process that draws them, or take it long.
+SCRIPT = "</script><script>document.title = 'owned'</script>"
+HOSTILE = [
+    SCRIPT, "<!--<script>", "<img src=x onerror=\"document.title='owned'\">", "😀" * 50,
+    "x" * 40_000, "x" * 40_001, *(f"q{c}" for c in "\0\x01\x07\v\f\x1b\n\u2028\u2029\ufffe"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Any:
+    """A chart of such queries."""
+    qrels = {query: {"a": 1, query: 2} for query in HOSTILE}
+    run = {query: {query: 2.0, "b": 1.0} for query in HOSTILE}
+    return rf.plot.heatmap(rf.judge(qrels, run))
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -43,3 +61,76 @@ def test_charts_stay_whole_when_they_are_changed() -> None:
     for chart, kind in zip(charts, (WholeChart, WholeLayerChart, WholeFacetChart), strict=True):
         assert isinstance(chart, kind)
         assert isinstance(chart.properties(title="mine").configure_axis(grid=False), kind)
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+def test_any_text_can_be_drawn(hostile: Any, ending: str, tmp_path: Path) -> None:
+    target = tmp_path / f"x{ending}"
+    hostile.save(str(target))
+    assert target.stat().st_size > 5_000
+
+
+def test_texts_are_plain_and_short_and_those_that_differ_still_do(hostile: Any) -> None:
+    drawn = rows(hostile)
+    for column in ("query_id", "label"):
+        texts = {row[column] for row in drawn}
+        assert len(texts) == len(HOSTILE)
+        assert all(text.isprintable() for text in texts)
+        assert max(map(len, texts)) < 70
+    assert r"q\x1b" in {row["label"] for row in drawn}
+    order = hostile.to_dict()["encoding"]["y"]["sort"]
+    assert [row["label"] for row in drawn if row["rank"] == 1] == order
+
+
+def test_names_of_systems_keep_their_colours(tmp_path: Path) -> None:
+    points = pl.DataFrame({"recall": [0.0, 1.0], "precision": [1.0, 0.5]})
+    names = ["\x1b[1m", "b" * 100, "b" * 101, "plain"]
+    chart: Any = rf.plot.precision_recall(dict.fromkeys(names, points))
+    domain = chart.to_dict()["encoding"]["color"]["scale"]["domain"]
+    assert domain == [r"\x1b[1m", "b" * 59 + "…", "b" * 59 + "… (2)", "plain"]
+    assert [row["system"] for row in rows(chart)][::2] == domain
+    chart.properties(title="\0").save(str(tmp_path / "x.svg"))
+
+
+def test_a_chart_of_plain_texts_is_left_alone() -> None:
+    spec = {"a": ["x", {"b": 1.5, "c": None}], "d": "😀 ü"}
+    assert drawable(spec) is spec
+
+
+def test_json_in_a_script_says_the_same() -> None:
+    content = {"a": [SCRIPT, "<!--", 1.5, None, "\u2028"]}
+    text = json.dumps(content, cls=InScript)
+    assert not set("<>") & set(text)
+    assert json.loads(text) == content
+
+
+def test_no_page_has_a_text_that_ends_its_script(hostile: Any, tmp_path: Path) -> None:
+    hostile.save(str(tmp_path / "x.html"), json_kwds={"indent": 1}, inline=False)
+    pages = [
+        (tmp_path / "x.html").read_text(encoding="utf-8"),
+        hostile.to_html(),
+        hostile._repr_mimebundle_()["text/html"],
+    ]
+    for page in pages:
+        assert "owned" in page
+        assert "<script>document" not in page
+        assert "<img" not in page
+        assert "<!--" not in page
+
+
+@needs_browser
+def test_a_page_runs_no_text_in_a_browser(hostile: Any, browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    page = tmp_path / "x.html"
+    hostile.save(str(page))
+    opened(browser, page)
+    browser.implicitly_wait(20)
+    # Whoever points at a document is told its query.
+    told = []
+    for mark in browser.find_elements("css selector", "#vis svg .mark-rect path")[:12]:
+        ActionChains(browser).move_to_element(mark).perform()
+        told.append(browser.find_element("id", "vg-tooltip-element").text)
+    assert any(SCRIPT in text for text in told)
+    assert browser.title == ""
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0

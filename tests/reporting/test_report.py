@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.inputs.scan import scan
+from tests.support.browser import needs_browser, opened
 from tests.support.counted import Counted
 from tests.support.oracles import random_case
 from tests.support.page_text import read_page
@@ -28,7 +26,12 @@ HOSTILE = {
     "image": "<img src=x onerror=\"document.title='owned'\">",
     "quotes": "\"'><b>bold</b>`",
     "emoji": "😀 🏴‍☠️ ñ",
-    "long": "x" * 10_000,
+    "long": "x" * 40_000,
+    "longer": "x" * 40_001,
+    "astral": "😀" * 500,
+    # some of these end the process that draws them
+    "controls": "a\0\x01\x07\v\f\x1b[31m\x9b\ufffe",
+    "lines": "a\nb\u2028c\u2029d",
     "close": "</title></style></script><h1>owned</h1>",
 }
 
@@ -119,6 +122,10 @@ def test_hostile_names_stay_text(hostile: Path) -> None:
     assert "<b>bold" not in page
     assert "<h1>owned" not in page
     assert hostile.stat().st_size < 3_000_000
+    assert r"a\x00\x01\x07\x0b\x0c\x1b[31m\x9b\ufffe" in page
+    assert r"a\nb\u2028c\u2029d" in page
+    assert {c for c in page if not c.isprintable()} <= {"\n", "\u200d"}  # a joint of emoji
+    assert page.count("x" * 60) < 200
 
 
 @pytest.mark.parametrize(
@@ -182,45 +189,6 @@ def test_a_report_keeps_the_best_of_duplicates_everywhere(tmp_path: Path, refusa
 
 
 # In a real browser.
-
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-needs_browser = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver"
-)
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--window-size=1200,1000",
-)  # fmt: skip
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    """Chromium, driven, with its console and its requests kept."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(DRIVER)))
-    yield driver
-    driver.quit()
-
-
-def opened(browser: Any, page: Path) -> None:
-    browser.get("about:blank")
-    browser.get_log("performance")  # what the browser does for itself when it starts
-    browser.get(page.as_uri())
-    assert browser.get_log("browser") == []
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 @needs_browser

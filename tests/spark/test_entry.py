@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.metrics import names_over
 from rankframe.spark import entry as on_spark
+from tests.support import bits
 from tests.support.on_spark import (
     MARKS,
     QRELS,
@@ -51,6 +52,21 @@ def test_every_metric_to_the_last_bit(spark, partitions: int) -> None:
         sent(spark, QRELS), sent(spark, RUN), metrics, partitions=partitions, **options
     )
     assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
+
+
+@pytest.mark.parametrize("order", bits.ORDERS)
+def test_orders_and_partitions_have_the_hash_of_one_machine(
+    spark, order: str, tmp_path: Path
+) -> None:
+    tables = bits.tables()
+    one_machine = bits.of_result(rf.evaluate(*tables, bits.METRICS))
+    arranged = [bits.ORDERS[order](rows) for rows in tables]
+    files = [bits.held(rows, ".parquet", tmp_path / str(at)) for at, rows in enumerate(arranged)]
+    frames = [sent(spark, rows.with_columns(pl.last().cast(pl.Float64))) for rows in arranged]
+    for sources, partitions in ((files, 2), (frames, 5)):
+        found = rf.spark.evaluate(*sources, bits.METRICS, spark=spark, partitions=partitions)
+        assert bits.of_result(found.to_result()) == one_machine
+        found.unpersist()
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,17 @@ class OutputError(RankframeError):
     """A place that cannot be written to."""
 
 
+class ForkedError(RankframeError):
+    """A process forked from one in which polars was at work."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this process was forked from one that had used polars, whose threads do not come "
+            "along: the work would never end. Start processes with "
+            'multiprocessing.get_context("spawn") or "forkserver", or use threads.'
+        )
+
+
 class SparkError(RankframeError):
     """Spark cannot start, cannot read an input, or gave up on the work."""
 

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
 
 from rankframe.base.options import Average
 
 UNDEFINED = "undefined"
-# What Markdown takes for more than a letter; an underscore only at the edge of a word.
-_MARKDOWN = re.compile(r"([\\`*\[\]|]|(?<!\w)_|_(?!\w))")
+# What Markdown takes for more than a letter; an underscore only at the edge of a word, a tilde only
+# at the edge of something.
+_MARKDOWN = re.compile(r"([\\`*\[\]|$]|(?<![^\W_])_|_(?![^\W_])|~(?=\S)|(?<=\S)~)")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+# What a spreadsheet takes for a formula, and numbers, which it may.
+_FORMULA, _NUMBER = re.compile(r"\s*[=+\-@]"), re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
+# Characters that are not shown but do something: commands of terminals, ends of lines, changes of
+# direction, what XML and drawing programs choke on. They are shown as Python writes them.
+UNSEEN: Final[dict[str, str]] = {
+    chr(code): repr(chr(code))[1:-1]
+    for code in (
+        *range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A), *range(0xFDD0, 0xFDF0),
+        *(plane << 16 | last for plane in range(17) for last in (0xFFFE, 0xFFFF)),
+    )
+}  # fmt: skip
+# Half characters, which only Python's text has (in names of files, for bytes that are no text).
+_PLAIN = str.maketrans(UNSEEN | {chr(code): f"\\u{code:x}" for code in range(0xD800, 0xE000)})
 
 
 class Shown(Protocol):
@@ -25,6 +41,49 @@ class Shown(Protocol):
     def higher_is_better(self) -> bool:
         """Whether more of it is better."""
         ...
+
+
+def plain_text(text: str, most: int | None = None) -> str:
+    r"""Text that does nothing but show: what is unseen in it as Python writes it, cut where it is
+    longer than `most` characters.
+
+    >>> print(plain_text("a\x1b[31m\tb"), plain_text("x" * 20, 5))
+    a\x1b[31m\tb xxxx…
+    """
+    if most is not None:
+        text = text[: most + 1]  # however long it is
+    shown = text.translate(_PLAIN)
+    return shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
+
+
+def distinct_texts(texts: Iterable[str], most: int) -> dict[str, str]:
+    """Each text as `plain_text` shows it; those that would then look alike are numbered.
+
+    >>> list(distinct_texts(["xxx1", "xxx2", "xx…"], 3).values())
+    ['xx… (2)', 'xx… (3)', 'xx…']
+    """
+    shown = {text: plain_text(text, most) for text in texts}
+    taken = dict.fromkeys((text for text, label in shown.items() if text == label), 1)
+    for text, label in shown.items():
+        if text == label:
+            continue
+        one = label
+        while one in taken:
+            taken[label] += 1
+            one = f"{label} ({taken[label]})"
+        taken[one] = 1
+        shown[text] = one
+    return shown
+
+
+def cell_text(text: str) -> str:
+    """Text for a cell of a table that people open in a spreadsheet: never a formula.
+
+    >>> cell_text("=1+1"), cell_text("-0.5"), cell_text("a-b")
+    ("'=1+1", '-0.5', 'a-b')
+    """
+    shown = plain_text(text)
+    return f"'{shown}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else shown
 
 
 def number_text(value: float | None, metric: Shown | None = None) -> str:
@@ -97,7 +156,8 @@ def markdown_text(text: str) -> str:
     >>> print(markdown_text("a|b *new* bm25_v1"))
     a\|b \*new\* bm25_v1
     """
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split())).replace("<", "&lt;")
+    said = _ENTITY.sub("&amp;", plain_text(" ".join(text.split()))).replace("<", "&lt;")
+    return _MARKDOWN.sub(r"\\\1", said)
 
 
 def markdown_row(cells: Sequence[str]) -> str:

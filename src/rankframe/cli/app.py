@@ -84,7 +84,9 @@ def run() -> int:
         message = _user_message(error)
         if message is None:
             raise
-        print(f"rankframe: {message}", file=sys.stderr)
+        from rankframe.base.wording import plain_text
+
+        print(f"rankframe: {plain_text(message)}", file=sys.stderr)
         return getattr(error, "ends_with", FAILED)
     return code if isinstance(code, int) else 0
 

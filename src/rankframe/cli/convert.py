@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from rankframe.base.options import Policies
+from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import column_names, open_sources
@@ -42,4 +43,4 @@ def convert(
     (opened,) = open_sources([source])
     with progress_bar(f"converting {source}", quiet=False):
         found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
-    print(f"{target}: {rows:,} rows of {found}", file=sys.stderr)
+    print(f"{plain_text(str(target))}: {rows:,} rows of {found}", file=sys.stderr)

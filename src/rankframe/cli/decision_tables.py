@@ -13,7 +13,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rankframe.base.wording import count_text, number_text, share_text
+from rankframe.base.wording import count_text, number_text, plain_text, share_text
+from rankframe.cli.tables import csv_text, plain
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import HEADER, HOLE_COLUMNS, Comparison
 from rankframe.decisions.verdict import Verdict
@@ -29,7 +30,7 @@ def comparison_table(found: Comparison, width: int) -> RenderableType:
 
     Columns that do not fit are left out, and it is said which.
     """
-    lines = list(found.lines())
+    lines = [(tuple(map(plain_text, cells)), bold) for cells, bold in found.lines()]
     shown = [at for at in range(1, len(HEADER)) if any(cells[at] for cells, _ in lines)]
     cells_of = (found.header, *(cells for cells, _ in lines))
     widths = [max(map(len, column)) for column in zip(*cells_of, strict=True)]
@@ -47,16 +48,16 @@ def comparison_table(found: Comparison, width: int) -> RenderableType:
         elif cells[0]:
             tables[-1].add_section()
         style = "bold" if significant else ""
-        tables[-1].add_row(*(Text(cells[at], style=style if at >= 2 else "") for at in shown))
+        tables[-1].add_row(*(plain(cells[at], style=style if at >= 2 else "") for at in shown))
     note = "".join(f"{said}. " for said in (found.legend, found.caveat) if said)
     if left_out:
         note += f"Not shown for want of room: {', '.join(left_out)} (see --format csv)."
-    return Group(*tables, *warnings(found.warnings), Text(note.rstrip(), style="dim"))
+    return Group(*tables, *warnings(found.warnings), plain(note.rstrip(), style="dim"))
 
 
 def warnings(said: Sequence[str]) -> list[Text]:
     """What makes numbers doubtful, a line each."""
-    return [Text(f"Warning: {warning}.", style="yellow") for warning in said]
+    return [plain(f"Warning: {warning}.", style="yellow") for warning in said]
 
 
 def _system_table(metric: str, header: Sequence[str]) -> Table:
@@ -64,13 +65,13 @@ def _system_table(metric: str, header: Sequence[str]) -> Table:
         box=SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
-        title=Text(metric, style="bold"),
+        title=plain(metric, style="bold"),
         title_justify="left",
     )
     names = header.index("system") + 1
     for at, name in enumerate(header):
         side = "left" if at < names else "right"
-        table.add_column(Text(name), justify=side, overflow="fold", no_wrap=at >= names)
+        table.add_column(plain(name), justify=side, overflow="fold", no_wrap=at >= names)
     return table
 
 
@@ -84,8 +85,8 @@ def bounds_table(found: Comparison) -> RenderableType:
     rows = found.systems.filter(pl.col("by").is_null())
     for row in rows.to_dicts():
         table.add_row(
-            Text(row["metric"]),
-            Text(row["system"]),
+            plain(row["metric"]),
+            plain(row["system"]),
             number_text(row["value"]),
             *("–" if row[name] is None else number_text(row[name]) for name in HOLE_COLUMNS),
             share_text(row["judged"]),
@@ -95,7 +96,7 @@ def bounds_table(found: Comparison) -> RenderableType:
         "known. If none, or all of them, were relevant: scenarios, not bounds. Over each system's "
         "own queries, whatever the others have."
     )
-    return Group(table, Text(said, "dim"))
+    return Group(table, plain(said, "dim"))
 
 
 def comparison_ledger(found: Comparison) -> RenderableType:
@@ -106,8 +107,8 @@ def comparison_ledger(found: Comparison) -> RenderableType:
     table.add_column("", justify="right")
     table.add_column("meaning", style="dim")
     for row in found.ledger.to_dicts():
-        shown = "" if row["value"] is None else count_text(row["value"])
-        table.add_row(Text(row["system"] or ""), row["item"], shown, Text(row["note"]))
+        counted = "" if row["value"] is None else count_text(row["value"])
+        table.add_row(plain(row["system"] or ""), plain(row["item"]), counted, plain(row["note"]))
     return table
 
 
@@ -119,7 +120,7 @@ def comparison_text(found: Comparison, style: Literal["json", "csv", "markdown",
         case "latex":
             return found.to_latex()
         case "csv":
-            return found.table.write_csv().rstrip("\n")
+            return csv_text(found.table)
         case "json":
             frames = {name: getattr(found, name) for name in ("table", "systems", "ledger")}
             return _json({name: frame.to_dicts() for name, frame in frames.items()})
@@ -128,48 +129,49 @@ def comparison_text(found: Comparison, style: Literal["json", "csv", "markdown",
 def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     """The queries that moved most, and side by side what happened to their documents."""
     summary = found.summary.to_dicts()[0]
-    head = Text(
+    head = plain(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
         f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
-        f"{summary['undefined']:,} undefined\n"
+        f"{summary['undefined']:,} undefined"
     )
     names = {"a": a, "b": b}
     renamed = [replace(lack, system=names[lack.system]) for lack in found.lacks]
     parts: list[RenderableType] = [
         head,
-        *(Text(str(lack), style="yellow" if lack.many else "dim") for lack in renamed),
+        Text(""),
+        *(plain(str(lack), style="yellow" if lack.many else "dim") for lack in renamed),
     ]
     for mover in found.movers.to_dicts():
         title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
         table = Table(
             box=SIMPLE_HEAD,
             pad_edge=False,
-            title=Text(f"{title} ({mover['delta']:+.4f})"),
+            title=plain(f"{title} ({mover['delta']:+.4f})"),
             title_justify="left",
         )
         table.add_column("document", overflow="fold")
         for name in ("grade", a, b):
-            table.add_column(Text(name), justify="right")
+            table.add_column(plain(name), justify="right")
         table.add_column("")
         documents = found.documents.filter(pl.col("query_id") == mover["query_id"])
         for row in documents.to_dicts():
             table.add_row(
-                Text(row["doc_id"]),
+                plain(row["doc_id"]),
                 "-" if row["relevance"] is None else f"{row['relevance']:g}",
                 *("-" if row[rank] is None else str(row[rank]) for rank in ("rank_a", "rank_b")),
-                Text(row["change"], style=_CHANGES[row["change"]]),
+                plain(row["change"], style=_CHANGES[row["change"]]),
             )
         parts.append(table)
     if not found.movers.height:
-        parts.append(Text("No query moved."))
+        parts.append(plain("No query moved."))
     return Group(*parts)
 
 
 def diff_text(found: Diff, style: Literal["json", "csv"]) -> str:
     """A change for other programs: CSV has the queries that moved, JSON their documents too."""
     if style == "csv":
-        return found.movers.write_csv().rstrip("\n")
+        return csv_text(found.movers)
     frames = {name: getattr(found, name) for name in ("summary", "movers", "documents")}
     return _json({name: frame.to_dicts() for name, frame in frames.items()})
 
@@ -187,17 +189,20 @@ def verdict_table(verdict: Verdict) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     before = None
     for rule, of, *numbers, status, _ in lines:
-        cells = [Text(status, style=_COLOURS[status]), Text("" if rule == before else rule)]
-        table.add_row(*cells, *([Text(of)] if sliced else []), *numbers)
+        cells = [plain(status, style=_COLOURS[status]), plain("" if rule == before else rule)]
+        table.add_row(*cells, *([plain(of)] if sliced else []), *numbers)
         before = rule
     reasons = [
-        Text(f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}", style=_COLOURS[status])
+        plain(f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}", style=_COLOURS[status])
         for rule, of, *_, status, reason in lines
         if reason
     ]
     colour = _COLOURS[verdict.status]
     return Group(
-        table, *reasons, *warnings(verdict.warnings), Text(verdict.headline, style=f"bold {colour}")
+        table,
+        *reasons,
+        *warnings(verdict.warnings),
+        plain(verdict.headline, style=f"bold {colour}"),
     )
 
 

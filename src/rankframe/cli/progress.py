@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rankframe.base.progress import Progress, Report
+from rankframe.base.wording import plain_text
 
 _PATIENCE = 2.0  # seconds before anything moves on the screen
 
@@ -32,6 +33,7 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Report | None]:
         console=console,
         transient=True,
     )
+    what = plain_text(what)
     task = bar.add_task(what, total=None, seen="")
     begun = time.monotonic()
 

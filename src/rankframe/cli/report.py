@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
+from rankframe.base.wording import plain_text
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
@@ -63,4 +64,4 @@ def report(
             progress=told,
             **how,
         )
-    print(target)
+    print(plain_text(str(target)))

@@ -13,7 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from rankframe.base.wording import best_of, count_text, markdown_row, markdown_text, number_text
+from rankframe.base.wording import (
+    best_of,
+    cell_text,
+    count_text,
+    markdown_row,
+    markdown_text,
+    number_text,
+    plain_text,
+)
 from rankframe.evaluation.ledger import ORDER, POLICY
 from rankframe.evaluation.result import Result
 from rankframe.metrics import Definition
@@ -25,6 +33,11 @@ _MOST_WITH_INTERVALS = 5  # runs side by side on a usual terminal
 _NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
 
 
+def plain(text: str, style: str = "") -> Text:
+    """Text from outside on a terminal: as it is, and nothing but text."""
+    return Text(plain_text(text), style)
+
+
 def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
     """Metrics down, runs across, the best of each row in bold; then what to know about each run."""
     table = _grid("metric", list(results))
@@ -33,8 +46,8 @@ def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> R
             result.summary.filter(pl.col("metric") == metric.label).to_dicts()[0]
             for result in results.values()
         ]
-        table.add_row(Text(metric.label), *_cells(rows, metric), Text(_queries(rows)))
-    notes = [Text(f"{run}: {result.caveat}", style="dim") for run, result in results.items()]
+        table.add_row(plain(metric.label), *_cells(rows, metric), plain(_queries(rows)))
+    notes = [plain(f"{run}: {result.caveat}", style="dim") for run, result in results.items()]
     return Group(table, *notes)
 
 
@@ -45,7 +58,7 @@ def slice_tables(results: Mapping[str, Result], metrics: Sequence[Metric]) -> Re
     slices = first.select("by", "slice").unique(maintain_order=True)
     for metric in metrics:
         table = _grid("slice", list(results))
-        table.title, table.title_justify = Text(f"{metric.label} by slice"), "left"
+        table.title, table.title_justify = plain(f"{metric.label} by slice"), "left"
         before = None
         for by, name in slices.iter_rows():  # allowed: one row a slice
             this = (pl.col("by") == by) & (pl.col("slice") == name)
@@ -57,7 +70,7 @@ def slice_tables(results: Mapping[str, Result], metrics: Sequence[Metric]) -> Re
             few = " (few)" if any(row["small"] for row in rows) else ""
             if before not in (None, by):
                 table.add_section()
-            table.add_row(Text(f"{by}: {name}"), *_cells(rows, metric), f"{_queries(rows)}{few}")
+            table.add_row(plain(f"{by}: {name}"), *_cells(rows, metric), f"{_queries(rows)}{few}")
             before = by
         tables.append(table)
     return Group(*tables)
@@ -68,7 +81,7 @@ def ledger_table(results: Mapping[str, Result]) -> RenderableType:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("counted", no_wrap=True)
     for run in results:
-        table.add_column(Text(run), justify="right", overflow="fold")
+        table.add_column(plain(run), justify="right", overflow="fold")
     table.add_column("meaning", style="dim")
     items = pl.concat(_counts(r.ledger)["item"] for r in results.values())
     for item in items.unique(maintain_order=True):
@@ -78,10 +91,10 @@ def ledger_table(results: Mapping[str, Result]) -> RenderableType:
         said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
         same = len(set(meanings.values())) == 1
         meaning = next(iter(meanings.values())) if same else said
-        table.add_row(item, *map(Text, cells), Text(meaning))
+        table.add_row(plain(item), *map(plain, cells), plain(meaning))
     policies = _policies(next(iter(results.values())).ledger)
     shown = ", ".join(f"{name}: {value}" for name, value in policies.items())
-    return Group(table, Text(f"policies: {shown}"))
+    return Group(table, plain(f"policies: {shown}"))
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -104,7 +117,7 @@ def per_query_frame(results: Mapping[str, Result]) -> pl.DataFrame:
 def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: Format) -> str:
     """The summaries as JSON, CSV or Markdown."""
     if style == "csv":
-        return summary_frame(results).write_csv().rstrip("\n")
+        return csv_text(summary_frame(results))
     if style == "json":
         return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
     lines = [
@@ -116,6 +129,16 @@ def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: For
         cells = [markdown_text(metric.label), *(number_text(v, metric) for v in values)]
         lines.append(markdown_row(cells))
     return "\n".join(lines)
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """A few rows as people open them in a spreadsheet: no text is a formula, or more than text."""
+    texts = [
+        pl.Series(column.name, [None if text is None else cell_text(text) for text in column],
+                  dtype=pl.String)
+        for column in frame.select(pl.col(pl.String))
+    ]  # fmt: skip
+    return frame.with_columns(texts).write_csv().rstrip("\n")
 
 
 def metric_list(definitions: Sequence[Definition]) -> RenderableType:
@@ -200,7 +223,7 @@ def _grid(first: str, runs: Sequence[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first, overflow="fold")
     for run in runs:
-        table.add_column(Text(run), justify="right", overflow="fold")
+        table.add_column(plain(run), justify="right", overflow="fold")
     table.add_column("queries", justify="right", style="dim")
     return table
 

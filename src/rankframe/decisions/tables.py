@@ -8,7 +8,7 @@ from string import ascii_lowercase
 
 import polars as pl
 
-from rankframe.base.wording import best_of, markdown_row, markdown_text, number_text
+from rankframe.base.wording import best_of, markdown_row, markdown_text, number_text, plain_text
 from rankframe.metrics.names import Metric
 
 _MARK = "†"
@@ -169,4 +169,5 @@ def _caption(contents: Contents) -> str:
 
 
 def _latex(text: str) -> str:
+    text = plain_text(" ".join(text.split()))
     return "".join(_LATEX.get(c, c) for c in text).replace(_MARK, r"$\dagger$").replace("–", "--")

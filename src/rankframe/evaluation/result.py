@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import did_you_mean
 from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
@@ -144,6 +145,7 @@ class Result:
 
         A result that another process replaces meanwhile is the old one or the new one.
         """
+        refuse_if_stranded()
         target = place(folder)
         for _ in range(_ATTEMPTS):
             soon, before = recover(target), _state(target)

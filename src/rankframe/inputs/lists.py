@@ -16,6 +16,7 @@ from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import NoOverlapError, OptionError, RankframeError
+from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import NoOverlap, Policies
 
@@ -52,6 +53,7 @@ def from_lists(
     >>> rf.evaluate(qrels, run, ["map(denominator=retrieved)"]).means
     {'map(denominator=retrieved)': 0.7916666666666666}
     """
+    refuse_if_stranded()
     Policies(no_overlap=no_overlap)  # refuses what it cannot be
     keys, lists = _named(ranked_results, queries)
     names = pl.Series(QUERY, list(map(str, keys)), dtype=pl.String)

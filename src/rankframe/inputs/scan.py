@@ -31,6 +31,7 @@ from rankframe.base.errors import (
     UnorderedRunError,
     UnreadableInputError,
 )
+from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
 from rankframe.inputs.formats import READ_ERRORS, unreadable
@@ -130,6 +131,7 @@ def scan(
     """
     if isinstance(source, Scanned):
         return source
+    refuse_if_stranded()
     name = describe(source, called or role or "input")
     try:
         raw, seekable, text = _open(source, role, name)

@@ -119,7 +119,7 @@ def scale_of(names: Sequence[str]) -> Any:
 def colour(names: Sequence[str]) -> Any:
     """The same as a legend."""
     alt = load_altair()
-    legend = alt.Legend(title=None, orient="bottom", labelLimit=400, columns=3)
+    legend = alt.Legend(title=None, orient="bottom", labelLimit=0, columns=3)
     return alt.Color("system:N", scale=scale_of(names), legend=legend)
 
 
@@ -131,15 +131,18 @@ def shades(count: int) -> list[str]:
 
 
 def styled(chart: Any) -> Any:
-    """A chart in the house style."""
+    """A chart in the house style.
+
+    Labels have no limit: texts are short, and where Vega cuts one inside an emoji, drawing fails.
+    """
     return (
         chart.configure(background="white")
         .configure_view(strokeWidth=0)
         .configure_axis(
             gridColor="#88888833", domainColor=GREY, tickColor=GREY, labelColor=GREY,
-            titleColor=GREY, titleFontWeight="normal",
+            titleColor=GREY, titleFontWeight="normal", labelLimit=0,
         )
-        .configure_legend(labelColor=GREY, titleColor=GREY)
+        .configure_legend(labelColor=GREY, titleColor=GREY, labelLimit=0)
         .configure_header(labelColor=GREY, titleColor=GREY, labelAngle=0, labelAlign="left",
-                          labelLimit=300)
+                          labelLimit=0)
     )  # fmt: skip

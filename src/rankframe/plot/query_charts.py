@@ -9,6 +9,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
+from rankframe.base.wording import distinct_texts
 from rankframe.plot.canvas import (
     COLOURS,
     GREY,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 400  # about one for each dot across
 _UNJUDGED = "#bdbdbd"
+_LABEL = 20  # characters of a query's id beside its row
 
 
 @chart(runs=2, of=lambda given: (given.difference(),))
@@ -177,15 +179,18 @@ def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) ->
     )
     grades = sorted(set(cells["grade"]) - {"unjudged"}, key=float)
     greens = shades(len(grades))
+    labels = distinct_texts(some[QUERY], _LABEL)
+    label = pl.col(QUERY).replace_strict(labels, return_dtype=pl.String)
     chart = (
-        chart_of(cells.select(QUERY, "rank", "grade").to_dicts())
+        chart_of(cells.select(QUERY, "rank", "grade", label=label).to_dicts())
         .mark_rect()
         .encode(
             x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
             y=alt.Y(
-                f"{QUERY}:N",
+                "label:N",
                 title=f"{some.height:,} of {lists.height:,} queries",
-                axis=alt.Axis(labelLimit=120, titlePadding=12),
+                sort=list(labels.values()),
+                axis=alt.Axis(titlePadding=12),
             ),
             color=alt.Color(
                 "grade:N",

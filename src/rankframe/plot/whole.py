@@ -1,14 +1,29 @@
-"""Altair's charts, with HTML that brings its scripts along instead of fetching them.
+"""Altair's charts, with HTML that brings its scripts along instead of fetching them, and with text
+that harms neither who draws it nor who opens the page.
 
 Imported where the first chart is made: altair is an optional part.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import altair
+
+from rankframe.base.wording import distinct_texts
+
+_LONGEST = 60  # characters of a name or an id
+
+
+class InScript(json.JSONEncoder):
+    """JSON that can stand in a script of a page: no text in it ends the script."""
+
+    def encode(self, o: Any) -> str:
+        """The same JSON without what HTML looks for."""
+        return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 class _Whole:
@@ -17,7 +32,28 @@ class _Whole:
         kind = next(iter(args), None) or options.get("format") or Path(str(fp)).suffix[1:]
         if kind == "html":
             options.setdefault("inline", True)
+            options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
         super().save(fp, *args, **options)  # type: ignore[misc]
+
+    def to_html(self, *args: Any, **options: Any) -> str:
+        """The same as text, as altair makes it."""
+        options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
+        return super().to_html(*args, **options)  # type: ignore[misc]
+
+    def to_dict(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """The chart as data; every way to draw or save it begins here."""
+        spec = super().to_dict(*args, **options)  # type: ignore[misc]
+        inner = not (options.get("context") or {}).get("top_level", True)
+        return spec if inner else drawable(spec)
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+        """What a notebook shows."""
+        bundle = super()._repr_mimebundle_(*args, **options)  # type: ignore[misc]
+        page = bundle.get("text/html") if isinstance(bundle, dict) else None
+        if page is None:
+            return bundle
+        spec = self.to_dict(context={"pre_transform": False})
+        return {**bundle, "text/html": page.replace(json.dumps(spec), InScript().encode(spec))}
 
 
 class WholeChart(_Whole, altair.Chart):
@@ -30,3 +66,27 @@ class WholeLayerChart(_Whole, altair.LayerChart):
 
 class WholeFacetChart(_Whole, altair.FacetChart):
     """The same picture of several parts."""
+
+
+def drawable(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart whose texts are plain and short: some characters end the process that draws them, and
+    a text of 40,000 takes it a quarter of a minute. Those that differ still do.
+    """
+    shown = distinct_texts(_texts(spec), _LONGEST)
+    return spec if all(text == label for text, label in shown.items()) else _each(spec, shown.get)
+
+
+def _texts(spec: Any) -> Iterator[str]:
+    if isinstance(spec, str):
+        yield spec
+    elif isinstance(spec, dict | list):
+        for part in spec.values() if isinstance(spec, dict) else spec:
+            yield from _texts(part)
+
+
+def _each(spec: Any, shown: Callable[[str], str | None]) -> Any:
+    if isinstance(spec, dict):
+        return {key: _each(part, shown) for key, part in spec.items()}
+    if isinstance(spec, list):
+        return [_each(part, shown) for part in spec]
+    return shown(spec) if isinstance(spec, str) else spec

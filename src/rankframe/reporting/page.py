@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
+from rankframe.base.wording import plain_text
+
 _LONGEST = 120  # characters of an id on the page
 
 
@@ -20,13 +22,17 @@ class Cell:
     is_text: bool = False
 
 
+def escaped(content: str) -> str:
+    """Text of any length as HTML."""
+    return escape(plain_text(content))
+
+
 def text(content: object, *, most: int = _LONGEST) -> str:
     """Any text as HTML: cut where it is too long for a page, in full for who points at it."""
-    whole = str(content)
+    whole = plain_text(str(content), 4 * most)
     if len(whole) <= most:
         return escape(whole)
-    hint = escape(whole[: 4 * most])
-    return f'<span title="{hint}">{escape(whole[: most - 1])}…</span>'
+    return f'<span title="{escape(whole)}">{escape(whole[: most - 1])}…</span>'
 
 
 def words(content: object) -> Cell:
@@ -38,7 +44,7 @@ def number(value: float | None, shown: str | None = None, *, style: str = "") ->
     """A cell with a number."""
     if value is None:
         return Cell("–")
-    body = escape(f"{value:.4f}" if shown is None else shown)
+    body = escaped(f"{value:.4f}" if shown is None else shown)
     return Cell(f'<span class="{style}">{body}</span>' if style else body, float(value))
 
 
@@ -49,7 +55,7 @@ def table(
     texts = [all(row[at].is_text for row in rows) and bool(rows) for at in range(len(header))]
     head = "".join(
         f'<th scope="col"{" class=text" if is_text else ""}>'
-        f'<button type="button">{escape(title)}</button></th>'
+        f'<button type="button">{text(title)}</button></th>'
         for title, is_text in zip(header, texts, strict=True)
     )
     body = "".join(
@@ -58,7 +64,7 @@ def table(
     )
     box = search_box(name, search, f"#{name} tbody tr") if search else ""
     return (
-        f'{box}<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)} table">'
+        f'{box}<div class="scroll" tabindex="0" role="region" aria-label="{escaped(name)} table">'
         f'<table id="{name}" class="sortable"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -67,8 +73,8 @@ def table(
 def search_box(name: str, label: str, chosen: str) -> str:
     """A box that hides what does not match."""
     return (
-        f'<p class="search"><label for="{name}-search">{escape(label)}</label>'
-        f'<input id="{name}-search" type="search" data-filter="{escape(chosen)}" '
+        f'<p class="search"><label for="{name}-search">{escaped(label)}</label>'
+        f'<input id="{name}-search" type="search" data-filter="{escaped(chosen)}" '
         f'aria-describedby="{name}-count" autocomplete="off">'
         f'<span id="{name}-count" role="status"></span></p>'
     )
@@ -77,8 +83,8 @@ def search_box(name: str, label: str, chosen: str) -> str:
 def figure(svg: str, caption: str) -> str:
     """A drawing with what it shows."""
     return (
-        f'<figure><div role="img" aria-label="{escape(caption)}">{svg}</div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f'<figure><div role="img" aria-label="{escaped(caption)}">{svg}</div>'
+        f"<figcaption>{escaped(caption)}</figcaption></figure>"
     )
 
 
@@ -86,7 +92,7 @@ def section(name: str, title: str, *parts: str) -> str:
     """A part of the page with a heading that can be linked to."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
-        f'<h2 id="{name}-title">{escape(title)}</h2>{"".join(parts)}</section>'
+        f'<h2 id="{name}-title">{text(title)}</h2>{"".join(parts)}</section>'
     )
 
 
@@ -99,12 +105,12 @@ def fold(summary: str, *parts: str, kind: str = "") -> str:
 
 def note(content: str) -> str:
     """A small remark."""
-    return f'<p class="note">{escape(content)}</p>'
+    return f'<p class="note">{escaped(content)}</p>'
 
 
 def warnings(said: Sequence[str]) -> str:
     """What makes numbers doubtful, a paragraph each."""
-    return "".join(f'<p class="warning">Warning: {escape(one)}.</p>' for one in said)
+    return "".join(f'<p class="warning">Warning: {escaped(one)}.</p>' for one in said)
 
 
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
@@ -112,7 +118,7 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
     assets = files("rankframe.reporting") / "assets"
     style = (assets / "report.css").read_text(encoding="utf-8")
     script = (assets / "report.js").read_text(encoding="utf-8")
-    links = "".join(f'<a href="#{name}">{escape(short)}</a>' for name, short, _ in sections)
+    links = "".join(f'<a href="#{name}">{escaped(short)}</a>' for name, short, _ in sections)
     body = "".join(html for _, _, html in sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -122,7 +128,7 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,">
-<title>{escape(title)}</title>
+<title>{escaped(title)}</title>
 <style>{style}</style>
 </head>
 <body>
@@ -130,10 +136,10 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
 <header class="top"><nav aria-label="Sections">{links}</nav>
 <button type="button" id="theme" aria-label="Change between light and dark">Dark</button></header>
 <main id="main">
-<h1>{escape(title)}</h1>
-<p class="lead">{escape(lead)}</p>
+<h1>{escaped(title)}</h1>
+<p class="lead">{escaped(lead)}</p>
 {body}
-<footer>{escape(footer)}</footer>
+<footer>{escaped(footer)}</footer>
 </main>
 <script>{script}</script>
 </body>

@@ -134,7 +134,8 @@ def _texts(queries: Scanned) -> dict[str, str]:
     if not names:
         return {}
     key = pl.col(queries.mapping[QUERY]).cast(pl.String)
-    frame = queries.raw.select(key.alias(QUERY), pl.col(names[0]).cast(pl.String)).collect()
+    said = pl.col(names[0]).cast(pl.String).str.replace_all(r"\s+", " ")
+    frame = queries.raw.select(key.alias(QUERY), said).collect()
     return dict(frame.drop_nulls().iter_rows())  # allowed: what the page may show
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import polars as pl
@@ -23,6 +22,7 @@ from rankframe.metrics.names import signature
 from rankframe.reporting.drawings import svg
 from rankframe.reporting.page import (
     Cell,
+    escaped,
     figure,
     fold,
     note,
@@ -206,7 +206,7 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
                 number(row["value"], number_text(row["value"], metric)),
                 number(row["difference"], signed_text(row["difference"], metric), style=style),
                 number(row["relative"], percent_text(row["relative"])),
-                Cell(escape(between), low),
+                Cell(escaped(between), low),
                 number(row["p_corrected"], p_text(row["p_corrected"]) + star),
                 number(row["p_value"], p_text(row["p_value"])),
                 number(row["effect_size"], _short(row["effect_size"])),

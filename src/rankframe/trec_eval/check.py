@@ -15,7 +15,7 @@ from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
 from rankframe.trec_eval.measures import parse_measures, written_as
-from rankframe.trec_eval.text import ALL, RETRIEVED, texts, write_tabbed
+from rankframe.trec_eval.text import ALL, RETRIEVED, one_line, texts, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
@@ -48,7 +48,7 @@ class Check:
         )
         if shown.height:
             file.write(f"{_MEASURE:<22}\tquery\t{_THEIRS}\t{_OURS}\n".encode())
-        write_tabbed(file, shown)
+        write_tabbed(file, shown.select(one_line(column) for column in shown))
         file.write(f"{self.verdict}\n".encode())
 
     @property

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
+from rankframe.base.wording import UNSEEN, plain_text
 from rankframe.evaluation.result import Result
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_products
@@ -41,8 +42,9 @@ def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) 
         # The writer of tables puts a tab between columns; what begins the next line is part of the
         # value before it.
         columns = [pl.repeat(f"{shown[0].label:<22}", some.height, eager=True)]
+        queries = one_line(some[QUERY])
         for line, end in zip(shown, [*ends, ""], strict=True):
-            columns += [some[QUERY], texts(line, some, end)]
+            columns += [queries, texts(line, some, end)]
         named = {str(number): column for number, column in enumerate(columns)}
         write_tabbed(file, pl.DataFrame(named))
 
@@ -53,7 +55,7 @@ def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.Data
     rows = []
     for line in lines:
         if line.style == "runid":
-            rows.append((line.label, run_id))
+            rows.append((line.label, plain_text(run_id)))
         elif line.style == "num_q":
             rows.append((line.label, str(int(result.count("queries_evaluated") or 0))))
         elif line.summary:
@@ -80,6 +82,15 @@ def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
     """The lines that speak of all queries."""
     for measure, text in summary.iter_rows():  # allowed: one row a line
         file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
+
+
+def one_line(ids: pl.Series) -> pl.Series:
+    r"""Ids as they stand in a line: none can end its field or line, and go on as another one.
+
+    >>> one_line(pl.Series(["q1", "q\t2\n"])).to_list()
+    ['q1', 'q\\t2\\n']
+    """
+    return ids.str.replace_many(UNSEEN)
 
 
 def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:

@@ -1,0 +1,19 @@
+"""One evaluation of the shop, as whoever is in a crowd does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rankframe as rf
+from tests.support.bits import of_result
+
+SHOP = Path(__file__).parents[2] / "data" / "shop"
+RUNS = ("bm25", "dense", "hybrid")
+CROWD = 8
+
+
+def one_of_many(number: int) -> tuple[str, str]:
+    """Which run it took, and the hash of what it found."""
+    name = RUNS[number % len(RUNS)]
+    found = rf.evaluate(SHOP / "qrels.parquet", SHOP / f"{name}.parquet", ["ndcg@10", "map"])
+    return name, of_result(found)
