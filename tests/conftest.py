@@ -8,6 +8,7 @@ import pytest
 import rankframe as rf
 
 SMALL = 60_000
+FEW, TOGETHER = 200, 50
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +18,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=SMALL,
         help="about how many retrieved documents tests/spark/test_cluster.py evaluates",
     )
+    parser.addoption(
+        "--inputs",
+        type=int,
+        default=FEW,
+        help="how many random inputs are tried by tests that take `seeds`",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Seeds of random inputs, some in each test, so that workers share them."""
+    if "seeds" in metafunc.fixturenames:
+        count = int(str(metafunc.config.getoption("inputs")))
+        starts = range(0, count, TOGETHER)
+        batches = [range(start, min(start + TOGETHER, count)) for start in starts]
+        metafunc.parametrize("seeds", batches, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
 
 
 @pytest.fixture
