@@ -8,7 +8,8 @@ import pytest
 import rankframe as rf
 
 SMALL = 60_000
-FEW, TOGETHER = 200, 50
+# Random inputs, by what tests call their seeds; and how many of them are one test.
+FEW, TOGETHER = {"seeds": 200, "calls": 120}, 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,18 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--inputs",
         type=int,
-        default=FEW,
-        help="how many random inputs are tried by tests that take `seeds`",
+        help="how many random inputs the tests try that make some, each: 2000, say",
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Seeds of random inputs, some in each test, so that workers share them."""
-    if "seeds" in metafunc.fixturenames:
-        count = int(str(metafunc.config.getoption("inputs")))
+    for name in FEW.keys() & set(metafunc.fixturenames):
+        count = int(str(metafunc.config.getoption("inputs") or FEW[name]))
         starts = range(0, count, TOGETHER)
         batches = [range(start, min(start + TOGETHER, count)) for start in starts]
-        metafunc.parametrize("seeds", batches, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+        metafunc.parametrize(name, batches, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
 
 
 @pytest.fixture
