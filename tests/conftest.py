@@ -11,6 +11,8 @@ import rankframe as rf
 from tests.support.browser import chromium
 
 SMALL = 60_000
+# Random inputs, by what tests call their seeds; and how many of them are one test.
+FEW, TOGETHER = {"seeds": 200, "calls": 120}, 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +29,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many processes tests/contracts/test_kills.py kills at random moments; more than"
         " 16: also at every step",
     )
+    parser.addoption(
+        "--inputs",
+        type=int,
+        help="how many random inputs the tests try that make some, each: 2000, say",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Seeds of random inputs, some in each test, so that workers share them."""
+    for name in FEW.keys() & set(metafunc.fixturenames):
+        count = int(str(metafunc.config.getoption("inputs") or FEW[name]))
+        starts = range(0, count, TOGETHER)
+        batches = [range(start, min(start + TOGETHER, count)) for start in starts]
+        metafunc.parametrize(name, batches, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
 
 
 @pytest.fixture

@@ -89,6 +89,13 @@ def test_pearson_agrees_with_scipy(rows: list[tuple[float, float]]) -> None:
     assert agreement(a, b, "pearson") == pytest.approx(stats.pearsonr(x, y)[0], abs=1e-12)
 
 
+def test_equal_scores_correlate_with_nothing() -> None:
+    # whose mean is not that score, as floats add up
+    equal = {"x": 0.1, "y": 0.1, "z": 0.1}
+    assert agreement(equal, equal, "pearson") is None
+    assert agreement(equal, {"x": 1.0, "y": 2.0, "z": 4.0}, "pearson") is None
+
+
 @pytest.mark.parametrize("missing", ["shared", "bottom"])
 @settings(max_examples=60)
 @given(a=rankings, b=rankings, k=st.sampled_from([None, 2, 4]))

@@ -283,6 +283,14 @@ def test_a_grade_without_a_gain_is_refused() -> None:
         value("dcg(gain={1: 3})", [1, 2, 0], [2])
 
 
+def test_graded_rbp_takes_grades_whatever_the_level_of_relevance() -> None:
+    qrels, run = {"q": {"a": 1, "b": 2}}, {"q": {"a": 2.0, "b": 1.0}}
+    result = rf.evaluate(qrels, run, ["rbp(p=0.5,gain=linear)", "rbp(p=0.5)"], rel=2)
+    assert result.per_query.row(0)[1:] == about((0.5 * (1 / 2 + 1 / 2), 0.25))
+    with pytest.raises(rf.RankframeError, match="rel belongs to gain='binary', not to 'linear'"):
+        value("rbp(gain=linear,rel=2)", [2])
+
+
 def test_rbp_and_its_residual_are_at_most_1_together() -> None:
     grades = [1, None, 0, 1, None]
     assert value("rbp", grades) + value("rbp_residual", grades) < 1

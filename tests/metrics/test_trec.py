@@ -71,6 +71,12 @@ def test_rndcg_adds_the_whole_list_if_it_goes_on_past_the_last_gain() -> None:
     assert value("rndcg", long) == about((at_2 + whole) / 2)
 
 
+def test_rndcg_is_zero_where_nothing_is_relevant_though_it_gains() -> None:
+    # as trec_eval -l 2 has it; the other graded metrics take the grades whatever the level
+    result = rf.evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0}}, ["rndcg", "ndcg@1"], rel=2)
+    assert result.per_query.row(0)[1:] == (0, 1)
+
+
 def test_g_goes_on_at_a_price_of_one_past_the_last_judged_rank() -> None:
     # rank 4 is past the two judged: the price is 2 + 1, and one more for each of ranks 3 and 4
     assert value("g_measure", [None, None, None, 2], [1]) == about(2 / log2(2 + 5 - 2) / 3)

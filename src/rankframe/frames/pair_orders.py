@@ -134,6 +134,9 @@ class Compared:
         if len(rows):
             values = _scaled(score[rows], starts)
             mean = np.add.reduceat(values, starts) / segment_lengths(starts, len(values))
+            # The mean of equal scores is not always that score: 0.1, three times.
+            lowest, highest = (of.reduceat(values, starts) for of in (np.minimum, np.maximum))
+            mean = np.where(lowest == highest, lowest, mean)
             deviation[rows] = _scaled(values - spread(mean, starts, len(values)), starts)
         return pl.Series(deviation).fill_nan(None)
 

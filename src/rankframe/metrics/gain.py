@@ -313,20 +313,25 @@ def rbp(
 ) -> pl.Expr | Ratio:
     """Rank-biased precision: the gain of a reader who goes on to the next document with chance p.
 
-    Binary by default; with `gain` "linear" or "exp2", graded and scaled to [0, 1] by the largest
-    grade in the judgments (or `max_grade`).
+    Binary by default, from grade `rel`; with `gain` "linear" or "exp2", graded, whatever the level
+    of relevance, and scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
 
     >>> round(frame.select(rbp(p=0.5)).item(), 6)
     0.625
     """
     check_between("p", p, 0, 1)
-    value = pl.lit(1.0)
+    counted, value = relevant(rel), pl.lit(1.0)
     if gain != "binary":
+        if rel is not None:
+            raise MetricParameterError(
+                f"rel belongs to gain='binary', not to {gain!r}: that takes grades as they are."
+            )
         top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
         highest = gain_of(top, gain)
         value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
+        counted = pl.col(RELEVANCE) > 0
     weight = power(p, pl.col(RANK) - 1)
-    return (1 - p) * total(where(relevant(rel) & within(k), value * weight))
+    return (1 - p) * total(where(counted & within(k), value * weight))
 
 
 @registered(

@@ -256,8 +256,9 @@ def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
     """Area under the ROC curve of the retrieved list.
 
     Unjudged documents are non-relevant. Undefined (null) without a relevant or without a
-    non-relevant document. `pool=true` draws one curve over all queries by score: the summary is
-    its area, and a query's value is how its relevant documents fare against all non-relevant ones.
+    non-relevant document. `pool=true` draws one curve over all judged queries by score, also those
+    that averages leave out: the summary is its area, and a query's value is how its relevant
+    documents fare against all non-relevant ones.
 
     >>> frame.select(auc()).item()
     0.75

@@ -73,7 +73,7 @@ def rndcg() -> pl.Expr | Ratio:
     """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
 
     A list that goes on past the last of those by more than one document adds its nDCG as a whole.
-    Agrees with trec_eval's `Rndcg`.
+    0 where no document is relevant, gains or not. Agrees with trec_eval's `Rndcg`.
 
     >>> round(frame.select(rndcg()).item(), 6)
     0.923633
@@ -88,7 +88,8 @@ def rndcg() -> pl.Expr | Ratio:
     past_end = gaining + 1 < pl.col("retrieved").first()
     whole = where(past_end, _dcg_so_far().last() / ideal_there.last())
     count = last_of_grade.sum() + past_end.cast(pl.Int64)
-    return pl.when(gaining > 0).then((steps + whole) / count).otherwise(0.0)
+    scored = (gaining > 0) & (relevant_count(None) > 0)
+    return pl.when(scored).then((steps + whole) / count).otherwise(0.0)
 
 
 @registered(

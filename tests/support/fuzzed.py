@@ -1,0 +1,269 @@
+"""Random calls: an input in some form and of some types, through some command."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+
+from tests.support.brute_force import How, Row
+from tests.support.small_inputs import ODD, Small, small
+
+COMMANDS = ["evaluate", "compare", "diff", "gate", "agree", "convert", "trec_eval"]
+FILES = ["parquet", "csv", "tsv", "jsonl", "trec", "csv.gz", "tsv.gz", "jsonl.gz", "trec.gz"]
+OBJECTS = ["frame", "lazy", "arrow", "pandas", "dict"]
+# What is wrong with an input, if anything: it must be refused.
+SPOILT = [
+    "NaN",
+    "null id",
+    "no order",
+    "no metric",
+    "no depth",
+    "no file",
+    "empty",
+    "cut",
+    "garbage",
+]
+HOSTILE = [
+    "", "\x00", "a\tb", "a\nb", "a\r\nb", "\r", "\x1b[31m", "\u2028", '"', '""', "'", ",", "\\",
+    "#", "</script>", "-0", "0.0", "1e400", "9" * 25, "x" * 5000, "Q0", "all", "query_id",
+    "\ud7ff", "\uffff",
+]  # fmt: skip
+NAMES = {
+    "query_id": ["query_id", "qid"],
+    "doc_id": ["doc_id", "docid"],
+    "relevance": ["relevance", "grade"],
+    "score": ["score", "_score"],
+    "rank": ["rank"],
+}
+
+
+@dataclass
+class Case:
+    """A call to make, and what it is made of."""
+
+    seed: int
+    command: str
+    shell: bool
+    given: Small
+    other: list[Row]  # another run of the same queries
+    forms: tuple[str, str]  # of the judgments, and of runs
+    ids: str  # text, whole numbers or categories
+    whole: bool  # scores or grades are whole numbers, as a type
+    spoilt: str | None
+
+    @property
+    def how(self) -> How:
+        return self.given.how
+
+
+def numbered(given: Small) -> Small:
+    """The same with whole numbers for ids, some of which sort differently as text."""
+    queries = sorted({*given.qrels, *given.weights, *(row[0] for row in given.rows)})
+    docs = sorted({*(d for one in given.qrels.values() for d in one), *(r[1] for r in given.rows)})
+    query = {one: str(7 * i) for i, one in enumerate(queries)}
+    doc = {one: str(3 * i + 1) for i, one in enumerate(docs)}
+    return Small(
+        {query[q]: {doc[d]: g for d, g in of.items()} for q, of in given.qrels.items()},
+        [(query[q], doc[d], x) for q, d, x in given.rows],
+        {query[q]: w for q, w in given.weights.items()},
+        given.how,
+    )
+
+
+def renamed(given: Small, chance: Random) -> Small:
+    """The same with hostile names for some queries and documents."""
+    every = [{q for q, _, _ in given.rows} | given.qrels.keys(), {d for _, d, _ in given.rows}]
+    ways: list[dict[str, str]] = []
+    for names in every:
+        free = [one for one in HOSTILE if one not in names]
+        some = chance.sample(sorted(names), min(chance.randint(0, 3), len(names)))
+        ways.append(dict(zip(some, chance.sample(free, len(some)), strict=True)))
+    query, doc = ways
+    return Small(
+        {
+            query.get(q, q): {doc.get(d, d): g for d, g in docs.items()}
+            for q, docs in given.qrels.items()
+        },
+        [(query.get(q, q), doc.get(d, d), x) for q, d, x in given.rows],
+        given.weights,
+        given.how,
+    )
+
+
+def case(seed: int) -> Case:
+    """A call, the same for the same seed."""
+    chance = Random(f"call {seed}")
+    command, shell = chance.choice(COMMANDS), chance.random() < 0.5
+    given = small(seed)
+    ids = chance.choice(["text", "text", "text", "whole", "category"])
+    given = numbered(given) if ids == "whole" else given
+    if ids != "whole" and chance.random() < 0.3:
+        given = renamed(given, chance)
+    if command == "trec_eval":
+        given, shell = for_trec_eval(given, chance), True
+    files = command == "convert" or shell
+    values = [row[2] for row in given.rows]
+    chance.shuffle(values)
+    other = [(q, d, x) for (q, d, _), x in zip(given.rows, values, strict=True)]
+    if given.how.by == "rank":
+        other = given.rows
+    forms = [chance.choice(FILES if files else [*FILES, *OBJECTS]) for _ in range(2)]
+    forms = [
+        form if fits(form, given, of_run=bool(i)) else "parquet" for i, form in enumerate(forms)
+    ]
+    if command == "trec_eval":
+        forms = [chance.choice(["trec", "trec.gz"])] * 2
+    spoilt = chance.choice(SPOILT) if chance.random() < 0.15 and command != "convert" else None
+    if spoilt in ("NaN", "no order") and given.how.order == "rows":
+        spoilt = "no metric"
+    if spoilt in ("NaN", "null id", "no order"):
+        forms[1] = "parquet" if command != "trec_eval" else "trec"
+        spoilt = spoilt if command != "trec_eval" else "garbage"
+    if spoilt in ("empty", "cut", "garbage", "no file") and forms[1] in OBJECTS:
+        spoilt = "no metric"
+    if spoilt == "cut" and not forms[1].endswith((".gz", "parquet")):
+        spoilt = "empty"
+    return Case(
+        seed, command, shell, given, other, (forms[0], forms[1]), ids, chance.random() < 0.5, spoilt
+    )
+
+
+def for_trec_eval(given: Small, chance: Random) -> Small:
+    """As TREC text can hold it, under policies that trec_eval has."""
+    odd = {one: f"x{i}" for i, one in enumerate([*ODD, *HOSTILE])}
+    how = How(rel=chance.choice([None, 1, 2]), k_max=given.how.k_max)
+    rows = {(odd.get(q, q), odd.get(d, d)): float(x) for q, d, x in given.rows}
+    qrels = {
+        odd.get(q, q): {odd.get(d, d): float(round(g)) for d, g in docs.items()}
+        for q, docs in given.qrels.items()
+    }
+    return Small(qrels, [(q, d, x) for (q, d), x in rows.items()], {}, how)
+
+
+def fits(form: str, given: Small, *, of_run: bool) -> bool:
+    """Whether a form can hold an input."""
+    every = {part for row in given.rows for part in row[:2]}
+    every |= given.qrels.keys() | {doc for docs in given.qrels.values() for doc in docs}
+    values = [x for _, _, x in given.rows]
+    if not of_run:
+        values = [grade for docs in given.qrels.values() for grade in docs.values()]
+    if form.startswith("trec"):
+        plain = all(one == one.strip() and len(one.split()) == 1 for one in every)
+        return plain and (given.how.by == "score" if of_run else all(x == int(x) for x in values))
+    if form == "dict":
+        pairs = {row[:2] for row in given.rows}
+        return given.how.by == "score" and len(pairs) == len(given.rows)
+    return True
+
+
+def table(case: Case, rows: list[Row], value: str) -> pl.DataFrame:
+    """The rows with columns of the types and names of the case."""
+    chance = Random(f"columns {case.seed} {value}")
+    made = pl.DataFrame(
+        rows, {"query_id": pl.String, "doc_id": pl.String, value: pl.Float64}, orient="row"
+    )
+    kind = {"text": pl.String, "whole": pl.Int64, "category": pl.Categorical}[case.ids]
+    made = made.with_columns(pl.col("query_id", "doc_id").cast(kind))
+    if value == "rank" or (case.whole and all(x == int(x) and abs(x) < 2**53 for _, _, x in rows)):
+        made = made.with_columns(pl.col(value).cast(pl.Int64))
+    return made.rename({name: chance.choice(NAMES[name]) for name in made.columns})
+
+
+def source(case: Case, rows: list[Row], value: str, folder: Path, name: str) -> Any:
+    """What is handed over: an object, or the path of a file that was written."""
+    form = case.forms[value != "relevance"]
+    if form.startswith("trec"):
+        lines = [
+            f"{q} 0 {d} {int(x)}\n" if value == "relevance" else f"{q} Q0 {d} 1 {x!r} tag\n"
+            for q, d, x in rows
+        ]
+        return stored("".join(lines).encode(), folder / f"{name}.{form}")
+    made = table(case, rows, value)
+    if form == "dict":
+        result: dict[str, dict[str, float]] = {}
+        for query, doc, x in rows:
+            result.setdefault(query, {})[doc] = x
+        return result
+    if form in OBJECTS:
+        ways = {"lazy": made.lazy, "arrow": made.to_arrow, "pandas": made.to_pandas}
+        return ways[form]() if form in ways else made
+    path = folder / f"{name}.{form}"
+    if form == "parquet":
+        made.write_parquet(path)
+        return path
+    plain = made.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    if form.startswith("jsonl"):
+        return stored("".join(json.dumps(row) + "\n" for row in plain.to_dicts()).encode(), path)
+    return stored(plain.write_csv(separator="," if form[0] == "c" else "\t").encode(), path)
+
+
+def stored(content: bytes, path: Path) -> Path:
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def spoil(case: Case, run: Any) -> Any:
+    """The run with what is wrong with it."""
+    if case.spoilt in ("NaN", "null id", "no order"):
+        frame = pl.read_parquet(run)
+        value = frame.columns[2]
+        if case.spoilt == "no order":
+            frame = frame.drop(value)
+        elif case.spoilt == "NaN":
+            frame = frame.with_columns(pl.lit(float("nan")).alias(value))
+        else:
+            frame = frame.with_columns(
+                pl.lit(None, frame.schema[frame.columns[1]]).alias(frame.columns[1])
+            )
+        frame.write_parquet(run)
+    elif case.spoilt == "no file":
+        return Path(run).with_name("nowhere.parquet")
+    elif case.spoilt in ("empty", "cut", "garbage"):
+        content = Path(run).read_bytes()
+        kept = {"empty": b"", "cut": content[: len(content) // 2], "garbage": b"\x00\xff\x93" * 50}
+        Path(run).write_bytes(kept[case.spoilt])
+    return run
+
+
+def options(how: How, names: list[str]) -> dict[str, Any]:
+    """Policies that are not the usual ones, as arguments."""
+    usual = How()
+    return {
+        name: getattr(how, name) for name in names if getattr(how, name) != getattr(usual, name)
+    }
+
+
+def flags(given: dict[str, Any]) -> list[str]:
+    """The same for the shell."""
+    result: list[str] = []
+    for name, value in given.items():
+        flag = "--" + name.replace("_", "-")
+        result += [flag] if value is True else [flag, str(value)]
+    return result
+
+
+def shell(*args: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command in this process; what it lets pass, is raised."""
+    from rankframe.cli import main
+
+    raw, err, before = io.BytesIO(), io.StringIO(), sys.argv
+    out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    sys.argv = ["rankframe", *map(str, args)]
+    code: Any = 0
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as ended:
+        code = ended.code or 0
+    finally:
+        sys.argv = before
+    return int(code), raw.getvalue().decode(), err.getvalue()
