@@ -44,7 +44,7 @@ class Taker:
 
 TAKERS = (
     Taker("evaluation/judge.py", "judge", (Policies,), frame_only=True),
-    Taker("frames/pair.py", "pair", (PairPolicies,), frame_only=True),
+    Taker("evaluation/pair.py", "pair", (PairPolicies,), frame_only=True),
     Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
     Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),

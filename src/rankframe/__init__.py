@@ -31,7 +31,7 @@ _HOMES = {
     "gate": "decisions.gate",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",
-    "pair": "frames.pair",
+    "pair": "evaluation.pair",
     "rbo_p": "metrics.agreement",
     "rbo_weight": "metrics.agreement",
     "report": "reporting.report",

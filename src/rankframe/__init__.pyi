@@ -13,8 +13,8 @@ from rankframe.decisions.verdict import Verdict
 from rankframe.evaluation.agree import agree
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
 from rankframe.evaluation.judge import judge
+from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
-from rankframe.frames.pair import pair
 from rankframe.inputs.lists import from_lists
 from rankframe.metrics.agreement import (
     average_overlap,

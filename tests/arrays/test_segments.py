@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rankframe.arrays.segments import (
     descending_bits,
-    inversions,
     position,
     ranges,
     running_count,
@@ -102,18 +101,6 @@ def test_descending_bits_tell_neighbours_apart_and_zeros_not() -> None:
     assert bits[3] == bits[4]
     assert bits == sorted(bits)
     assert len(set(bits)) == 6
-
-
-@given(st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=12), max_size=8))
-def test_inversions_are_counted_within_each_query(queries: list[list[int]]) -> None:
-    expected = [
-        sum(above > value for above in values[:i])
-        for values in queries
-        for i, value in enumerate(values)
-    ]
-    lengths = np.array([len(values) for values in queries], dtype=np.int64)
-    flat = np.array([value for values in queries for value in values], dtype=np.int64)
-    assert inversions(flat, np.cumsum(lengths) - lengths).tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12))

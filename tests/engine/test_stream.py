@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +17,6 @@ from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
-from tests.support.rankings import two_rankings
 
 
 def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -75,21 +73,6 @@ def test_sorted_inputs_are_not_split(tmp_path: Path) -> None:
     )
     swapped = rf.agree(run, qrels, ["rbo", "fcp"], max_memory="8kB")
     assert_same(swapped, rf.agree(run, qrels, ["rbo", "fcp"]))
-
-
-@pytest.mark.parametrize("rows", [20, 150])
-def test_large_sorted_inputs_are_streamed_unasked(
-    rows: int, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
-) -> None:
-    a, b = (f.cast({"query_id": pl.String}).sort("query_id") for f in two_rankings())
-    whole = rf.agree(a, b, ["rbo", "fcp"])
-    twice = pl.concat([b, b[[40]]]).sort("query_id", maintain_order=True)
-    broken = b.with_columns(score=pl.when(pl.int_range(pl.len()) > 300).then("score"))
-    said = [refusal(rf.agree, a, bad, "rbo") for bad in (twice, broken)]
-    monkeypatch.setattr("rankframe.engine.drive.CHUNK_ROWS", rows)
-    assert [refusal(rf.agree, a, bad, "rbo") for bad in (twice, broken)] == said
-    monkeypatch.setattr("rankframe.engine.drive.load", None)  # which is what reads the whole
-    assert_same(whole, rf.agree(a, b, ["rbo", "fcp"]))
 
 
 def test_rows_out_of_order_between_the_probes_are_noticed() -> None:

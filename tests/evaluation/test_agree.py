@@ -58,21 +58,6 @@ def test_policies_hold_in_pieces(policies: dict[str, object]) -> None:
     assert_same(whole, in_pieces(a, b, 9, **policies))
 
 
-@pytest.mark.parametrize("order", ["sorted", "scattered"])
-@pytest.mark.parametrize("rows", [7, 100])
-def test_slices_give_the_same_bits(rows: int, order: str, monkeypatch, refusal) -> None:
-    a, b = (f.cast({"query_id": pl.String}) for f in two_rankings())
-    if order == "sorted":
-        a, b = a.sort("query_id"), b.sort("query_id")
-    whole = rf.agree(a, b, EVERYTHING)
-    twice = pl.concat([b, b[[40]]])
-    said = refusal(rf.agree, a, twice, "rbo")
-    assert said.startswith("ranking b has 1 duplicate (query_id, doc_id) pair, e.g. (")
-    monkeypatch.setattr("rankframe.engine.chunks.CHUNK_ROWS", rows)
-    assert_same(whole, rf.agree(a, b, EVERYTHING))
-    assert refusal(rf.agree, a, twice, "rbo") == said
-
-
 def test_values_go_to_an_output(tmp_path: Path) -> None:
     metrics = ["rbo", "kendall_tau@10"]
     whole = rf.agree(BM25, DENSE, metrics)

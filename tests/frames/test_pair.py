@@ -1,93 +1,66 @@
-"""The pair frame: what each column says, and that expressions over it are what `agree` reports."""
+"""The pair frame of some queries, from chunks of both rankings."""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
-import pytest
-from polars.testing import assert_frame_equal
 
-import rankframe as rf
-from rankframe.base.columns import PAIR_FRAME
-from rankframe.metrics import REGISTRY, names_over
-from tests.support.rankings import two_rankings
-
-A = {"q1": {"x": 3.0, "y": 2.0, "z": 2.0}, "q2": {"x": 1.0}}
-B = {"q1": {"y": 9.0, "w": 9.0, "x": 1.0}}
+from rankframe.arrays.chunk import Chunk, hashed
+from rankframe.base.options import PairPolicies
+from rankframe.frames.pair import Pairs
+from rankframe.frames.pair_matching import Side
 
 
-def test_the_columns_of_a_small_pair() -> None:
-    frame = rf.pair(A, B).filter(pl.col("query_id") == "q1").collect()
-    assert frame["doc_id"].to_list() == ["x", "z", "y", "w"]
-    for name, expected in {
-        "rank_a": [1, 2, 3, None],
-        "rank_b": [3, None, 1, 2],
-        "score_a": [3.0, 2.0, 2.0, None],
-        "score_b": [1.0, None, 9.0, 9.0],
-        "n_a": [3] * 4,
-        "n_b": [3] * 4,
-        "n_shared": [2] * 4,
-        "depth": [1, 2, 3, 4],
-        "overlap": [0, 0, 2, 2],
-        "compared": [True, False, True, False],
-        "concordant": [0, 0, 0, 0],
-        "discordant": [0, 0, 1, 0],
-        "deviation_a": [0.5, None, -0.5, None],
-    }.items():
-        assert frame[name].to_list() == expected, name
+def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:
+    """The rows of some queries, in this order."""
+    has = [at for at, query in enumerate(queries) if query in docs]
+    rows = [(queries[at], doc, score) for at in has for doc, score in docs[queries[at]].items()]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    table = hashed(pl.LazyFrame(rows, schema, orient="row")).collect()
+    return Side(Chunk.of(table), np.array(has, np.int64), len(queries), len(rows))
 
 
-def test_a_missing_document_may_stand_at_the_bottom() -> None:
-    frame = rf.pair(A, B, missing="bottom").filter(pl.col("query_id") == "q1").collect()
-    assert frame["compared"].all()
-    # a: x, then z = y, then w; b: y = w, then x, then z
-    assert dict(zip(frame["doc_id"], frame["mean_rank_b"], strict=True)) == {
-        "x": 3.0, "z": 4.0, "y": 1.5, "w": 1.5,
-    }  # fmt: skip
-    assert frame["tied_in_b"].to_list() == [0, 0, 0, 1]
+def pairs_of(a: dict, b: dict, **policies: object) -> Pairs:
+    queries = sorted({*a, *b})
+    sides = side(a, queries), side(b, queries)
+    return Pairs(pl.Series(queries), *sides, PairPolicies(**policies))  # pyright: ignore[reportArgumentType]
 
 
-def test_it_is_lazy_and_has_every_column() -> None:
-    lazy = rf.pair(A, B, cutoffs=[2])
-    assert isinstance(lazy, pl.LazyFrame)
-    schema = lazy.collect_schema()
-    assert list(schema) == [
-        *PAIR_FRAME.columns,
-        *(f"{name}_top2" for name in PAIR_FRAME.parametric),
-    ]
-    assert lazy.collect().schema == schema
-    assert lazy.select("compared_top2").collect().to_series().to_list() == [False] * 5
-    assert lazy.head(2).select("doc_id").collect().height == 2
+A = {"q": {"x": 3.0, "y": 2.0, "z": 2.0}, "only a": {"x": 1.0}}
+B = {"q": {"z": 9.0, "w": 8.0}, "only b": {"v": 1.0, "u": 2.0}}
 
 
-@pytest.mark.parametrize("missing", ["shared", "bottom"])
-@pytest.mark.parametrize("k", [None, 3])
-def test_the_plain_expression_agrees_with_agree(missing, k: int | None) -> None:
-    a, b = two_rankings()
-    names = [n for n in names_over("pair") if k is None or "k" in REGISTRY[n].parameters]
-    built = {n: getattr(rf, n)(**({} if k is None else {"k": k})) for n in names}
-    plain = (
-        rf.pair(a, b, missing=missing, cutoffs=[] if k is None else [k])
-        .group_by("query_id")
-        .agg(expression.alias(name) for name, expression in built.items())
-        .sort("query_id")
-        .collect()
-    )
-    labels = names if k is None else [f"{n}@{k}" for n in names]
-    agreed = rf.agree(a, b, labels, missing=missing).per_query.drop("n_a", "n_b", "n_shared")
-    agreed.columns = plain.columns
-    assert_frame_equal(plain, agreed, rel_tol=0, abs_tol=1e-12)
+def test_both_rankings_lie_on_the_same_rows() -> None:
+    pairs = pairs_of(A, B)
+    assert pairs.frame(["query_id", "doc_id"]).rows() == [
+        ("only a", "x"), ("only b", "u"), ("only b", "v"),
+        ("q", "x"), ("q", "z"), ("q", "y"), ("q", "w"),
+    ]  # fmt: skip
+    assert pairs.a.rank.tolist() == [1, 0, 0, 1, 2, 3, 0]
+    assert pairs.b.rank.tolist() == [0, 1, 2, 0, 1, 0, 2]
+    # equal scores share the mean of their places
+    assert pairs.a.tied_rank.tolist() == [1, 0, 0, 1, 2.5, 2.5, 0]
+    assert (pairs.a.length.tolist(), pairs.b.length.tolist()) == ([1, 0, 3], [0, 2, 2])
+    assert (pairs.n_shared.tolist(), pairs.matched, pairs.rows) == ([0, 0, 1], 1, 7)
+    assert pairs.frame(["score_a", "score_b"]).rows() == [
+        (1.0, None), (None, 2.0), (None, 1.0),
+        (3.0, None), (2.0, 9.0), (2.0, None), (None, 8.0),
+    ]  # fmt: skip
 
 
-def test_own_expressions_are_metrics() -> None:
-    same_top = ((pl.col("rank_a") == 1) & (pl.col("rank_b") == 1)).any().alias("same top")
-    result = rf.agree(A, A, [same_top, "rbo"])
-    assert result.means == {"same top": 1.0, "rbo": pytest.approx(1.0)}
+def test_what_is_cut_off_is_not_shared() -> None:
+    pairs = pairs_of(A, B, k_max=1)
+    assert pairs.frame(["doc_id", "rank_a", "rank_b"]).rows() == [
+        ("x", 1, None), ("u", None, 1), ("x", 1, None), ("z", None, 1),
+    ]  # fmt: skip
+    assert pairs.matched == 0
+    assert [ranked.tied for ranked in pairs.ranked] == [1, 0]
 
 
-def test_bad_options_are_refused(refusal) -> None:
-    assert refusal(rf.pair, A, B, missing="top").startswith("missing='top' is not one of 'shared'")
-    assert refusal(rf.pair, A, B, cutoffs=[0]) == (
-        "cutoffs are whole numbers of at least 1, not 0."
-    )
-    text = refusal(rf.agree, A, B, pl.col("relevance").sum().alias("x"))
-    assert "'relevance', which is not a column of the pair frame. It has query_id, " in text
+def test_either_side_may_have_nothing() -> None:
+    assert pairs_of(A, {}).frame(["rank_a", "rank_b"]).rows() == [
+        (1, None), (1, None), (2, None), (3, None),
+    ]  # fmt: skip
+    assert pairs_of({}, A).frame(["depth", "rank_b", "overlap", "compared"]).rows() == [
+        (1, 1, 0, False), (1, 1, 0, False), (2, 2, 0, False), (3, 3, 0, False),
+    ]  # fmt: skip

@@ -1,47 +1,77 @@
-"""One of two rankings on the rows of the pair frame."""
+"""One of two rankings: its rows best first, and on the rows of the pair frame."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 
+from rankframe.arrays.chunk import Chunk, hashed
+from rankframe.arrays.keys import Keyed
 from rankframe.base.options import PairPolicies
-from rankframe.frames.pair import Pairs, prepare_ranking
-from rankframe.frames.pair_ranking import Ranking
-from rankframe.inputs.scan import scan_ranking
-from rankframe.inputs.validate import load_one_of_each
+from rankframe.frames.pair_ranking import Ranked, Ranking
+from rankframe.frames.rank import rank_run
 
 
-def test_a_document_is_there_if_it_has_a_rank() -> None:
-    ranking = Ranking(np.array([1, 0, 2], np.int32), np.zeros(3), None, np.array([2]))
+def chunk_of(frame: pl.DataFrame) -> Chunk:
+    return Chunk.of(hashed(frame.lazy()).collect())
+
+
+def some_run(order: str) -> pl.DataFrame:
+    rng = np.random.default_rng(7)
+    rows = pl.DataFrame(
+        {
+            "query_id": np.repeat([f"q{i}" for i in range(40)], 9),
+            "doc_id": [f"d{i}" for i in rng.permutation(360)],
+            "score": rng.integers(0, 6, 360).astype(np.float64),
+        }
+    )
+    return {
+        "any": rows,
+        "score": rows.sort("query_id", "score", descending=[False, True], maintain_order=True),
+        "ids": rows.sort("query_id", "score", "doc_id", descending=[False, True, True]),
+        "ranks": rows.with_columns(rank=pl.col("score") + 1).drop("score"),
+        "none": rows.drop("score"),
+    }[order]
+
+
+@pytest.mark.parametrize("order", ["any", "score", "ids", "ranks", "none"])
+@pytest.mark.parametrize("ties", ["doc_desc", "doc_asc", "as_given"])
+def test_rows_are_ranked_as_a_run_is(order: str, ties) -> None:
+    run = some_run(order)
+    ranked = Ranked.of(chunk_of(run), PairPolicies(ties=ties))
+    expected = rank_run(Keyed(run), ties=ties, tied_rank=True)
+    assert ranked.rank.tolist() == ranked.picked(expected.rank).tolist()
+    assert expected.tied_rank is not None
+    assert ranked.tied_rank.tolist() == ranked.picked(expected.tied_rank).tolist()
+    assert ranked.tied == expected.tied
+    assert (ranked.anew is None) == (order != "ranks")
+
+
+def test_the_best_are_left_by_a_cut() -> None:
+    run = pl.DataFrame(
+        {
+            "query_id": ["q", "q", "q", "r"],
+            "doc_id": list("xyzx"),
+            "rank": [7.0, 1.0, 1.0, 1.0],
+        }
+    )
+    ranked = Ranked.of(chunk_of(run), PairPolicies(k_max=1))
+    assert ranked.rows is not None
+    assert ranked.rows.tolist() == [2, 3]  # z before y: ids in descending order
+    assert ranked.places is not None
+    assert ranked.places.tolist() == [-1, -1, 0, 1]
+    assert (ranked.tied, ranked.anew) == (1, 0)
+    assert ranked.tied_rank.tolist() == [1.0, 1.0]
+    assert Ranked.of(chunk_of(run), PairPolicies()).anew == 1
+
+
+def test_a_ranking_has_nothing_where_it_lacks_a_document() -> None:
+    run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["x", "y"], "score": [2.0, 2.0]})
+    ranked = Ranked.of(chunk_of(run), PairPolicies())
+    at = np.array([1, -1, 0])
+    ranking = Ranking(ranked, np.array([2]), np.array([2, 0, 1], np.int32), lambda: at)
     assert ranking.present.tolist() == [True, False, True]
-
-
-def test_both_rankings_lie_on_the_same_rows() -> None:
-    a = {"q": {"x": 3.0, "y": 2.0, "z": 2.0}, "only a": {"x": 1.0}}
-    b = {"q": {"z": 9.0, "w": 8.0}}
-    sides = scan_ranking(a, "a"), scan_ranking(b, "b")
-    ranked = [
-        prepare_ranking(load_one_of_each(side, duplicates="error"), PairPolicies())
-        for side in sides
-    ]
-    pairs = Pairs(*ranked)
-    docs = pairs.frame(["query_id", "doc_id"])
-    assert docs.rows() == [("only a", "x"), ("q", "x"), ("q", "z"), ("q", "y"), ("q", "w")]
-    assert pairs.a.rank.tolist() == [1, 1, 2, 3, 0]
-    assert pairs.b.rank.tolist() == [0, 0, 1, 0, 2]
-    # equal scores share the mean of their places
-    assert pairs.a.tied_rank.tolist() == [1, 1, 2.5, 2.5, 0]
-    assert (pairs.a.length.tolist(), pairs.b.length.tolist()) == ([1, 3], [0, 2])
-    assert pairs.b.present.tolist() == [False, False, True, False, True]
-    assert pairs.a.score is not None
-    assert pairs.a.score.tolist() == [1, 3, 2, 2, 0]
-
-
-def test_without_scores_there_are_ranks_alone() -> None:
-    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["x", "y"]})
-    keyed = load_one_of_each(scan_ranking(frame, "a"), duplicates="error")
-    ranked = prepare_ranking(keyed, PairPolicies())
-    pairs = Pairs(ranked, ranked)
-    assert pairs.a.score is None
-    assert pairs.a.rank.tolist() == pairs.a.tied_rank.tolist() == [1, 2]
+    assert ranking.tied_rank.tolist() == [1.5, 0.0, 1.5]
+    assert ranking.score is not None
+    assert ranking.score.tolist() == [2.0, 0.0, 2.0]

@@ -90,34 +90,6 @@ def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     return turned.view(np.uint64)
 
 
-def inversions(values: Ints, starts: Ints) -> NDArray[np.int32]:
-    """How many rows above each one, in its query, hold a larger value.
-
-    All queries at once, in as many passes as the largest value has bits. Each pass looks at one
-    bit, the highest first: within blocks of rows that agree in the bits before, it counts the ones
-    above each zero, and then moves the zeros before the ones.
-    """
-    rows = len(values)
-    current, place = values.astype(np.int32), np.arange(rows, dtype=np.int32)
-    found, index = np.zeros(rows, np.int32), np.arange(rows)
-    begin, before = starts.astype(np.int64), np.zeros(rows + 1, np.int64)
-    for bit in reversed(range(int(values.max(initial=0)).bit_length())):
-        one = (current >> bit & 1).astype(np.bool_)
-        np.cumsum(one, out=before[1:])
-        base, end = before[begin], np.append(begin[1:], rows)
-        above = before[:-1] - spread(base, begin, rows)
-        found += np.where(one, 0, above).astype(np.int32)
-        middle = end - (before[end] - base)  # where the ones of a block will begin
-        target = np.where(one, spread(middle, begin, rows) + above, index - above)
-        for carried in (current, place, found):
-            carried[target] = carried.copy()
-        begin = np.stack([begin, middle], axis=1).ravel()
-        begin = begin[np.diff(begin, append=rows) > 0]
-    given = np.empty_like(found)
-    given[place] = found
-    return given
-
-
 def ranges(firsts: Ints, lengths: Ints) -> NDArray[np.int64]:
     """first, first + 1, …: so many for each, one after the other.
 

@@ -1,14 +1,13 @@
-"""Work on two inputs, whatever it is: in memory where they fit, else in pieces by query.
+"""Work on two inputs that do not fit in memory, whatever it is: in pieces by query.
 
-Inputs that are sorted by query are read a stretch at a time (`stream.py`). Others are held and cut
-into chunks (`chunks.py`), or, where they do not fit in memory, split into files first (`split.py`).
+Inputs that are sorted by query are read a stretch at a time (`stream.py`). Others are split into
+files first (`split.py`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,29 +19,15 @@ from rankframe.base.errors import OutputError
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
 from rankframe.base.scratch import scratch_folder
-from rankframe.engine.chunks import CHUNK_ROWS
 from rankframe.engine.split import by_split, room_for
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
-from rankframe.inputs.validate import count_rows, load
+from rankframe.inputs.validate import count_rows
 
-_LEAST_ROWS = 10_000  # of a stretch: fewer cost more than they save
-
-
-def in_memory(left: Scanned, right: Scanned, work: Work) -> Piece:
-    """Work on inputs that fit in memory; large ones that are sorted by query are not even held."""
-    if left.seekable and right.seekable:
-        with suppress(*READ_ERRORS):  # what cannot be read is said below
-            rows = count_rows(left), count_rows(right)
-            if max(rows) >= 2 * CHUNK_ROWS:
-                stream = InOrder(left, right, work, rows=CHUNK_ROWS)
-                whole = merged((piece for piece, _ in stream), ordered=True)
-                if whole is not None and stream.complete:
-                    refuse_lost_rows(whole.counts, (left.name, right.name), rows)
-                    return whole
-    return work.piece(load(left), load(right))
+# Rows of a stretch: fewer cost more than they save; more are not even needed.
+_LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
 
 
 def in_pieces(
@@ -64,7 +49,7 @@ def in_pieces(
         if left.seekable and right.seekable:
             # Several stretches are in memory at the same time.
             at_once = pieces * ((os.cpu_count() or 1) + 2)
-            stretch = min(max(max(rows) // at_once, _LEAST_ROWS), CHUNK_ROWS)
+            stretch = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
             stream = InOrder(left, right, work, rows=stretch)
             whole = merged(values.kept(stream, work), ordered=True)
             if whole is not None and stream.complete:

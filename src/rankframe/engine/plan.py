@@ -35,8 +35,12 @@ class Rows(Protocol):
     """A frame with the rows of many queries, sorted by query: the judged or the pair frame."""
 
     queries: pl.Series
-    code: NDArray[np.int32]
     starts: NDArray[np.int64]
+
+    @property
+    def code(self) -> NDArray[np.int32]:
+        """The number of each row's query."""
+        ...
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
         """It, with these columns."""

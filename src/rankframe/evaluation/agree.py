@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from rankframe.arrays.keys import Keyed
 from rankframe.base import options
-from rankframe.base.columns import PAIR_FRAME, QUERY, RANK, SCORE
+from rankframe.base.columns import PAIR_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
-from rankframe.base.progress import Report
-from rankframe.engine.chunks import in_chunks
-from rankframe.engine.drive import in_memory, in_pieces
+from rankframe.base.progress import Progress, Report
+from rankframe.engine.drive import in_pieces
+from rankframe.engine.grouped import Told, workers
 from rankframe.engine.memory import count_pieces
-from rankframe.engine.plan import Plan, compile_plan, per_query_values
-from rankframe.engine.tally import WHOLE, tally_values
+from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.engine.work import Additive, Piece
 from rankframe.evaluation.ledger import DROPPED, RENUMBERED, columns_of, described
+from rankframe.evaluation.pairing import Pairing
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
-from rankframe.frames.pair import Pairs, prepare_ranking
-from rankframe.frames.rank import RankedRun
+from rankframe.frames.pair import Pairs
 from rankframe.inputs.queries import Known
-from rankframe.inputs.scan import Columns, Scanned, Source, scan_ranking
-from rankframe.inputs.validate import one_of_each, some_ids
+from rankframe.inputs.scan import Columns, Scanned, Source, part_of, scan_ranking
+from rankframe.inputs.validate import count_rows, some_ids
 from rankframe.metrics.names import Metrics, resolve
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
+_TALLIED = 1 << 17  # queries that are added up together
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
@@ -116,7 +119,7 @@ def agree_scanned(
 ) -> Result:
     """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
     if pieces == 1:
-        piece = in_memory(a, b, job)
+        piece = job.whole(a, b, _told(a, b, progress))
     else:
         values = None if into is None else into / PER_QUERY_FILE
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
@@ -124,6 +127,15 @@ def agree_scanned(
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result
+
+
+def _told(a: Scanned, b: Scanned, report: Report | None) -> Told:
+    """Whoever wants to know is told how many rows were read."""
+    if report is None:
+        return lambda _: None
+    held = count_rows(a)
+    total = held + count_rows(b)
+    return lambda rows: report(Progress("evaluating", held + rows, total, 0))
 
 
 def pair_plan(metrics: Metrics) -> Plan:
@@ -166,32 +178,42 @@ class Agreement:
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
         """Compare the queries of a piece (see `Work.piece`)."""
-        return in_chunks(left, right, self._compared, ("ranking a", "ranking b"))
+        return self.whole(part_of(left, "ranking a"), part_of(right, "ranking b"))
 
-    def _compared(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
-        tables = [
-            one_of_each(Keyed(side), role, self.policies.duplicates)
-            for side, role in ((left, "ranking a"), (right, "ranking b"))
-        ]
-        rankings = [prepare_ranking(table, self.policies) for table in tables]
-        pairs = Pairs(*rankings, missing=self.policies.missing)
-        numbers = pl.DataFrame({"n_a": pairs.a.length, "n_b": pairs.b.length,
-                                "n_shared": pairs.n_shared})  # fmt: skip
+    def whole(self, a: Scanned, b: Scanned, told: Told = lambda _: None) -> Piece:
+        """Compare all queries of two inputs, the first of which is held in memory."""
+        some = Pairing.of(a, b, self.policies).each(self._compared, told)
+        counts = reduce(add, (counts for _, counts in some))
+        computed = PerQuery.joined([computed for computed, _ in some], ordered=False)
+        with ThreadPoolExecutor(workers()) as pool:
+            tally = reduce(add, pool.map(self._tally, _blocks(computed)))
+        return Piece(computed, {WHOLE: tally}, counts)
+
+    def _compared(self, pairs: Pairs) -> tuple[PerQuery, PairCounts]:
         computed = per_query_values(self.plan, pairs)
-        labels = computed.values.select(self.plan.labels)
-        computed = replace(computed, values=computed.values.select(QUERY, *numbers, *labels))
+        query, *values = computed.values
+        counted = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)
+        numbers = [pl.Series(name, counts) for name, counts in counted]
+        computed = replace(computed, values=pl.DataFrame([query, *numbers, *values]))
         if self.policies.lone == "skip":
             computed = computed.kept((pairs.a.length > 0) & (pairs.b.length > 0))
-        counts = PairCounts.of(
-            pairs, *rankings, rows=(left.height, right.height), kept=computed.height
-        )
+        counts = PairCounts.of(pairs, kept=computed.height)
         if self.policies.duplicates == "keep_best":
-            dropped = [
-                side.height - t.frame.height for side, t in zip((left, right), tables, strict=True)
-            ]
-            counts = replace(counts, dropped_a=dropped[0], dropped_b=dropped[1])
-        tallies = tally_values(self.plan.metrics, computed, Known(), self.intervals)
-        return Piece(computed, tallies, counts)
+            a, b = (
+                read - side.chunk.height
+                for read, side in zip(pairs.read, pairs.ranked, strict=True)
+            )
+            counts = replace(counts, dropped_a=a, dropped_b=b)
+        return computed, counts
+
+    def _tally(self, computed: PerQuery) -> Tally:
+        return tally_values(self.plan.metrics, computed, Known(), self.intervals)[WHOLE]
+
+
+def _blocks(computed: PerQuery) -> list[PerQuery]:
+    """The same, so many queries at a time."""
+    firsts = range(0, max(computed.height, 1), _TALLIED)
+    return [PerQuery(*(f[at : at + _TALLIED] for f in computed.frames)) for at in firsts]
 
 
 @dataclass(frozen=True)
@@ -221,24 +243,23 @@ class PairCounts(Additive):
         return self.a_rows, self.b_rows
 
     @classmethod
-    def of(
-        cls, pairs: Pairs, a: RankedRun, b: RankedRun, *, rows: tuple[int, int], kept: int
-    ) -> PairCounts:
-        """What was seen: `rows` are those of each ranking as read, `kept` queries are reported."""
+    def of(cls, pairs: Pairs, *, kept: int) -> PairCounts:
+        """What was seen in some queries, of which so many are reported."""
         in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
+        a, b = pairs.ranked
         return cls(
-            a_rows=rows[0],
-            a_queries=int(in_a.sum()),
-            b_rows=rows[1],
-            b_queries=int(in_b.sum()),
+            a_rows=pairs.read[0],
+            a_queries=int(np.count_nonzero(in_a)),
+            b_rows=pairs.read[1],
+            b_queries=int(np.count_nonzero(in_b)),
             compared=kept,
-            shared_queries=int(np.sum(in_a & in_b)),
+            shared_queries=int(np.count_nonzero(in_a & in_b)),
             documents=pairs.rows,
             shared=pairs.matched,
             tied_a=a.tied,
             tied_b=b.tied,
-            anew_a=_numbered_anew(a),
-            anew_b=_numbered_anew(b),
+            anew_a=a.anew,
+            anew_b=b.anew,
         )
 
     def ledger(
@@ -275,11 +296,3 @@ class PairCounts(Additive):
             ],
             policies,
         )
-
-
-def _numbered_anew(ranked: RankedRun) -> int | None:
-    """How many queries have other ranks than those given; None where none say the order."""
-    frame = ranked.table.frame
-    if SCORE in frame.columns or RANK not in frame.columns:
-        return None
-    return frame[QUERY].filter(frame[RANK] != pl.Series(ranked.rank)).n_unique()

@@ -7,7 +7,7 @@ for depth 1, and so on. Measures over documents and measures over depths are sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,121 +15,67 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.codes import sorted_query_codes
-from rankframe.arrays.keys import Keyed, match
-from rankframe.arrays.segments import position, segment_starts, sort_order, spread
-from rankframe.base import options
-from rankframe.base.columns import DOC, PAIR_FRAME, QUERY, SCORE
-from rankframe.base.errors import OptionError
-from rankframe.base.options import PairPolicies, Unshared, is_count
-from rankframe.frames.lazily import lazy_frame
+from rankframe.arrays.chunk import as_text
+from rankframe.arrays.segments import number_segments, position, spread
+from rankframe.base.columns import DOC, PAIR_FRAME, QUERY
+from rankframe.base.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
+from rankframe.frames.pair_matching import Side, matched
 from rankframe.frames.pair_orders import Compared
-from rankframe.frames.pair_ranking import Ranking
-from rankframe.frames.rank import RankedRun, rank_again, rank_run
-from rankframe.inputs.scan import Columns, Source, scan_ranking
-from rankframe.inputs.validate import load_one_of_each
+from rankframe.frames.pair_ranking import Ranked, Ranking
 
-
-def pair(
-    a: Source,
-    b: Source,
-    *,
-    columns: Columns | None = None,
-    order: options.Order = "columns",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    missing: options.Unshared = "shared",
-    k_max: int | None = None,
-    cutoffs: Sequence[int] = (),
-) -> pl.LazyFrame:
-    """The pair frame of two rankings, for expressions of your own; lazy, as `judge`.
-
-    One row per document that either ranking has. Each of `cutoffs` adds the columns that compare
-    the top k only (`concordant_top10`, …). The options are those of `agree`.
-
-    >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
-    >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
-    >>> rf.pair(a, b).select("doc_id", "rank_a", "rank_b", "depth", "overlap").collect()
-    shape: (4, 5)
-    ┌────────┬────────┬────────┬───────┬─────────┐
-    │ doc_id ┆ rank_a ┆ rank_b ┆ depth ┆ overlap │
-    │ ---    ┆ ---    ┆ ---    ┆ ---   ┆ ---     │
-    │ str    ┆ i64    ┆ i64    ┆ i64   ┆ i64     │
-    ╞════════╪════════╪════════╪═══════╪═════════╡
-    │ x      ┆ 1      ┆ 2      ┆ 1     ┆ 0       │
-    │ y      ┆ 2      ┆ 1      ┆ 2     ┆ 2       │
-    │ z      ┆ 3      ┆ null   ┆ 3     ┆ 2       │
-    │ w      ┆ null   ┆ 3      ┆ 4     ┆ 2       │
-    └────────┴────────┴────────┴───────┴─────────┘
-    """
-    policies = PairPolicies.given(locals(), frame_only=True)
-    wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
-        k for k in cutoffs if not is_count(k)
-    ]  # fmt: skip
-    if wrong:
-        raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
-    schema = PAIR_FRAME.schema
-    schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
-    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
-
-    def make(needed: set[str]) -> pl.DataFrame:
-        ranked = [
-            prepare_ranking(load_one_of_each(side, duplicates=duplicates), policies)
-            for side in sides
-        ]
-        return Pairs(*ranked, missing=missing).frame(needed)
-
-    return lazy_frame(schema, make)
-
-
-def prepare_ranking(ranking: Keyed, policies: PairPolicies) -> RankedRun:
-    """Rank a ranking's documents and cut it at `k_max`."""
-    ranked = rank_run(ranking, ties=policies.ties, tied_rank=True)
-    if policies.k_max is None:
-        return ranked
-    return rank_again(ranked, ranked.rank <= policies.k_max, ties=policies.ties)
+Ints = NDArray[np.int64]
 
 
 class Pairs:
-    """The rows of the pair frame as flat arrays; columns on demand."""
+    """The rows of the pair frame as flat arrays; columns on demand.
 
-    def __init__(self, a: RankedRun, b: RankedRun, *, missing: Unshared = "shared") -> None:
-        self._missing: Unshared = missing
-        in_a, in_b = match(a.table, b.table)
-        rows_a, rows_b = a.table.frame.height, b.table.frame.height
+    Of some queries that have rows on either side, each document of them once.
+    """
+
+    def __init__(self, queries: pl.Series, a: Side, b: Side, policies: PairPolicies) -> None:
+        self._missing: Unshared = policies.missing
+        self.queries = as_text(queries).alias(QUERY)
+        self.read = a.read, b.read
+        found, a, b = matched(a, b, policies.duplicates)
+        self.ranked = ours, theirs = (Ranked.of(a.chunk, policies), Ranked.of(b.chunk, policies))
+        found = _best_first(found, ours, theirs)
+        shared = found[found >= 0]
+        self.matched = len(shared)
         # the rows of b that a lacks
-        alone = np.ones(rows_b, np.bool_)
-        alone[in_b] = False
-        alone = np.flatnonzero(alone)
-        at_b = np.full(rows_a + len(alone), -1)
-        at_b[in_a] = in_b
-        at_b[rows_a:] = alone
-        at_a = np.where(np.arange(len(at_b)) < rows_a, np.arange(len(at_b)), -1)
-        names = pl.concat([a.table.frame[QUERY], b.table.frame[QUERY].gather(alone)], rechunk=True)
-        code, queries = sorted_query_codes(names)
-        self.queries = queries.alias(QUERY)
-        self.matched = len(in_a)
-        rank_a, rank_b = _picked(a.rank, at_a), _picked(b.rank, at_b)
-        last = int(rank_a.max(initial=0))
-        order = sort_order(code, np.where(rank_a, rank_a, last + rank_b))
-        self._from_a, self._from_b = at_a[order], at_b[order]
-        self._ids = a.table.frame[DOC], b.table.frame[DOC]
-        self.code = code[order]
-        self.starts = segment_starts(self.code)
-        self.a = self._ranking(a, self._from_a)
-        self.b = self._ranking(b, self._from_b)
-        self.shared = self.a.present & self.b.present
+        alone = np.ones(theirs.height, np.bool_)
+        alone[shared] = False
+        length_a, length_b = a.spread(ours.lengths), b.spread(theirs.lengths)
+        only_b = b.spread(_counts(alone, theirs.lengths))
+        self.n_shared = length_b - only_b
+        lengths = length_a + only_b
+        self.starts = np.cumsum(lengths) - lengths
+        self.rows = len(found) + theirs.height - self.matched
+        # First the rows of a as it ranks them, then those that only b has, as it does.
+        rank_a = self.depth * (self.depth <= self._spread(length_a.astype(np.int32)))
+        in_a = rank_a > 0
+        from_b = np.empty(self.rows, np.int64)
+        from_b[in_a] = found
+        from_b[~in_a] = np.flatnonzero(alone)
+        rank_b = np.zeros(self.rows, np.int32)
+        if theirs.height:
+            rank_b = theirs.rank.take(from_b, mode="clip")
+            np.putmask(rank_b, from_b < 0, 0)
+        first = a.spread(ours.starts)
+        self.a = Ranking(ours, length_a, rank_a, lambda: self._spread(first - 1) + rank_a)
+        self.b = Ranking(theirs, length_b, rank_b, lambda: from_b)
 
     @property
-    def rows(self) -> int:
-        """How many rows the frame has."""
-        return len(self.code)
+    def code(self) -> NDArray[np.int32]:
+        """The number of each row's query."""
+        return number_segments(self.starts, self.rows)
 
     @cached_property
-    def n_shared(self) -> NDArray[np.int64]:
-        """Documents that both rankings have, one number per query."""
-        return np.add.reduceat(self.shared, self.starts, dtype=np.int64)
+    def depth(self) -> NDArray[np.int32]:
+        """The number of each row within its query, from 1."""
+        depth = position(self.starts, self.rows)
+        depth += 1
+        return depth
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
         """The pair frame with these columns (and no others computed)."""
@@ -154,53 +100,56 @@ class Pairs:
             "n_a": lambda: self._spread(self.a.length),
             "n_b": lambda: self._spread(self.b.length),
             "n_shared": lambda: self._spread(self.n_shared),
-            "depth": lambda: position(self.starts, self.rows) + 1,
+            "depth": lambda: self.depth,
             "overlap": lambda: self._overlaps.untied,
         }
         return pl.Series(name, makers[base](), dtype=dtype)
 
     @cached_property
     def _overlaps(self) -> Overlaps:
-        return Overlaps(self.a, self.b, self.starts)
+        return Overlaps(self.a, self.b, self.starts, self.depth)
 
     def _compared(self, k: int | None) -> Compared:
         if k not in self._views:
-            self._views[k] = Compared(self.a, self.b, self.code, self._missing, k)
+            self._views[k] = Compared(self.a, self.b, self.starts, self._missing, k)
         return self._views[k]
 
     @cached_property
     def _views(self) -> dict[int | None, Compared]:
         return {}
 
-    def _ranking(self, run: RankedRun, rows: NDArray[np.int64]) -> Ranking:
-        assert run.tied_rank is not None  # whoever pairs rankings ranked them with it
-        rank, table = _picked(run.rank, rows), run.table.frame
-        return Ranking(
-            rank,
-            _picked(run.tied_rank, rows),
-            _picked(table[SCORE].to_numpy(), rows) if SCORE in table.columns else None,
-            np.add.reduceat(rank > 0, self.starts, dtype=np.int64),
-        )
-
     def _docs(self) -> pl.Series:
-        ours, theirs = self._ids
+        ours, theirs = (
+            as_text(side.chunk.docs.taken(side.picked(np.arange(side.chunk.height))))
+            for side in self.ranked
+        )
         both = pl.concat([ours, theirs], rechunk=True)
-        return both.gather(np.where(self._from_a >= 0, self._from_a, len(ours) + self._from_b))
+        return both.gather(np.where(self.a.present, self.a.at, len(ours) + self.b.at))
 
     def _score(self, ranking: Ranking) -> pl.Series:
         if ranking.score is None:
             return pl.Series([None], dtype=pl.Float64).new_from_index(0, self.rows)
         return _null_where(ranking.score, ~ranking.present)
 
-    def _spread(self, per_query: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
         return spread(per_query, self.starts, self.rows)
 
 
-def _picked(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Values of the given rows, 0 where there is none (-1)."""
-    picked = values[rows] if len(values) else np.zeros(len(rows), values.dtype)
-    picked[rows < 0] = 0
-    return picked
+def _best_first(found: Ints, a: Ranked, b: Ranked) -> Ints:
+    """For each document of a, best first, which of b it is (-1: none); `found` says it of chunks'
+    rows.
+    """
+    found = a.picked(found)
+    if b.places is None:
+        return found
+    return np.where(found >= 0, b.places.take(found, mode="clip") if b.chunk.height else -1, -1)
+
+
+def _counts(flags: NDArray[np.bool_], lengths: Ints) -> Ints:
+    """How many flags are set in each stretch of so many rows."""
+    upto = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=upto[1:])
+    return np.diff(upto[np.append(0, np.cumsum(lengths))])
 
 
 def _null_where(values: NDArray[Any], absent: NDArray[np.bool_]) -> pl.Series:

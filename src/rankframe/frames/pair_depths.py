@@ -19,11 +19,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import position, segment_lengths, spread
+from rankframe.arrays.segments import segment_lengths, spread
 from rankframe.frames.pair_ranking import Ranking
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+Depths = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Groups:
     own_top: Whole
     own_bottom: Whole
 
-    def share(self, depth: Whole) -> Floats:
+    def share(self, depth: Depths) -> Floats:
         """How much a document of the group at each depth contributes; 1 below the end."""
         size = self.bottom - self.top + 1
         return np.where(self.bottom > 0, (depth - self.top + 1) / size, 1.0)
@@ -46,17 +47,23 @@ class Groups:
 class Overlaps:
     """Overlap and agreement at each depth of each query."""
 
-    def __init__(self, a: Ranking, b: Ranking, starts: Whole) -> None:
-        self._starts = starts
-        self._rows = len(a.rank)
-        self._begin = spread(starts, starts, self._rows)
-        self._depth = position(starts, self._rows).astype(np.int64) + 1
+    def __init__(self, a: Ranking, b: Ranking, starts: Whole, depth: Depths) -> None:
+        self._starts, self._depth = starts, depth
+        self._rows = len(depth)
         self._a, self._b = a, b
         self._shared = a.present & b.present
-        self._length_a = spread(a.length, starts, self._rows)
-        self._length_b = spread(b.length, starts, self._rows)
-        self._shorter = np.minimum(self._length_a, self._length_b)
-        self._longer = np.maximum(self._length_a, self._length_b)
+
+    @cached_property
+    def _begin(self) -> Whole:
+        return spread(self._starts, self._starts, self._rows)
+
+    @cached_property
+    def _length_a(self) -> Whole:
+        return spread(self._a.length, self._starts, self._rows)
+
+    @cached_property
+    def _length_b(self) -> Whole:
+        return spread(self._b.length, self._starts, self._rows)
 
     @cached_property
     def untied(self) -> Whole:
@@ -71,8 +78,19 @@ class Overlaps:
         norm = self._norm(ties)
         if what == "agreement":
             return self._seen(ties) / norm
-        beyond = (self._depth > self._shorter) & (self._depth <= self._longer)
-        reach = (self._depth - self._shorter).astype(np.float64)
+        inside = self._inside(what, ties, norm)
+        return inside if what == "unseen" else self._most(inside, self._seen(ties) / norm, k)
+
+    def _inside(self, what: str, ties: str, norm: Floats) -> Floats:
+        """What the shorter ranking's unseen documents add where the longer one goes on."""
+        if np.array_equal(self._a.length, self._b.length):
+            return np.zeros(self._rows)
+        shorter, longer = (
+            spread(choice(self._a.length, self._b.length), self._starts, self._rows)
+            for choice in (np.minimum, np.maximum)
+        )
+        beyond = (self._depth > shorter) & (self._depth <= longer)
+        reach = (self._depth - shorter).astype(np.float64)
         if ties in ("a", "b"):
             full, cut, share = self._only_longer
             if what == "unseen":
@@ -81,8 +99,7 @@ class Overlaps:
             else:
                 whole = np.minimum(reach, full)
                 reach = whole + np.clip(reach - full, 0, cut) * share
-        inside = np.where(beyond, reach / norm, 0.0)
-        return inside if what == "unseen" else self._most(inside, self._seen(ties) / norm, k)
+        return np.where(beyond, reach / norm, 0.0)
 
     def _most(self, inside: Floats, agreement: Floats, k: int | None) -> Floats:
         """Below the ends of both, either ranking goes on with what the other has already."""
@@ -146,7 +163,9 @@ class Overlaps:
         expected[at] += share_a[at] * share_b[at] * both
         return expected
 
-    def _within(self, group: Whole, value: Whole, of: Whole, low: Whole, high: Whole) -> Whole:
+    def _within(
+        self, group: Whole, value: Whole, of: Whole, low: Whole, high: NDArray[np.integer]
+    ) -> Whole:
         """How many documents of each wanted group have a value from low to high."""
         width = self._rows + 1
         keys = np.sort(group * width + value)
@@ -199,7 +218,10 @@ class Overlaps:
 
     def _count(self, depth: Whole, of: NDArray[np.bool_]) -> Whole:
         """How many of the chosen rows have been reached at each depth, given where each is."""
-        at = self._begin[of] + depth - 1
-        reached = np.cumsum(np.bincount(at, minlength=self._rows))
-        base = reached[self._starts] - np.bincount(at, minlength=self._rows)[self._starts]
-        return reached - spread(base, self._starts, self._rows)
+        at = self._begin[of]
+        at += depth
+        at -= 1
+        new = np.bincount(at, minlength=self._rows)
+        reached = np.cumsum(new)
+        reached -= spread(reached[self._starts] - new[self._starts], self._starts, self._rows)
+        return reached

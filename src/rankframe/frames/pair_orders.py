@@ -1,12 +1,13 @@
 """Every pair of compared documents of a query, counted without looking at each pair.
 
-Whether two rankings agree on two documents is a matter of order and ties. For all queries at once,
-sorts by one ranking and then the other, and one count of inversions, give how many pairs are
-concordant, discordant or tied: O(n log n), never a loop over queries.
+Whether two rankings agree on two documents is a matter of order and ties. The rows of the pair
+frame are in order of the first ranking, so that a count of inversions in the second gives how many
+pairs are discordant; sorts within each query give those that are tied. Never a loop over queries.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,48 +15,39 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import (
-    inversions,
-    position,
-    segment_lengths,
-    segment_starts,
-    sort_order,
-    spread,
-)
+from rankframe.arrays.orders import inversions, order_within
+from rankframe.arrays.segments import position, segment_lengths, segment_starts, spread
 from rankframe.frames.pair_ranking import Ranking
 
 Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class Compared:
     """Some rows of the pair frame: the documents that both rankings have, or (`bottom`) all, where
     one that a ranking lacks stands below all that it has; of the top k of each, where k is given.
+
+    `starts`: the first row of each query.
     """
 
     def __init__(
         self,
         a: Ranking,
         b: Ranking,
-        code: NDArray[np.int32],
+        starts: Whole,
         missing: Literal["shared", "bottom"],
         k: int | None,
     ) -> None:
-        self._rows = len(code)
+        self._rows = len(a.rank)
         in_a, in_b = (r.present if k is None else r.present & (r.rank <= k) for r in (a, b))
-        self.chosen = in_a & in_b if missing == "shared" else in_a | in_b
+        both = in_a & in_b
+        self.chosen = both if missing == "shared" else in_a | in_b
         self._at = np.flatnonzero(self.chosen)
-        self._code = code[self._at]
-        self._starts = segment_starts(self._code)
-        self._both = (in_a & in_b)[self._at]
-        self._rank_a, self._rank_b = (
-            _bottom(r.rank, inside)[self._at] for r, inside in ((a, in_a), (b, in_b))
-        )
-        # Twice the mean rank of a tie is a whole number that sorts as the scores do.
-        self._place_a, self._place_b = (
-            _bottom((2 * r.tied_rank).astype(np.int64), inside)[self._at]
-            for r, inside in ((a, in_a), (b, in_b))
-        )
-        self._scores = a.score, b.score
+        self._both = both[self._at]
+        self._segments = _Segments.of(self.chosen, starts)
+        self._rankings, self._inside = (a, b), (in_a, in_b)
+        # Documents that are not there stand beside each other, at the bottom.
+        self._beside = missing == "bottom"
 
     def column(self, name: str) -> NDArray[Any] | pl.Series:
         """A column of the pair frame; 0 (or false) where a row is not compared."""
@@ -64,72 +56,78 @@ class Compared:
         if name.startswith("deviation"):
             return self._deviation(name[-1])
         values = {
-            "concordant": lambda: self._orders[0],
-            "discordant": lambda: self._orders[1],
-            "tied_in_b": lambda: self._orders[2],
-            "tied_in_a": lambda: self._orders[3],
-            "distinct_a": lambda: self._ranks(self._place_a)[1],
-            "distinct_b": lambda: self._ranks(self._place_b)[1],
-            "mean_rank_a": lambda: self._ranks(self._place_a)[0],
-            "mean_rank_b": lambda: self._ranks(self._place_b)[0],
-            "above_in_b": lambda: self._walk[0],
-            "above_in_both": lambda: self._walk[1],
+            "concordant": lambda: self._by_score.concordant,
+            "discordant": lambda: self._by_score.discordant,
+            "tied_in_b": lambda: self._by_score.tied_second,
+            "tied_in_a": lambda: self._by_score.tied_first,
+            "distinct_a": lambda: self._places_a.first,
+            "distinct_b": lambda: self._places_b.first,
+            "mean_rank_a": lambda: self._places_a.mean,
+            "mean_rank_b": lambda: self._places_b.mean,
+            "above_in_b": lambda: self._walk.above,
+            "above_in_both": lambda: self._by_rank.concordant,
         }[name]()
+        if values is None:
+            return np.zeros(self._rows, np.int64)
         column = np.zeros(self._rows, values.dtype)
         column[self._at] = values
         return column
 
     @cached_property
-    def _orders(self) -> tuple[Whole, Whole, Whole, Whole]:
-        """Concordant, discordant, tied only in b, tied only in a: see the pair frame."""
-        return self._counts(self._place_a, self._place_b)
+    def _by_score(self) -> _Orders:
+        """The orders by score, where equal ones tie."""
+        if not any(ranking.tied for ranking in self._rankings):
+            return self._by_rank
+        ties = tuple(ranking.tied or self._beside for ranking in self._rankings)
+        return _orders(self._segments, self._score(0), self._score(1), ties)
 
     @cached_property
-    def _walk(self) -> tuple[Whole, Whole]:
-        """How many stand above each document in b, and in both, ties broken as in a run."""
-        concordant, discordant, tied_in_a, _ = self._counts(self._rank_b, self._rank_a)
-        return concordant + discordant + tied_in_a, concordant
+    def _by_rank(self) -> _Orders:
+        """The orders by rank, ties broken as in a run."""
+        ties = self._beside, self._beside
+        return _orders(self._segments, self._rank(0), self._rank(1), ties)
 
-    def _counts(self, first: Whole, second: Whole) -> tuple[Whole, Whole, Whole, Whole]:
-        """For each document, of those that `first` puts above it: how many `second` does too, puts
-        below it, or ties with it; and how many `first` ties and `second` puts above it.
-        """
-        order = sort_order(self._code, first, second)
-        code, x, y = self._code[order], first[order], second[order]
-        place = position(self._starts, len(code)).astype(np.int64)
-        group = _first_of(place, code, x)  # also how many stand above
-        tied_first = _first_of(place, code, x, y) - group
-        against = inversions(_dense(code, y), self._starts).astype(np.int64)
-        by_second = sort_order(self._code, second, first)
-        code, x, y = self._code[by_second], first[by_second], second[by_second]
-        tied_second = np.empty(len(code), np.int64)
-        tied_second[by_second] = _first_of(place, code, y, x) - _first_of(place, code, y)
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        above, against, tied_first = group[back], against[back], tied_first[back]
-        return above - against - tied_second, against, tied_second, tied_first
+    @cached_property
+    def _walk(self) -> _Places:
+        return _Places.of(self._segments, self._rank(1), tied=self._beside)
 
-    def _ranks(self, place: Whole) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Ranks among the compared, ties sharing the mean of theirs, and who is first of a tie."""
-        order = sort_order(self._code, place)
-        code, x = self._code[order], place[order]
-        first = np.ones(len(code), np.bool_)
-        first[1:] = (code[1:] != code[:-1]) | (x[1:] != x[:-1])
-        starts = np.flatnonzero(first)
-        lengths = segment_lengths(starts, len(code))
-        at = position(self._starts, len(code))[starts] + 1
-        mean, distinct = np.empty(len(code)), np.empty(len(code), np.bool_)
-        mean[order] = spread(at + (lengths - 1) / 2, starts, len(code))
-        distinct[order] = first
-        return mean, distinct
+    @cached_property
+    def _places_a(self) -> _Places:
+        tied = self._rankings[0].tied or self._beside
+        return _Places.of(self._segments, self._score(0), tied=tied, ordered=True)
+
+    @cached_property
+    def _places_b(self) -> _Places:
+        tied = self._rankings[1].tied or self._beside
+        return _Places.of(self._segments, self._score(1), tied=tied)
+
+    def _score(self, side: int) -> Whole:
+        """Numbers that sort as the scores of the compared do, the best first."""
+        ranking = self._rankings[side]
+        if not ranking.tied:
+            return self._rank(side)
+        # Twice the mean rank of a tie is a whole number.
+        return self._bottom((2 * ranking.tied_rank).astype(np.int64), side)
+
+    def _rank(self, side: int) -> Whole:
+        return self._bottom(self._rankings[side].rank, side)
+
+    def _bottom(self, places: NDArray[Any], side: int) -> Whole:
+        """Places of the compared, with one below all others for documents that are not there."""
+        some = places[self._at].astype(np.int64)
+        if self._beside:
+            some[~self._inside[side][self._at]] = places.max(initial=0) + 1
+        return some
 
     def _deviation(self, side: str) -> pl.Series:
-        if self._scores[0] is None or self._scores[1] is None:
+        score, other = (
+            self._rankings["ab".index(side)].score,
+            self._rankings["ba".index(side)].score,
+        )
+        if score is None or other is None:
             return pl.Series([None], dtype=pl.Float64).new_from_index(0, self._rows)
         rows = self._at[self._both]
-        score = self._scores["ab".index(side)]
-        assert score is not None
-        starts = segment_starts(self._code[self._both])
+        starts = segment_starts(self._segments.code[self._both])
         deviation = np.full(self._rows, np.nan)
         if len(rows):
             values = _scaled(score[rows], starts)
@@ -141,9 +139,120 @@ class Compared:
         return pl.Series(deviation).fill_nan(None)
 
 
-def _bottom(places: NDArray[Any], inside: NDArray[np.bool_]) -> Whole:
-    """Places, with one below all others for rows that are not inside."""
-    return np.where(inside, places, places.max(initial=0) + 1).astype(np.int64)
+@dataclass(frozen=True)
+class _Segments:
+    """The compared documents of each query that has some."""
+
+    starts: Whole
+    lengths: Whole
+
+    @classmethod
+    def of(cls, chosen: Flags, starts: Whole) -> _Segments:
+        upto = np.cumsum(chosen, dtype=np.int64)
+        begin = upto[starts] - chosen[starts]
+        lengths = np.diff(begin, append=upto[-1:])
+        some = lengths > 0
+        return cls(begin[some], lengths[some])
+
+    @cached_property
+    def place(self) -> NDArray[np.int32]:
+        """The place of each in its query, from 0."""
+        return position(self.starts, int(self.lengths.sum()))
+
+    @cached_property
+    def code(self) -> Whole:
+        """The number of each one's query."""
+        return np.repeat(np.arange(len(self.starts)), self.lengths)
+
+    def first(self, *keys: NDArray[Any]) -> Flags:
+        """Which rows differ from the one above, in a key or in their query."""
+        new = np.zeros(len(keys[0]), np.bool_)
+        for key in keys:
+            new[1:] |= key[1:] != key[:-1]
+        new[self.starts] = True
+        return new
+
+    def place_of_first(self, first: Flags) -> NDArray[np.int32]:
+        """The place of the last row at or above each one that is such a first."""
+        starts = np.flatnonzero(first)
+        return spread(self.place[starts], starts, len(first))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where documents stand among the compared of their query."""
+
+    # how many stand above each; ties share the mean of their places, from 1
+    above: NDArray[np.int32]
+    mean: NDArray[np.float64]
+    # whether no document before it has its number
+    first: Flags
+
+    @classmethod
+    def of(
+        cls, segments: _Segments, values: Whole, *, tied: bool, ordered: bool = False
+    ) -> _Places:
+        """By numbers, the smallest first; `ordered`: so they come."""
+        order = None if ordered else order_within(segments.starts, segments.lengths, values)
+        above = segments.place
+        first = np.ones(len(values), np.bool_)
+        mean = above + 1.0
+        if tied:
+            first = segments.first(values if order is None else values[order])
+            above = segments.place_of_first(first)
+            starts = np.flatnonzero(first)
+            size = segment_lengths(starts, len(values))
+            mean = spread(above[starts] + 1 + (size - 1) / 2, starts, len(values))
+        return cls(*(_back(some, order) for some in (above, mean, first)))
+
+
+@dataclass(frozen=True)
+class _Orders:
+    """For each document, of those that the first ranking puts above it: how many the second does
+    too, puts below it, or ties with it; and how many the first ties and the second puts above it.
+    """
+
+    concordant: NDArray[np.integer]
+    discordant: NDArray[np.integer]
+    # None: 0 for all
+    tied_second: NDArray[np.integer] | None
+    tied_first: NDArray[np.integer] | None
+
+
+def _orders(segments: _Segments, first: Whole, second: Whole, ties: tuple[bool, ...]) -> _Orders:
+    """Count pairs of documents in order of the first ranking; `ties`: which may have some."""
+    tied_first, tied_second = ties
+    starts, lengths = segments.starts, segments.lengths
+    above, beside_first, beside_second = segments.place, None, None
+    if tied_first:
+        new = segments.first(first)
+        above = segments.place_of_first(new)
+        order = order_within(starts, lengths, above, second)
+        ordered = second[order]
+        against = _back(inversions(ordered, starts, lengths), order)
+        # Whatever ties in the first lies where it did.
+        same = segments.place_of_first(new | segments.first(ordered)) - above
+        beside_first = _back(same, order)
+    else:
+        against = inversions(second, starts, lengths)
+    concordant = above - against
+    if tied_second:
+        order = order_within(starts, lengths, second, above)
+        new = segments.first(second[order])
+        same = segments.place_of_first(new | segments.first(above[order]))
+        same -= segments.place_of_first(new)
+        beside_second = _back(same, order)
+        concordant -= beside_second
+    return _Orders(concordant, against, beside_second, beside_first)
+
+
+def _back(ordered: NDArray[Any], order: Whole | None) -> NDArray[Any]:
+    """Values of sorted rows, on the rows as they were."""
+    if order is None:
+        return ordered
+    given = np.empty_like(ordered)
+    given[order] = ordered
+    return given
 
 
 def _scaled(values: NDArray[np.float64], starts: Whole) -> NDArray[np.float64]:
@@ -152,25 +261,3 @@ def _scaled(values: NDArray[np.float64], starts: Whole) -> NDArray[np.float64]:
     """
     _, exponent = np.frexp(np.maximum.reduceat(np.abs(values), starts))
     return np.ldexp(values, -spread(exponent, starts, len(values)))
-
-
-def _first_of(place: Whole, code: NDArray[np.int32], *keys: Whole) -> Whole:
-    """On each of some sorted rows, the place of the first row with the same keys."""
-    new = np.ones(len(code), np.bool_)
-    new[1:] = code[1:] != code[:-1]
-    for key in keys:
-        new[1:] |= key[1:] != key[:-1]
-    starts = np.flatnonzero(new)
-    return spread(place[starts], starts, len(code))
-
-
-def _dense(code: NDArray[np.int32], values: Whole) -> Whole:
-    """Small numbers that sort as the values do, within each query (whose rows are together)."""
-    order = sort_order(code, values)
-    sorted_values = values[order]
-    new = np.ones(len(code), np.bool_)
-    new[1:] = (code[1:] != code[:-1]) | (sorted_values[1:] != sorted_values[:-1])
-    number = np.cumsum(new, dtype=np.int64) - 1
-    dense = np.empty(len(code), np.int64)
-    dense[order] = number - spread(number[segment_starts(code)], segment_starts(code), len(code))
-    return dense

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.codes import Codes, Numbered, query_codes
+from rankframe.arrays.codes import Codes, Numbered, query_codes, text_order_within
 from rankframe.arrays.keys import Keyed, match
+from rankframe.arrays.orders import order_by_lead
 from rankframe.arrays.segments import (
     descending_bits,
     number_segments,
@@ -160,37 +161,10 @@ def order_within(
     `grouped`: the one that brings each query's rows together, where they are not.
     """
     lead = descending_bits(goodness if grouped is None else goodness[grouped])
-    order, unsure = _by_lead(lead, starts)
+    order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
     if grouped is not None:
         order = grouped[order]
     return _settle(doc, code, goodness, order, unsure, ties), unsure
-
-
-def _by_lead(
-    lead: NDArray[np.uint64], starts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Rows of each query by as many leading bits of `lead` as fit beside the query's number and the
-    place within it: one sort of plain integers. Also, which of the sorted rows have a neighbour
-    with the same bits. Spoils `lead`.
-    """
-    rows = len(lead)
-    place = position(starts, rows)
-    place_bits = int(place.max()).bit_length()
-    code_bits = max(len(starts) - 1, 0).bit_length()
-    lead >>= np.uint64(code_bits + place_bits)
-    lead <<= np.uint64(place_bits)
-    lead |= place.view(np.uint32)
-    if code_bits:
-        numbers = np.arange(len(starts), dtype=np.uint64) << np.uint64(64 - code_bits)
-        lead |= spread(numbers, starts, rows)
-    lead.sort()
-    order = (lead & np.uint64((1 << place_bits) - 1)).view(np.int64)
-    order += spread(starts, starts, rows)
-    lead >>= np.uint64(place_bits)
-    unsure = np.zeros(rows, np.bool_)
-    unsure[1:] = lead[1:] == lead[:-1]
-    unsure[:-1] |= unsure[1:]
-    return order, unsure
 
 
 def _settle(
@@ -205,14 +179,18 @@ def _settle(
     rows = order[unsure]
     if not len(rows):
         return order
-    by = pl.DataFrame({"code": code[rows], "goodness": goodness[rows] + 0.0, "row": rows})
-    if ties == "as_given":
-        settled = by.sort("code", "goodness", "row", descending=[False, True, False])
-    else:
-        settled = by.with_columns(doc=doc.gather(rows)).sort(
-            "code", "goodness", "doc", descending=[False, True, ties == "doc_desc"]
-        )
-    order[unsure] = settled["row"].to_numpy()
+    values = goodness[rows] + 0.0
+    if (values[1:] > values[:-1])[code[rows[1:]] == code[rows[:-1]]].any():
+        # Equal in their leading bits only. As given, where they are equal in all.
+        by = pl.DataFrame({"code": code[rows], "goodness": values, "row": rows})
+        by = by.sort("code", "goodness", "row", descending=[False, True, False])
+        rows, values = by["row"].to_numpy(), by["goodness"].to_numpy()
+    if ties != "as_given":
+        new = np.ones(len(rows), np.bool_)
+        new[1:] = (code[rows[1:]] != code[rows[:-1]]) | (values[1:] != values[:-1])
+        ids, starts = doc.gather(rows), np.flatnonzero(new)
+        rows = rows[text_order_within(ids, starts, descending=ties == "doc_desc")]
+    order[unsure] = rows
     return order
 
 

@@ -175,7 +175,7 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
     return replace(run, ordered=said, unused=tuple(unused))
 
 
-def part_of(frame: pl.DataFrame, role: Role) -> Scanned:
+def part_of(frame: pl.DataFrame, role: Role | Side) -> Scanned:
     """Some rows of an input that was opened and checked, under our names."""
     same = {name: name for name in frame.columns}
     return Scanned(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)

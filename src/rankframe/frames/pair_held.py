@@ -1,0 +1,78 @@
+"""The ranking that is held in memory, by query, while the other one is read beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import Chunk, taken
+from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
+from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.pair_matching import Side
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeldRanking:
+    """A ranking, each row with its key, and an index of the queries."""
+
+    # as judgments are, with scores (or ranks) for grades
+    indexed: IndexedJudgments
+    # what these numbers are; None: rows are ranked as they come
+    number: str | None
+
+    @classmethod
+    def of(cls, table: pl.DataFrame) -> HeldRanking:
+        """Index a table that was hashed."""
+        number = next((name for name in (SCORE, RANK) if name in table.columns), None)
+        graded = pl.lit(0.0) if number is None else pl.col(number)
+        return cls(IndexedJudgments.of(table.with_columns(graded.alias(RELEVANCE))), number)
+
+    @property
+    def queries(self) -> int:
+        """How many queries it has."""
+        return len(self.indexed.starts)
+
+    def side(self, numbers: Ints) -> Side:
+        """The rows of some queries; of those with a number of -1 there are none."""
+        known = numbers >= 0
+        has = None if known.all() else np.flatnonzero(known)
+        chunk = self._chunk(numbers if has is None else numbers[has])
+        return Side(chunk, has, len(numbers), chunk.height)
+
+    def lacking(self, came: NDArray[np.bool_], rows: int) -> list[Ints]:
+        """The queries that have not come, in stretches of about so many rows."""
+        left = np.flatnonzero(~came)
+        upto = np.cumsum(self.indexed.lengths[left])
+        total = int(upto[-1]) if len(upto) else 0
+        cuts = np.searchsorted(upto, np.arange(rows, total, rows), side="right")
+        return [some for some in np.split(left, cuts) if len(some)]
+
+    def _chunk(self, numbers: Ints) -> Chunk:
+        held = self.indexed
+        rows = held.judgments_of(numbers)
+        lengths = held.lengths[numbers]
+        return Chunk(
+            key=held.key[rows],
+            starts=np.cumsum(lengths) - lengths,
+            queries=taken(held.queries, numbers),
+            hashes=held.index.keys[numbers],
+            docs=_Ids(held, rows),
+            numbers={} if self.number is None else {self.number: held.grades[rows]},
+        )
+
+
+@dataclass(frozen=True)
+class _Ids:
+    """The documents of some rows, looked up when they are asked for."""
+
+    held: IndexedJudgments
+    rows: Ints
+
+    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Those of some of the rows."""
+        return self.held.ids_of(DOC, self.rows[rows])
