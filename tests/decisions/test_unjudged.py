@@ -16,16 +16,29 @@ import rankframe as rf
 from rankframe.base.options import Policies
 from rankframe.decisions import unjudged as holes
 from rankframe.decisions.comparison import HOLE_COLUMNS
-from rankframe.decisions.unjudged import hole_bounds
+from rankframe.decisions.unjudged import hole_bounds, needs_documents
+from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
+from rankframe.evaluation.job import judged_plan
+from rankframe.evaluation.lookup import Lookup
+from rankframe.frames.found import Found
+from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import scan
 from rankframe.inputs.validate import load
 from rankframe.metrics import REGISTRY, names_over
-from rankframe.metrics.names import resolve
+from rankframe.metrics.names import Metric, resolve
 from tests.support.oracles import ODD_IDS, Case, Table, about, one_list, random_case
 
 OWN = (pl.col("rank") <= 2).any().alias("own")
 AT_K = ["ndcg@5", "precision@5", "map@5", "judged@5", "ndcg(gain=exp2)@3", "recall(rel=2)@3"]
 EVERYTHING = [*names_over("judged"), *AT_K, "precision(average=micro)@3", "gm_map", OWN]
+
+
+def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> Found:
+    plan = judged_plan(metrics)
+    sides = scan(qrels, "qrels"), scan(run, "run")
+    return Lookup.of(
+        *sides, policies, plan.columns, listed=needs_documents(plan, policies), ids=True
+    ).found()
 
 
 def frames(case: Case) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -39,7 +52,12 @@ def asked(
     policies: Policies | None = None,
     weighting: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    found = hole_bounds(*frames(case), resolve(metrics), policies=policies, weighting=weighting)
+    policies = policies or Policies()
+    chosen = resolve(metrics)
+    found = hole_bounds(
+        looked_up(case.qrels, case.run, chosen, policies), chosen, policies=policies,
+        attributes=None if weighting is None else Attributes(weighting),
+    )  # fmt: skip
     assert found.columns == ["metric", *HOLE_COLUMNS]
     assert found.dtypes == [pl.String, *[pl.Float64] * 4]
     return found
@@ -216,9 +234,9 @@ def test_scenarios_by_brute_force(seed: int, options: dict[str, Any]) -> None:
 def test_row_order_does_not_show() -> None:
     qrels, run = frames(random_case(7))
     metrics = resolve(EVERYTHING)
-    once = hole_bounds(qrels, run, metrics)
+    once = hole_bounds(looked_up(qrels, run, metrics, Policies()), metrics)
     qrels, run = (f.sample(fraction=1, shuffle=True, seed=1) for f in (qrels, run))
-    assert hole_bounds(qrels, run, metrics).equals(once)
+    assert hole_bounds(looked_up(qrels, run, metrics, Policies()), metrics).equals(once)
 
 
 def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
@@ -226,12 +244,11 @@ def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
 ) -> None:
     asked = []
 
-    def counting(qrels: Any, run: Any, job: Any) -> rf.Result:
-        asked.append(job.plan.labels)
-        return evaluate_scanned(qrels, run, job)
+    def counting(plan: Plan, rows: Rows) -> PerQuery:
+        asked.append(plan.labels)
+        return per_query_values(plan, rows)
 
-    evaluate_scanned = holes.evaluate_scanned
-    monkeypatch.setattr(holes, "evaluate_scanned", counting)
+    monkeypatch.setattr(holes, "per_query_values", counting)
     scenarios(random_case(1), ["ndcg@5", "map", "precision(rel=2)@5", "mrr"])
     assert asked == [*[["ndcg@5", "precision(rel=2)@5"], ["map", "mrr"]] * 2,
                      ["ndcg@5"], ["ndcg@5"], ["map"], ["map"]]  # fmt: skip
@@ -239,10 +256,13 @@ def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
 
 def test_filling_does_not_hide_that_nothing_overlaps(refusal: Callable[..., str]) -> None:
     case = Case({"q": {"a": 1}}, {"q": {"x": 1.0}})
-    assert "no document in the run matches any judgment" in refusal(bounds, case, "mrr")
+    once = {"baseline": "a", "bounds": True}
+    nothing = "no document in the run 'a' matches any judgment"
+    assert nothing in refusal(rf.compare, case.qrels, {"a": case.run}, "mrr", **once)
     assert scenarios(case, "mrr", policies=Policies(no_overlap="zero"))["mrr"] == (0, 1)
     apart = Case({"p": {"a": 1}}, {"q": {"a": 1.0}})
-    assert "no query in the run matches any judgment" in refusal(bounds, apart, "mrr")
+    nothing = "no query in the run 'a' matches any judgment"
+    assert nothing in refusal(rf.compare, apart.qrels, {"a": apart.run}, "mrr", **once)
 
 
 def test_duplicates(refusal: Callable[..., str]) -> None:
@@ -250,8 +270,9 @@ def test_duplicates(refusal: Callable[..., str]) -> None:
     # d04, the last, now has the best score too
     twice = pl.concat([run, run.tail(1).with_columns(score=pl.lit(9.0))])
     metrics = resolve("precision@2")
-    assert "duplicate" in refusal(hole_bounds, qrels, twice, metrics)
-    kept = hole_bounds(qrels, twice, metrics, policies=Policies(duplicates="keep_best"))
+    assert "duplicate" in refusal(looked_up, qrels, twice, metrics, Policies())
+    found = looked_up(qrels, twice, metrics, Policies(duplicates="keep_best"))
+    kept = hole_bounds(found, metrics)
     assert kept.row(0) == ("precision@2", 1 / 2, 1, 1 / 2, 1)
 
 

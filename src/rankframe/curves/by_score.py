@@ -6,7 +6,7 @@ is where a block of equal scores ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -14,16 +14,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.codes import query_codes, sorted_query_codes
-from rankframe.arrays.keys import Keyed, match
+from rankframe.arrays.chunk import taken
+from rankframe.arrays.codes import text_order
 from rankframe.arrays.segments import position, segment_starts, sort_order
-from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import SCORE
 from rankframe.base.errors import MissingQueriesError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
-from rankframe.frames.rank import prepare_run, rank_run
+from rankframe.evaluation.lookup import Lookup
+from rankframe.frames.found import matched
+from rankframe.frames.listed import Listed
 from rankframe.inputs.scan import Scanned
-from rankframe.inputs.validate import load, load_one_of_each, one_of_each, refuse_no_overlap
+from rankframe.inputs.validate import refuse_no_overlap
 from rankframe.stats.exact import Exact, exact_sums
 
 Ints = NDArray[np.int64]
@@ -77,35 +79,22 @@ def read_population(
     qrels: Scanned, run: Scanned, policies: Policies, *, distance: bool
 ) -> Population:
     """Read both inputs. `distance`: a smaller score is better."""
-    judgments = load_one_of_each(qrels, duplicates=policies.duplicates)
-    documents = _documents(run, policies, distance=distance)
-    before = numbered = query_codes(documents.frame[QUERY])
-    rows, judged = match(documents, judgments)
-    overlap = len(rows)
-    if policies.k_max is not None or policies.judged_only:
-        ranked = prepare_run(documents, judgments, policies)
-        documents = ranked.table
-        if policies.judged_only:  # ranks are those in the list without gaps
-            documents = Keyed(documents.frame.with_columns(pl.Series(RANK, ranked.rank)))
-        numbered = query_codes(documents.frame[QUERY])
-        rows, judged = match(documents, judgments)
-    code, queries = sorted_query_codes(judgments.frame[QUERY])
-    grade = judgments.frame[RELEVANCE].to_numpy()
-    good = grade > 0 if policies.rel is None else grade >= policies.rel
-    relevant = np.zeros(documents.frame.height, np.bool_)
-    relevant[rows] = good[judged]
-    total = np.bincount(code[good], minlength=len(queries))
-
-    places = queries.to_frame(QUERY).with_row_index("place")
-    place = (
-        numbered.queries.to_frame(QUERY)
-        .join(places, on=QUERY, how="left", maintain_order="left")
-        .select(pl.col("place").cast(pl.Int64).fill_null(-1))
-        .to_series()
-        .to_numpy()
-    )
-    missing = ~queries.is_in(before.queries.implode()).to_numpy()
-    if not overlap and policies.no_overlap == "error":
+    if distance and SCORE not in run.mapping:
+        raise OptionError(
+            Option("scores", "distance"),
+            " needs scores, and the run has none: it is in order of its ranks or rows. "
+            "Leave the option out.",
+        )
+    # Turned round as it is read: the best of several is then the nearest.
+    run = replace(run, distance=run.distance or distance)
+    found = Lookup.of(qrels, run, policies, (), listed=True).found()
+    part = matched(found, 0, len(found.judgments.starts))
+    order = text_order(part.queries)
+    queries = taken(part.queries, order)
+    good = part.grades > 0 if policies.rel is None else part.grades >= policies.rel
+    total = np.add.reduceat(good, part.starts, dtype=np.int64)[order]
+    missing = ~part.in_run[order]
+    if not found.seen.overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=not missing.all())
     if policies.missing == "error" and missing.any():
         example = queries[int(np.flatnonzero(missing)[0])]
@@ -115,42 +104,39 @@ def read_population(
         keep &= ~missing
     if policies.no_relevant == "skip":
         keep &= total > 0
-    # -1 once more, behind the last: for queries without judgments
-    kept = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
-    own = kept[place][numbered.code]
-    goodness, sign = _goodness(documents, distance=distance or run.distance)
-    here = slice(None) if (own >= 0).all() else own >= 0
+    place = np.empty(len(queries), np.int64)
+    place[order] = np.where(keep, np.cumsum(keep) - 1, -1)
+
+    assert found.listing is not None  # it was asked for
+    documents = found.listing.all()
+    if policies.judged_only:
+        documents = documents.some(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
+        # ranks are those in the list without gaps
+        documents = replace(documents, rank=part.rank[documents.judgment])
+    own = place[documents.query]
+    if (own < 0).any():
+        documents, own = documents.some(own >= 0), own[own >= 0]
+    relevant = (documents.judgment >= 0) & good[documents.judgment]
+    scored = SCORE in run.mapping
     return Population(
         queries.filter(pl.Series(keep)),
         total[keep],
-        own[here],
-        goodness[here],
-        relevant[here],
-        sign,
+        own,
+        _goodness(documents, scored=scored, closed=policies.judged_only),
+        relevant,
+        1 if scored and not run.distance else -1,
     )
 
 
-def _documents(run: Scanned, policies: Policies, *, distance: bool) -> Keyed:
-    frame = load(run)
-    if distance:
-        if SCORE not in frame.columns:
-            raise OptionError(
-                Option("scores", "distance"),
-                " needs scores, and the run has none: it is in order of its ranks or rows. "
-                "Leave the option out.",
-            )
-        # Turned round at once: the best of several is then the nearest.
-        if not run.distance:
-            frame = frame.with_columns(-pl.col(SCORE))
-    return one_of_each(Keyed(frame), run.role, policies.duplicates)
+def _goodness(documents: Listed, *, scored: bool, closed: bool) -> Floats:
+    """A number for each document that is larger for the better one.
 
-
-def _goodness(run: Keyed, *, distance: bool) -> tuple[Floats, int]:
-    """A number for each document that is larger for the better one, and its sign."""
-    if SCORE in run.frame.columns:
-        return run.frame[SCORE].to_numpy(), -1 if distance else 1
-    rank = run.frame[RANK].to_numpy() if RANK in run.frame.columns else rank_run(run).rank
-    return -rank.astype(np.float64), -1
+    Ranks are those that are given, unless they were counted anew to close the gaps between them.
+    """
+    if documents.value is not None and scored:
+        return documents.value
+    given = None if closed else documents.value
+    return -(documents.rank if given is None else given).astype(np.float64)
 
 
 def roc(of: Population, curve_of: Ints) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.base import options
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
@@ -28,15 +28,16 @@ from rankframe.decisions.directions import Names
 from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.systems import Runs
-from rankframe.decisions.unjudged import hole_bounds
+from rankframe.decisions.unjudged import hole_bounds, needs_documents
 from rankframe.engine.held import Held
+from rankframe.evaluation.job import judged_plan
 from rankframe.evaluation.ledger import POLICY
+from rankframe.evaluation.lookup import Lookup
 from rankframe.inputs.queries import (
     Attributes,
     By,
 )
 from rankframe.inputs.scan import Columns, Source
-from rankframe.inputs.validate import load
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import corrected
@@ -178,14 +179,20 @@ def _with_bounds(
     attributes: Attributes | None,
 ) -> pl.DataFrame:
     """Beside the values of all queries, what they would be had everything been judged."""
-    judgments = load(held.left)
-    weighting = None if attributes is None else attributes.frame
-    holes = [
-        hole_bounds(
-            judgments, load(run), metrics, policies=policies, weighting=weighting
-        ).with_columns(pl.lit(name).alias("system"))
-        for name, run in zip(names, held.rights, strict=True)
-    ]
+    plan = judged_plan(metrics)
+    weights = None if attributes is None else attributes.weights_alone
+    holes = []
+    for name, run in zip(names, held.rights, strict=True):
+        lookup = Lookup.of(
+            held.left,
+            run,
+            policies,
+            plan.columns,
+            listed=needs_documents(plan, policies),
+            ids=DOC in plan.columns,
+        )
+        found = hole_bounds(lookup.found(), metrics, policies=policies, attributes=weights)
+        holes.append(found.with_columns(pl.lit(name).alias("system")))
     return values.join(
         pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
     ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))

@@ -1,35 +1,59 @@
-"""Unjudged documents are holes in the judgments: what values depend on how they would be judged."""
+"""Unjudged documents are holes in the judgments: what values depend on how they would be judged.
+
+Where ranks are 1, 2, 3, …, the holes of a query are the ranks that no judged document has: nothing
+but what an evaluation found is looked at. Queries of which everything is the same are evaluated
+once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from rankframe.arrays.keys import Keyed, match
+from rankframe.arrays.chunk import taken
+from rankframe.arrays.segments import number_segments, segment_lengths, sort_order
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
-from rankframe.base.options import Intervals, Policies
+from rankframe.base.options import Policies
 from rankframe.decisions.comparison import HOLE_COLUMNS
 from rankframe.decisions.extremes import LEAST, MOST, extremes
-from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.frames.rank import rank_run
-from rankframe.inputs.queries import Attributes
-from rankframe.inputs.scan import scan
-from rankframe.inputs.validate import one_of_each
+from rankframe.engine.grouped import workers
+from rankframe.engine.plan import PerQuery, Plan, per_query_values
+from rankframe.engine.terms import Sums, Terms
+from rankframe.evaluation.evaluate import check_grades
+from rankframe.evaluation.job import depends_on_ranks_alone, judged_plan, kept_queries
+from rankframe.frames.found import Found, Matched, matched
+from rankframe.frames.judged import Judgments
+from rankframe.frames.listed import Listed, unlisted_holes
+from rankframe.frames.patterns import patterns
+from rankframe.inputs.queries import Attributes, Known
 from rankframe.metrics.names import Metric
+from rankframe.stats.exact import Exact, exact_sum
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_BLOCK_ROWS = 1 << 17  # judgments that are worked on together
+
+
+def needs_documents(plan: Plan, policies: Policies) -> bool:
+    """Whether holes are not known without their documents: by their ids, scores or own ranks."""
+    return policies.ranks == "kept" or plan.whole_input or bool(plan.columns & {DOC, "tied_rank"})
 
 
 def hole_bounds(
-    qrels: pl.DataFrame,
-    run: pl.DataFrame,
+    found: Found,
     metrics: Sequence[Metric],
     *,
     policies: Policies | None = None,
-    weighting: pl.DataFrame | None = None,
+    attributes: Attributes | None = None,
 ) -> pl.DataFrame:
     """What each metric could be, had every unjudged document been judged: metric, lower_bound,
     upper_bound, if_none_relevant, if_all_relevant.
@@ -50,25 +74,19 @@ def hole_bounds(
 
     With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
 
-    `weighting` has query_id and weight, for metrics that are averaged by weight.
+    `found`: judgments and a run that was looked up in them, with all of its documents if the
+    metrics need these. `attributes` have the weights, for metrics that are averaged by weight.
 
+    >>> from rankframe.evaluation.lookup import Lookup
+    >>> from rankframe.inputs.scan import scan
     >>> from rankframe.metrics.names import resolve
-    >>> qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [2.0]})
-    >>> run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("axy"), "score": [3.0, 2.0, 1.0]})
-    >>> hole_bounds(qrels, run, resolve(["precision@2", "map", "lag"])).rows()
+    >>> qrels, run = {"q": {"a": 2}}, {"q": {"a": 3.0, "x": 2.0, "y": 1.0}}
+    >>> lookup = Lookup.of(scan(qrels, "qrels"), scan(run, "run"), Policies(), [])
+    >>> hole_bounds(lookup.found(), resolve(["precision@2", "map", "lag"])).rows()
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
     """
-    policies = policies or Policies()
-    judgments = one_of_each(Keyed(qrels), "qrels", policies.duplicates)
-    documents = one_of_each(Keyed(run), "run", policies.duplicates)
-    filling = _Filling(
-        judgments.frame.select(QUERY, DOC, RELEVANCE),
-        documents.frame,
-        _lists(judgments, documents, policies),
-        policies,
-        None if weighting is None else Attributes(weighting),
-    )
+    filling = _filling(found, judged_plan(metrics), policies or Policies(), attributes)
     none = filling.values([(metric, 0.0) for metric in metrics])
     every = filling.values([(metric, filling.relevant_grade(metric)) for metric in metrics])
     rows = [
@@ -80,28 +98,96 @@ def hole_bounds(
     return pl.DataFrame(rows, schema, orient="row")
 
 
+def _filling(
+    found: Found, plan: Plan, policies: Policies, attributes: Attributes | None
+) -> _Filling:
+    """The holes of a run that was looked up."""
+    part = matched(found, 0, len(found.judgments.starts))
+    queries = part.queries
+    known = Known() if attributes is None else attributes.of(queries)
+    documents = needs_documents(plan, policies)
+    mapped = any(isinstance(metric.params.get("gain"), Mapping) for metric in plan.metrics)
+    of = None
+    # A grade that a mapping lacks is counted in all queries.
+    if depends_on_ranks_alone(plan) and not (documents or mapped):
+        kinds = patterns(part)
+        part, of = kinds.part, kinds.of
+    if documents:
+        assert found.listing is not None  # whoever looked the run up saw to it
+        holes = found.listing.all()
+        holes = holes.some((holes.judgment < 0) & (not policies.judged_only))
+        holes = holes.some(sort_order(holes.query, holes.rank))
+    else:
+        holes = unlisted_holes(part.starts, part.rank, part.retrieved)
+    return _Filling(part, of, holes, policies, queries, known.weights)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Judgments and, behind them, the holes down to some rank; query by query."""
+
+    holes: Listed
+    # where each row was before
+    order: Ints
+    starts: Ints
+
+
+@dataclass(frozen=True)
+class _Filled(Matched):
+    """Judgments and holes with grades."""
+
+    ids: pl.Series | None = None
+
+    def docs(self) -> pl.Series:
+        """The documents."""
+        assert self.ids is not None  # asked for before they were filled
+        return self.ids
+
+    def some(self, first: int, end: int) -> _Filled:
+        """A stretch of queries."""
+        last = self.starts[end] if end < len(self.starts) else len(self.rank)
+        rows = slice(int(self.starts[first]), int(last))
+        return replace(
+            self,
+            queries=self.queries[first:end],
+            starts=self.starts[first:end] - rows.start,
+            grades=self.grades[rows],
+            rank=self.rank[rows],
+            tied_rank=None if self.tied_rank is None else self.tied_rank[rows],
+            retrieved=self.retrieved[first:end],
+            in_run=self.in_run[first:end],
+            score=None if self.score is None else self.score[rows],
+            ids=None if self.ids is None else self.ids[rows],
+        )
+
+
 @dataclass(frozen=True)
 class _Filling:
-    """Judgments, a run, and its holes."""
+    """Judgments, what a run made of them, and its holes."""
 
-    qrels: pl.DataFrame
-    run: pl.DataFrame
-    # query_id, doc_id, rank and relevance (null: a hole) of judged queries
-    lists: pl.DataFrame
+    # of queries that stand for all
+    part: Matched
+    # which of them each query is the same as; None: they are all
+    of: Ints | None
+    # by query and rank
+    holes: Listed
     policies: Policies
-    weights: Attributes | None
+    # of all queries
+    queries: pl.Series
+    weights: Floats | None
+    # by how deep holes are looked at
+    _rows: dict[int, _Rows] = field(default_factory=dict)
 
     def values(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
         """By label, with all holes in each metric's cutoff of one grade."""
         # Metrics that assume the same share an evaluation.
-        groups: dict[tuple[int | None, float], list[Metric]] = {}
+        groups: dict[tuple[int, float], list[Metric]] = {}
         for metric, grade in assumed:
-            groups.setdefault((self.cutoff(metric), grade), []).append(metric)
+            groups.setdefault((self.depth(metric), grade), []).append(metric)
         found: dict[str, float | None] = {}
-        for (cutoff, grade), some in groups.items():
-            holes = self.lists.filter(pl.col(RELEVANCE).is_null())
-            holes = holes if cutoff is None else holes.filter(pl.col(RANK) <= cutoff)
-            found |= self._evaluated(some, holes.with_columns(pl.lit(grade).alias(RELEVANCE)))
+        for (depth, grade), some in groups.items():
+            holes = self.rows(depth).holes
+            found |= self._evaluated(some, depth, np.full(len(holes.rank), grade))
         return found
 
     def bounds(
@@ -112,14 +198,12 @@ class _Filling:
             return None, None
         if metric.definition.monotone:
             return none, every
-        holes = extremes(
-            metric, self.lists, self.qrels, self.cutoff(metric), self.relevant_grade(metric),
-            self.policies.rel,
-        )  # fmt: skip
-        if holes is None:
+        cutoff, grade = self.cutoff(metric), self.relevant_grade(metric)
+        grades = extremes(metric, self.lists, self.qrels, cutoff, grade, self.policies.rel)
+        if grades is None:
             return None, None
         least, most = (
-            self._evaluated([metric], holes.rename({which: RELEVANCE}))[metric.label]
+            self._evaluated([metric], self.depth(metric), grades[which].to_numpy())[metric.label]
             for which in (LEAST, MOST)
         )
         return least, most
@@ -149,36 +233,128 @@ class _Filling:
         depths = (metric.params.get("k"), self.policies.k_max)
         return min((k for k in depths if k is not None), default=None)
 
-    @property
+    def depth(self, metric: Metric) -> int:
+        """The same, and no deeper than any hole lies."""
+        cutoff, deepest = self.cutoff(metric), self._deepest
+        return deepest if cutoff is None else min(cutoff, deepest)
+
+    @cached_property
+    def _deepest(self) -> int:
+        return int(self.holes.rank.max(initial=0))
+
+    @cached_property
     def _top(self) -> float:
-        return self.qrels.select(pl.col(RELEVANCE).max()).item()
+        return float(self.part.grades.max())
 
-    def _evaluated(self, metrics: Sequence[Metric], holes: pl.DataFrame) -> dict[str, float | None]:
-        job = Job(
-            judged_plan(metrics), self.policies, attributes=self.weights, intervals=Intervals(None)
+    @cached_property
+    def _code(self) -> NDArray[np.int32]:
+        return number_segments(self.part.starts, len(self.part.rank))
+
+    @cached_property
+    def qrels(self) -> pl.DataFrame:
+        """The judgments, as `extremes` takes them; queries by their numbers."""
+        return pl.DataFrame({QUERY: self._code.astype(np.int64), RELEVANCE: self.part.grades})
+
+    @cached_property
+    def lists(self) -> pl.DataFrame:
+        """Documents that were retrieved, by query and rank; holes have no grade."""
+        found = np.flatnonzero(self.part.rank)
+        judged = pl.DataFrame(
+            {
+                QUERY: self._code[found].astype(np.int64),
+                DOC: found,
+                RANK: self.part.rank[found].astype(np.int64),
+                RELEVANCE: self.part.grades[found],
+            }
         )
-        after = pl.concat([self.qrels, holes.select(QUERY, DOC, RELEVANCE)])
-        return dict(evaluate_scanned(scan(after, "qrels"), scan(self.run, "run"), job).means)
+        holes = pl.DataFrame(
+            {
+                QUERY: self.holes.query.astype(np.int64),
+                DOC: np.arange(len(self.holes.rank)),
+                RANK: self.holes.rank.astype(np.int64),
+            }
+        ).with_columns(pl.lit(None, pl.Float64).alias(RELEVANCE))
+        return pl.concat([judged, holes]).sort(QUERY, RANK)
+
+    def rows(self, depth: int) -> _Rows:
+        """Judgments and holes down to a rank."""
+        if depth not in self._rows:
+            holes = self.holes
+            if depth < self._deepest:
+                holes = holes.some(holes.rank <= depth)
+            order = sort_order(np.concatenate([self._code, holes.query]))
+            lengths = segment_lengths(self.part.starts, len(self.part.rank))
+            lengths = lengths + np.bincount(holes.query, minlength=len(lengths))
+            self._rows[depth] = _Rows(holes, order, np.cumsum(lengths) - lengths)
+        return self._rows[depth]
+
+    def _evaluated(
+        self, metrics: Sequence[Metric], depth: int, grades: Floats
+    ) -> dict[str, float | None]:
+        """The averages with holes of these grades."""
+        plan = judged_plan(metrics)
+        part = self._filled(self.rows(depth), grades, ids=DOC in plan.columns)
+        highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
+
+        def values(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
+            some = part.some(*block)
+            judged = Judgments(
+                some, rel=self.policies.rel, max_grade=highest, settle=DOC in plan.columns
+            )
+            return per_query_values(plan, judged), kept_queries(judged, self.policies)
+
+        blocks = _blocks(part.starts, len(part.rank))
+        if plan.whole_input:
+            blocks = [(0, len(part.starts))]
+        with ThreadPoolExecutor(workers()) as pool:
+            parts = list(pool.map(values, blocks))
+        keep = np.concatenate([kept for _, kept in parts])
+        computed = PerQuery(
+            *(pl.concat(some) for some in zip(*(one.frames for one, _ in parts), strict=True))
+        )
+        weights = self.weights
+        if self.of is not None:
+            keep = keep[self.of]
+            computed = computed.spread(self.of, self.queries)
+        if weights is not None:
+            weights = weights[keep]
+        computed = computed.kept(keep)
+        return {one.label: _average(one, Terms.of(one, computed, weights)) for one in metrics}
+
+    def _filled(self, rows: _Rows, grades: Floats, *, ids: bool) -> _Filled:
+        part, holes = self.part, rows.holes
+
+        def joined(ours: NDArray[Any] | None, theirs: NDArray[Any] | None) -> NDArray[Any] | None:
+            if ours is None or theirs is None:
+                return None
+            return np.concatenate([ours, theirs])[rows.order]
+
+        docs = None
+        if ids and holes.docs is not None:
+            docs = taken(pl.concat([part.docs(), holes.docs]), rows.order)
+        return _Filled(
+            queries=part.queries,
+            starts=rows.starts,
+            grades=np.concatenate([part.grades, grades])[rows.order],
+            rank=np.concatenate([part.rank, holes.rank])[rows.order],
+            tied_rank=joined(part.tied_rank, holes.tied_rank),
+            retrieved=part.retrieved,
+            in_run=part.in_run,
+            score=joined(part.score, holes.value),
+            pool=part.pool,
+            judgments=part.judgments,
+            first=part.first,
+            ids=docs,
+        )
 
 
-def _lists(qrels: Keyed, run: Keyed, policies: Policies) -> pl.DataFrame:
-    """query_id, doc_id, rank and relevance (null: a hole) of what the run has for judged queries,
-    down to `k_max`.
-    """
-    rank = rank_run(run, ties=policies.ties, ranks=policies.ranks).rank
-    rows, judged = match(run, qrels)
-    grade = np.full(len(rank), np.nan)
-    grade[rows] = qrels.frame[RELEVANCE].to_numpy()[judged]
-    hole = np.isnan(grade)
-    # Once filled, run and judgments would overlap: evaluation is to refuse them as they are.
-    refused = policies.no_overlap == "error" and not len(judged)
-    found = run.frame.select(
-        QUERY, DOC, pl.Series(RANK, rank), pl.Series(RELEVANCE, grade).fill_nan(None)
-    )
-    if refused or policies.judged_only:
-        found = found.filter(~pl.Series(hole))
-    if policies.k_max is not None:
-        found = found.filter(pl.col(RANK) <= policies.k_max)
-    return found.join(qrels.frame.select(pl.col(QUERY).unique()), on=QUERY, how="semi").sort(
-        QUERY, RANK
-    )
+def _average(metric: Metric, terms: Terms) -> float | None:
+    below = Exact.of(int(terms.defined.sum())) if terms.below is None else exact_sum(terms.below)
+    return Sums(int(terms.defined.sum()), exact_sum(terms.above), below).average(metric)
+
+
+def _blocks(starts: Ints, rows: int) -> list[tuple[int, int]]:
+    """Stretches of queries, the first and the one after, of about so many rows."""
+    cuts = np.unique(np.searchsorted(starts, np.arange(0, rows, _BLOCK_ROWS)))
+    ends = [*cuts[1:].tolist(), len(starts)]
+    return [(a, b) for a, b in zip(cuts.tolist(), ends, strict=True) if a < b]

@@ -40,7 +40,8 @@ def hold(
 ) -> Held:
     """Read the left input, and of the others those that are small; nothing where pieces are needed.
 
-    `again`: the others are looked at more than once, so that all are read, if they fit together.
+    `again`: the others are looked at more than once. What is made of them is then kept for whoever
+    looks next, and those that are dear to read are held, if all fit together.
     What cannot be read stays as it is: whoever works on it says why.
     """
     first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
@@ -54,12 +55,19 @@ def hold(
                 refuse_too_large_a_query((left, right), row_bytes, limit)
         return Held(left, tuple(rights), pieces)
     if again and pieces_for(need + sum(needs), max_memory) == 1:
-        others = map(_read, others)
+        others = [_kept(other) if other.seekable else _read(other) for other in others]
     return Held(_read(first), tuple(others), pieces)
 
 
+def _kept(scanned: Scanned) -> Scanned:
+    """The same with a place for what is made of it."""
+    return scanned if scanned.made is not None else replace(scanned, made={})
+
+
 def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
-    """The same with its rows in memory, unless it has more than so many."""
+    """The same with its rows in memory, unless it has more than so many, or was held before."""
+    if scanned.made is not None:
+        return scanned
     rows = scanned.whole.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
     try:
         frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")

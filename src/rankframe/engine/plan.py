@@ -112,6 +112,12 @@ class PerQuery:
         mask = pl.Series(keep)
         return PerQuery(*(frame.filter(mask) if frame.width else frame for frame in self.frames))
 
+    def spread(self, of: NDArray[np.int64], queries: pl.Series) -> PerQuery:
+        """Those of other queries, each of which is the same as one of these."""
+        whole = [pl.DataFrame([taken(c, of) for c in frame]) for frame in self.frames]
+        whole[0] = whole[0].with_columns(queries.alias(QUERY))
+        return PerQuery(*whole)
+
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:
         """Those of different queries as one, in byte order; `ordered`: they come so."""

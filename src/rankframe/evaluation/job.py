@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.grouped import workers
-from rankframe.engine.plan import Plan, compile_plan, per_query_values
+from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.tally import tally_values
 from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.ledger import Counts
 from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
+from rankframe.frames.patterns import patterns
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.scan import Scanned, part_of
 from rankframe.metrics.names import Metric
@@ -83,8 +84,8 @@ def _evaluated(part: Matched, job: Job) -> Piece:
     judged = Judgments(part, rel=policies.rel, max_grade=job.max_grade, settle=DOC in plan.columns)
     relevant = judged.relevant(policies.rel)
     has_relevant = np.logical_or.reduceat(relevant, judged.starts)
-    keep = _kept(judged, has_relevant, policies)
-    computed = per_query_values(plan, judged).kept(keep)
+    keep = kept_queries(judged, policies)
+    computed = _values(part, judged, job).kept(keep)
     known = Known() if job.attributes is None else job.attributes.of(computed.values[QUERY])
     return Piece(
         computed,
@@ -99,13 +100,27 @@ def _evaluated(part: Matched, job: Job) -> Piece:
     )
 
 
-def _kept(
-    judged: Judgments, has_relevant: NDArray[np.bool_], policies: Policies
-) -> NDArray[np.bool_]:
+def _values(part: Matched, judged: Judgments, job: Job) -> PerQuery:
+    """What is computed for each query; once for all of which everything is the same."""
+    if not depends_on_ranks_alone(job.plan):
+        return per_query_values(job.plan, judged)
+    kinds = patterns(part)
+    if kinds.part is part:
+        return per_query_values(job.plan, judged)
+    few = Judgments(kinds.part, rel=job.policies.rel, max_grade=job.max_grade)
+    return per_query_values(job.plan, few).spread(kinds.of, judged.queries)
+
+
+def depends_on_ranks_alone(plan: Plan) -> bool:
+    """Whether all that metrics look at are the ranks and grades of a query's documents."""
+    return not plan.whole_input and plan.columns.isdisjoint((QUERY, DOC, "tied_rank"))
+
+
+def kept_queries(judged: Judgments, policies: Policies) -> NDArray[np.bool_]:
     """Which judged queries are averaged."""
     keep = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":
         keep &= ~judged.missing
     if policies.no_relevant == "skip":
-        keep &= has_relevant
+        keep &= np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
     return keep

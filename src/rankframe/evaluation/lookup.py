@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 
 import polars as pl
@@ -16,6 +16,7 @@ from rankframe.engine.grouped import Told, take_grouped
 from rankframe.engine.scattered import take_scattered
 from rankframe.frames.found import Found
 from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.listed import Listing
 from rankframe.inputs.batches import Batches
 from rankframe.inputs.scan import Scanned, comparable
 from rankframe.inputs.validate import load_one_of_each, one_of_each
@@ -30,10 +31,20 @@ class Lookup:
     policies: Policies
     # of the judged frame, those that are asked for
     columns: Collection[str]
+    # whether all documents of judged queries are asked for, and their ids
+    listed: bool = False
+    ids: bool = False
 
     @classmethod
     def of(
-        cls, qrels: Scanned, run: Scanned, policies: Policies, columns: Collection[str]
+        cls,
+        qrels: Scanned,
+        run: Scanned,
+        policies: Policies,
+        columns: Collection[str],
+        *,
+        listed: bool = False,
+        ids: bool = False,
     ) -> Lookup:
         """Read the judgments; the run is not read yet."""
         left, right = comparable(qrels, run)
@@ -42,10 +53,19 @@ class Lookup:
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
         if key not in made:
             made[key] = read_judgments(qrels, left, policies.duplicates)
-        return cls(made[key], Batches(run, right), policies, columns)
+        return cls(made[key], Batches(run, right), policies, columns, listed, ids)
 
     def found(self, told: Told = lambda _: None) -> Found:
-        """Read the run, whatever the order of its rows."""
+        """Read the run, whatever the order of its rows; once, if it is to be looked at again."""
+        made = self.run.scanned.made
+        if made is None:
+            return self._found(told)
+        found = made.get(self._key)
+        if found is None or not self._is_enough(found):
+            found = made[self._key] = self._found(told)
+        return found
+
+    def _found(self, told: Told) -> Found:
         found = self.found_if_grouped(told)
         if found is None:
             found = self._attempt(lambda new: take_scattered(self.run, new.take, told))
@@ -60,13 +80,43 @@ class Lookup:
         found = self._attempt(lambda new: take_grouped(self.run, new.take, told))
         return None if found is None or found.strangers_repeat() else found
 
+    @property
+    def _key(self) -> Hashable:
+        """Whatever else is asked of the run, with the same key the same is found."""
+        options = (getattr(self.policies, name) for name in Policies.names(frame_only=True))
+        scanned = self.run.scanned
+        return Found, *options, *scanned.mapping.items(), scanned.distance
+
+    def _is_enough(self, found: Found) -> bool:
+        """Whether what is asked for was found already."""
+        listing = found.listing
+        return (
+            found.judgments is self.judgments
+            and self._tied_rank <= (found.tied_rank is not None)
+            and self._scores <= (found.score is not None)
+            and (not self.listed or (listing is not None and self.ids <= listing.docs))
+        )
+
+    @property
+    def _tied_rank(self) -> bool:
+        return "tied_rank" in self.columns
+
+    @property
+    def _scores(self) -> bool:
+        """Whether scores of all queries are compared, and there are any."""
+        pooled = any(map(JUDGED_FRAME.of_whole_input, self.columns))
+        return pooled and SCORE in self.run.scanned.mapping
+
     def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
+        listing = None
+        if self.listed:
+            listing = Listing(tied_rank=self._tied_rank, docs=self.ids, k_max=self.policies.k_max)
         found = Found(
             self.judgments,
             self.policies,
-            tied_rank="tied_rank" in self.columns,
-            scores=SCORE in self.run.scanned.mapping
-            and any(map(JUDGED_FRAME.of_whole_input, self.columns)),
+            tied_rank=self._tied_rank,
+            scores=self._scores,
+            listing=listing,
         )
         try:
             return found if read(found) else None

@@ -21,6 +21,7 @@ from rankframe.arrays.within import ascending
 from rankframe.base.columns import DOC, RANK, SCORE
 from rankframe.base.options import Policies
 from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.listed import Listing
 from rankframe.frames.places import places
 from rankframe.inputs.validate import one_of_each
 
@@ -56,14 +57,16 @@ class Found:
         *,
         tied_rank: bool = False,
         scores: bool = False,
+        listing: Listing | None = None,
     ) -> None:
-        """`tied_rank`, `scores`: these are asked for too."""
+        """`tied_rank`, `scores`: these are asked for too; `listing`: is to have all documents."""
         self.judgments = judgments
         self.policies = policies
         # 0: not retrieved
         self.rank = np.zeros(judgments.height, np.int32)
         self.tied_rank = np.zeros(judgments.height) if tied_rank else None
         self.score = np.zeros(judgments.height) if scores else None
+        self.listing = listing
         self.retrieved = np.zeros(len(judgments.starts), np.int64)
         self.in_run = np.zeros(len(judgments.starts), np.bool_)
         self.seen = Seen()
@@ -99,7 +102,11 @@ class Found:
             pairs = _matched(chunk, owner, judged, self.judgments)
             assert pairs is not None  # what was there twice was dropped
         rows, hit = pairs
-        found = places(chunk, rows, self.policies.ties, self.policies.ranks)
+        asked = rows if self.listing is None else np.arange(chunk.height)
+        found = places(chunk, asked, self.policies.ties, self.policies.ranks)
+        if self.listing is not None:
+            self.listing.add(chunk, numbers, rows, judged[hit], found)
+            found = found.some(rows)
         self._keep(chunk, rows, judged[hit], found.rank, found.first, found.last)
         lengths = _lengths(chunk, self.policies)
         self.retrieved[numbers[known]] = lengths[known]

@@ -57,7 +57,7 @@ class Judgments:
         last = int(part.rank.max(initial=0)) + 1
         # The grade settles the order of unretrieved rows, so that no input order shows through;
         # where ids are looked at (`settle`), so do they.
-        keys = [self.code, np.where(part.rank, part.rank, last), _grade_codes(grade)]
+        keys = [self.code, np.where(part.rank, part.rank, last), grade_codes(grade)]
         if settle:
             keys.append(_id_codes(part.docs(), part.rank == _UNRETRIEVED))
         self._order = sort_order(*keys)
@@ -132,7 +132,7 @@ class Judgments:
     @cached_property
     def ideal_rank(self) -> NDArray[np.int32]:
         """Each row's place in the best possible ordering: by grade, equal ones as ranked."""
-        order = sort_order(self.code, _grade_codes(self.grade))
+        order = sort_order(self.code, grade_codes(self.grade))
         ideal = np.empty(len(self.code), np.int32)
         ideal[order] = position(self.starts, len(self.code)) + 1
         return ideal
@@ -140,7 +140,7 @@ class Judgments:
     def _ideal_rank_retrieved(self) -> pl.Series:
         retrieved = np.flatnonzero(self.rank != _UNRETRIEVED)
         code = self.code[retrieved]
-        order = retrieved[sort_order(code, _grade_codes(self.grade[retrieved]))]
+        order = retrieved[sort_order(code, grade_codes(self.grade[retrieved]))]
         ideal = np.zeros(len(self.code), np.int64)
         ideal[order] = position(segment_starts(code), len(order)) + 1
         return self._where_retrieved(ideal)
@@ -193,7 +193,7 @@ def _id_codes(doc: pl.Series, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
     return codes
 
 
-def _grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
+def grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
     """Small integers that sort ascending as the grades sort descending."""
     if not len(grade):
         return np.empty(0, np.int64)

@@ -47,6 +47,10 @@ class Places:
     # of the whole chunk: queries whose ranks are not 1, 2, 3, …; None: they do not say the order
     anew: int | None = None
 
+    def some(self, rows: Ints) -> Places:
+        """Those of some of the rows."""
+        return replace(self, rank=self.rank[rows], first=self.first[rows], last=self.last[rows])
+
 
 def places(chunk: Chunk, rows: Ints, ties: Ties, ranks: Ranks = "renumbered") -> Places:
     """Rank some rows of a chunk: by score descending, else by rank, else as given.

@@ -38,9 +38,10 @@ _LINE = "_line"
 _NUMBER = "_number"
 _GAP = "_gap"
 GZIP = b"\x1f\x8b"
-# A byte order mark, which may stand where a line begins or ends, and what else parts fields or
-# ends lines.
-_UNEVEN = (b"\xef\xbb\xbf", b"\r", b"\f", b"\v")
+# What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
+# that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
+# do: one byte is found ten times as fast as several.
+_UNEVEN = {b"\xef": b"\xef\xbb\xbf", b"#": b"\n#", b"\r": b"\r", b"\f": b"\f", b"\v": b"\v"}
 
 
 def read_trec(
@@ -66,7 +67,8 @@ def read_even(
     first = content[: len(content) if end < 0 else end]
     separator, other = (b" ", b"\t") if b" " in first else (b"\t", b" ")
     if first.startswith(b"#") or any(
-        content.find(found) >= 0 for found in (other, b"\n#", *_UNEVEN)
+        content.find(byte) >= 0 and content.find(found) >= 0
+        for byte, found in {other: other, **_UNEVEN}.items()
     ):
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))

@@ -19,6 +19,7 @@ from rankframe.decisions.compare import compare
 from rankframe.decisions.diff import diff
 from rankframe.engine.held import hold
 from rankframe.evaluation.job import Job
+from rankframe.evaluation.lookup import Lookup
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.metrics.names import Metrics
@@ -31,7 +32,7 @@ from rankframe.reporting.sections import counted, definitions, details, headline
 
 _MOST_CHANGES = 4  # systems whose movers are shown
 _MOVERS = 10
-_STEPS = 7
+_STEPS = 8
 _WORDS = ("text", "query_text", "title")  # columns with the words of a query
 
 
@@ -90,6 +91,12 @@ def report(
     tell = _Steps(progress)
     policies = {"columns": columns, **vars(given.each)}
     intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
+    tell("reading")
+    if set(held.pieces) <= {1}:
+        # Whatever is asked of a run below is answered from what is found now.
+        for name, run in opened.items():
+            with naming_the_run(repr(name)):
+                Lookup.of(truth, run, given.each, (), listed=True).found()
     tell("comparing")
     found = compare(
         truth, opened, metrics, baseline=base, bounds=True,
