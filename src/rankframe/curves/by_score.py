@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankframe.arrays.codes import query_codes, sorted_query_codes
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.segments import position, segment_starts, sort_order
-from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.base.errors import MissingQueriesError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
@@ -131,7 +131,7 @@ def read_population(
 
 
 def _documents(run: Scanned, policies: Policies, *, distance: bool) -> Keyed:
-    frame = load(run)
+    frame = load(run).drop(SCORE_REST, strict=False)  # thresholds are floats
     if distance:
         if SCORE not in frame.columns:
             raise OptionError(

@@ -18,7 +18,7 @@ from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.queries import Attributes
-from rankframe.inputs.scan import scan
+from rankframe.inputs.scan import part_of, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric
 
@@ -158,7 +158,7 @@ class _Filling:
             judged_plan(metrics), self.policies, attributes=self.weights, intervals=Intervals(None)
         )
         after = pl.concat([self.qrels, holes.select(QUERY, DOC, RELEVANCE)])
-        return dict(evaluate_scanned(scan(after, "qrels"), scan(self.run, "run"), job).means)
+        return dict(evaluate_scanned(scan(after, "qrels"), part_of(self.run, "run"), job).means)
 
 
 def _lists(qrels: Keyed, run: Keyed, policies: Policies) -> pl.DataFrame:

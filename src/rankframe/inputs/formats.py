@@ -20,6 +20,7 @@ from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
 from rankframe.inputs.trec_format import (
     GZIP,
+    is_comment,
     looks_like_tabbed_trec,
     looks_like_trec,
     read_trec,
@@ -141,13 +142,13 @@ def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
         raise UnreadableInputError(name, "TREC text holds no table of queries")
     # One by one, so that a bad line is named by its own file and number.
     frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
-    return pl.concat(frames, how="diagonal").lazy()
+    return pl.concat(frames, how="diagonal_relaxed").lazy()
 
 
 def _first_line(head: bytes) -> str:
     """The first line that says something."""
     lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
-    return next((s for s in map(str.strip, lines) if s and not s.startswith("#")), "")
+    return next((s for s in map(str.strip, lines) if s and not is_comment(s)), "")
 
 
 def _separator(head: bytes) -> str | None:

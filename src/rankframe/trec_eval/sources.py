@@ -19,7 +19,7 @@ from rankframe.base.errors import MissingColumnError
 from rankframe.inputs.formats import PARQUET, READ_ERRORS, unreadable
 from rankframe.inputs.opening import trec_texts
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
-from rankframe.inputs.trec_format import GZIP, read_trec, tag_of
+from rankframe.inputs.trec_format import GZIP, is_comment, read_trec, tag_of
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
@@ -112,7 +112,7 @@ def _last_tag(file: IO[bytes]) -> str | None:
         lines = _tail(file).decode("utf-8", errors="replace").splitlines()
     except READ_ERRORS:
         return None
-    held = (line for line in reversed(lines) if line.strip() and not line.startswith("#"))
+    held = (line for line in reversed(lines) if line.strip() and not is_comment(line))
     return tag_of(next(held, ""))
 
 
