@@ -133,7 +133,7 @@ class Input:
         if ours in (QUERY, DOC):
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
-        if ours == SCORE_REST:  # as `beyond_float` has it
+        if ours == SCORE_REST:  # `beyond_float`, or in the same order
             whole = f"cast(try_cast(trim({name}) as bigint) as {_WIDE})"
             number = (
                 f"coalesce(cast({whole} - cast(cast({whole} as double) as {_WIDE}) as double), 0D)"
