@@ -287,3 +287,29 @@ def test_ledgers_without_a_fingerprint_are_compared_by_their_counts(refusal) -> 
     )
     stored({"a": old, "b": other})
     assert "of 35 queries" in refusal(stored, {"a": old, "b": less}, unpaired="skip")
+
+
+def test_results_hold_ids_and_numbers_of_any_type(refusal) -> None:
+    run = {str(at): {"a": 1.0, "b": at / 10} for at in range(12)}
+    qrels = {str(at): {"b": 1} for at in range(12)}
+    ours = rf.evaluate(qrels, run, ["map"])
+
+    def of(values: pl.DataFrame) -> rf.Result:
+        return rf.Result(ours.summary, values, ours.ledger)
+
+    typed = [
+        ours.per_query,
+        ours.per_query.cast({"query_id": pl.Int64}),
+        ours.per_query.cast({"map": pl.String}),
+    ]
+    compared = stored({str(at): of(one) for at, one in enumerate(typed)})
+    assert compared.systems["value"].n_unique() == 1
+    text = ours.per_query.with_columns(pl.lit("high").alias("map"))
+    said = refusal(stored, {"a": ours, "b": of(text)})
+    assert said == "cannot read system 'b': its values of 'map' are not numbers, but String."
+    strange = rf.Result(ours.summary, ours.per_query, pl.DataFrame({"item": [1], "x": [2]}))
+    assert "its ledger is not one of rankframe" in refusal(stored, {"a": ours, "b": strange})
+
+
+def test_a_name_that_is_too_long_is_no_system(refusal) -> None:
+    assert "cannot read" in refusal(stored, {"a": "x" * 300, "b": "y" * 300})

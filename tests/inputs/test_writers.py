@@ -69,3 +69,8 @@ def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, re
         write_frame(nested, target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_work(tmp_path: Path, refusal) -> None:
+    target = tmp_path / f"{'x' * 300}.csv"
+    assert "File name too long" in refusal(check_target, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -25,7 +26,7 @@ from rankframe.base.messages import did_you_mean
 from rankframe.decisions.systems import System
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
-from rankframe.evaluation.ledger import FINGERPRINT, POLICY
+from rankframe.evaluation.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.evaluation.result import Result, is_result
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Source, scan
@@ -66,10 +67,10 @@ def _read(name: str, source: Source) -> dict[str, System]:
         )
     if isinstance(source, str | os.PathLike):
         folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
-        if is_result(folder):
-            source = Result.read(folder)
+        with suppress(OSError):  # a name that is too long: whoever opens it says so
+            source = Result.read(folder) if is_result(folder) else source
     if isinstance(source, Result):
-        return {name: _system(source.per_query, name, source.ledger)}
+        return {name: _system(_as_stored(source.per_query, name), name, _ledger(source, name))}
     scanned = scan(source, "queries")
     schema = scanned.raw.collect_schema()
     key = scanned.mapping[QUERY]
@@ -101,6 +102,27 @@ def _read(name: str, source: Source) -> dict[str, System]:
     if len(parts) == 1:
         return {name: _system(next(iter(parts.values())), name)}
     return {str(run): _system(part, str(run)) for (run,), part in parts.items()}
+
+
+def _as_stored(values: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The values of a result as `write` leaves them: ids are text, and all else is numbers."""
+    others = [c for c in values.columns if c not in (QUERY, *PAIR_COUNTS)]
+    found = _numbers(values.with_columns(pl.col(QUERY).cast(pl.String)), others)
+    if bad := [c for c in others if c not in found.columns]:
+        raise UnreadableInputError(
+            f"system {name!r}",
+            f"its values of {bad[0]!r} are not numbers, but {values[bad[0]].dtype}",
+        )
+    return found.select(values.columns)
+
+
+def _ledger(result: Result, name: str) -> pl.DataFrame:
+    try:
+        return result.ledger.cast(dict(SCHEMA.items()))
+    except pl.exceptions.PolarsError as error:
+        raise UnreadableInputError(
+            f"system {name!r}", f"its ledger is not one of rankframe, but {result.ledger.schema}"
+        ) from error
 
 
 def _is_number(dtype: pl.DataType) -> bool:

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base import options
+from rankframe.base.checks import check_flag
 from rankframe.base.columns import PAIR_FRAME, QUERY, RANK, SCORE
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
@@ -92,6 +93,7 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
+    check_flag("overwrite", overwrite)
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))

@@ -14,7 +14,7 @@ from rankframe.inputs.numbers import whole_again
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.trec_format import Kind
 from rankframe.inputs.validate import load_one_of_each
-from rankframe.inputs.writers import format_of, write_as
+from rankframe.inputs.writers import check_target, format_of, write_as
 
 
 def convert_file(
@@ -31,6 +31,7 @@ def convert_file(
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
     run in the order of its rows gets a column of ranks.
     """
+    check_target(target, any_table=False)
     scanned = scan(source, kind, columns, order=order)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     form = format_of(target, any_table=False)

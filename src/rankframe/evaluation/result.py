@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import did_you_mean
@@ -114,6 +115,7 @@ class Result:
 
         An existing result is replaced only with `overwrite`; anything else is never touched.
         """
+        check_flag("overwrite", overwrite)
         with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
             self.write_files(fresh)
         return place(folder)

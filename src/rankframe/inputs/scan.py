@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankframe.base.checks import is_pattern
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
@@ -182,7 +183,10 @@ def scan_ranking(
         if wrong := [key for key in columns if key in ("qrels", "run")]:
             raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
         others = {key: value for key, value in columns.items() if key not in ("a", "b")}
-        columns = {**others, **dict(columns.get(side) or {})}
+        own = columns.get(side) or {}
+        if not isinstance(own, Mapping):
+            raise ColumnMappingError.kind(own)
+        columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
@@ -286,6 +290,8 @@ def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
     if not isinstance(columns, Mapping | None):
         raise ColumnMappingError.kind(columns)
     for key, value in (columns or {}).items():
+        if not isinstance(key, str):
+            raise ColumnMappingError.kind(columns)
         if key in ("qrels", "run"):
             if key == role:
                 flat.update(_asked_for(role, value))
@@ -297,8 +303,19 @@ def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
+    refuse_pattern(role, found)
     if ours in (QUERY, DOC):
         if dtype.is_nested() or dtype == pl.Object:
             raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
     elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
         raise ColumnTypeError(role, found, str(dtype), "numbers")
+
+
+def refuse_pattern(role: str, column: str) -> None:
+    """Refuse a column whose name would stand for others, too."""
+    if is_pattern(column):
+        raise UnreadableInputError(
+            f"the {role}",
+            f"its column {column!r} is called like a pattern of names",
+            "Give it another name",
+        )

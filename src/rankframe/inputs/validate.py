@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
+from rankframe.base.checks import LARGEST_WEIGHT
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.base.errors import (
     BadValueError,
@@ -68,6 +69,10 @@ def _rules(columns: list[str]) -> list[Rule]:
                 Rule(name, f"a NaN {name}", column.is_nan(), advice),
                 Rule(name, f"an infinite {name}", column.is_infinite(), advice),
             ]
+    if RELEVANCE in columns:
+        large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
+        problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
+        rules.append(Rule(RELEVANCE, problem, large, "Scale the grades"))
     return rules
 
 

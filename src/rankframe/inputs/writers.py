@@ -17,13 +17,16 @@ def write_frame(frame: pl.DataFrame, target: Path) -> None:
     write_as(format_of(target), frame, target)
 
 
-def check_target(target: Path) -> None:
-    """Refuse a place that a frame cannot be written to."""
-    format_of(target)
-    if not target.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {target.parent}.")
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder.")
+def check_target(target: Path, *, any_table: bool = True) -> None:
+    """Refuse a place that a frame (or else judgments or a run) cannot be written to."""
+    format_of(target, any_table=any_table)
+    try:
+        if not target.absolute().parent.is_dir():
+            raise OutputError(f"cannot write {target}: there is no folder {target.parent}.")
+        if target.is_dir():
+            raise OutputError(f"cannot write {target}: it is a folder.")
+    except OSError as error:  # a name that is too long
+        raise OutputError(f"cannot write {target}: {error.strerror or error}.") from error
 
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:

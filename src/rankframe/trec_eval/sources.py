@@ -78,7 +78,7 @@ def _truncated(judgments: Scanned) -> Scanned:
 def _held(source: Source) -> Source:
     """What can be read only once, in memory."""
     if isinstance(source, str | os.PathLike):
-        if not Path(source).is_fifo():
+        if not _is_pipe(source):
             return source
         with Path(source).open("rb") as pipe:
             return _held(pipe)
@@ -91,6 +91,13 @@ def _held(source: Source) -> Source:
     held: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
     held.name = getattr(source, "name", "the open file")
     return held
+
+
+def _is_pipe(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).is_fifo()
+    except OSError:  # a name that is too long, of which whoever opens it says so
+        return False
 
 
 def _tag(source: Source) -> str | None:
