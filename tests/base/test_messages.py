@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rankframe.base.messages import Option, Role, did_you_mean, listing, nearest, sentences, shorten
+from rankframe.base.messages import (
+    Option,
+    Role,
+    did_you_mean,
+    listing,
+    nearest,
+    sentences,
+    shorten,
+    shown,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +80,13 @@ def test_text_is_cut_only_where_it_is_too_long() -> None:
     assert shorten("x" * 80) == "x" * 80
     assert shorten("x" * 81) == "x" * 79 + "…"
     assert shorten("abcdef", 3) == "ab…"
+
+
+def test_what_is_too_long_is_not_compared_with_names() -> None:
+    assert nearest("n" * 20_000, ["ndcg"]) == []
+
+
+def test_values_are_shown_as_far_as_they_fit() -> None:
+    assert shown({"a": 1}) == "{'a': 1}"
+    assert len(shown("x" * 1000)) == 80
+    assert shown(10**5000) == "a number of thousands of digits"

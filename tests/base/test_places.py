@@ -172,3 +172,7 @@ def test_a_failed_write_is_said_in_the_words_of_the_system() -> None:
     assert str(cannot_write("x", by_polars)) == "cannot write x: File too large."
     assert str(cannot_write("x", OSError(28, "?"))) == "cannot write x: No space left on device."
     assert str(cannot_write("x", OSError("odd"))) == "cannot write x: odd."
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_work(tmp_path: Path, refusal) -> None:
+    assert "File name too long" in refusal(file_place, tmp_path / f"{'x' * 300}.csv")

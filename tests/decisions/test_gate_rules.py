@@ -114,3 +114,31 @@ def test_a_file_that_is_not_there_is_said(refusal) -> None:
 def test_a_floor_takes_no_confidence(refusal) -> None:
     said = refusal(parse_rule, "map: at least 0.4 at 95%")
     assert said.endswith("looks at the value itself, without a confidence: leave out 'at 95%'.")
+
+
+@pytest.mark.parametrize(
+    "rule", ["map: at least " + "1" * 16_000, "m" * 20_000, "map: at least 1 per " + "a, " * 9_000]
+)
+def test_a_rule_that_nobody_meant_is_refused_at_once(rule: str, refusal) -> None:
+    for given in (rule, [rule]):
+        assert "a rule has at most 1,000 characters" in refusal(read_demands, given)
+
+
+def test_numbers_of_rules_are_finite(refusal) -> None:
+    assert "1e999 is too large" in refusal(read_demands, "map: at least 1e999")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules = " + "[" * 5000 + "]" * 5000, "too deep in each other"),
+        ("min_queries = " + "1" * 5000, "digits"),
+        ("'min_judged@" + "1" * 5000 + "' = 1", "rules have no entry"),
+    ],
+    ids=["deep", "digits", "depth"],
+)
+def test_files_of_rules_that_nobody_wrote_are_refused(
+    text: str, said: str, tmp_path: Path, refusal
+) -> None:
+    (tmp_path / "rules.toml").write_text(text)
+    assert said in refusal(read_demands, tmp_path / "rules.toml")

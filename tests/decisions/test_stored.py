@@ -239,3 +239,77 @@ def test_what_stored_values_lack_is_refused(refusal) -> None:
     )
     weighted = A.rename({"map": "map(average=weighted)"})
     assert "is averaged by weight" in refusal(stored, {"x": weighted, "y": weighted})
+
+
+def test_values_of_other_judgments_are_not_compared(tmp_path: Path, refusal) -> None:
+    fewer = dict(list(QRELS.items())[:20])
+    ours, theirs = (rf.evaluate(of, RUNS["new"], ["map"]) for of in (QRELS, fewer))
+    rows = sum(map(len, QRELS.values())), sum(map(len, fewer.values()))
+    said = (
+        f"'a' was evaluated against {rows[0]} judgments of 35 queries, 'b' against {rows[1]} of "
+        "20: not the same thing. Evaluate one of them again, with the judgments of the other."
+    )
+    ours.write(tmp_path / "a")
+    assert refusal(stored, {"a": tmp_path / "a", "b": theirs}, unpaired="skip") == said
+    rule = "map: better than 1%"
+    for qrels, run in ((None, theirs), (fewer, RUNS["new"])):  # stored, or evaluated now
+        assert "not the same thing" in refusal(rf.gate, qrels, run, ours, rule, min_queries=2)
+
+
+def test_as_many_other_judgments_are_noticed(refusal) -> None:
+    query, docs = next(iter(QRELS.items()))
+    other = QRELS | {query: {**docs, next(iter(docs)): 17}}
+    ours, theirs = (rf.evaluate(of, RUNS["new"], ["map"]) for of in (QRELS, other))
+    said = refusal(stored, {"a": ours, "b": theirs})
+    assert "'a' was evaluated against other judgments than 'b', though there are as many" in said
+
+
+def test_the_same_judgments_are_the_same_in_any_form() -> None:
+    rows = [(q, d, float(g)) for q, docs in QRELS.items() for d, g in docs.items()]
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "relevance"], orient="row")
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=1).cast({"query_id": pl.Categorical})
+    twice = pl.concat([shuffled, frame.head(3).cast(shuffled.schema)])
+    forms = [rf.evaluate(of, RUNS["new"], ["map"], duplicates="keep_best")
+             for of in (QRELS, shuffled, twice)]  # fmt: skip
+    stored({str(at): one for at, one in enumerate(forms)})
+
+
+def test_ledgers_without_a_fingerprint_are_compared_by_their_counts(refusal) -> None:
+    """As versions wrote them that had none."""
+    query, docs = next(iter(QRELS.items()))
+    changed = QRELS | {query: {**docs, next(iter(docs)): 17}}
+    fewer = dict(list(QRELS.items())[1:])
+    ours, other, less = (rf.evaluate(of, RUNS["new"], ["map"]) for of in (QRELS, changed, fewer))
+    old = rf.Result(
+        ours.summary,
+        ours.per_query,
+        ours.ledger.filter(pl.col("item") != "qrels_fingerprint"),
+    )
+    stored({"a": old, "b": other})
+    assert "of 35 queries" in refusal(stored, {"a": old, "b": less}, unpaired="skip")
+
+
+def test_results_hold_ids_and_numbers_of_any_type(refusal) -> None:
+    run = {str(at): {"a": 1.0, "b": at / 10} for at in range(12)}
+    qrels = {str(at): {"b": 1} for at in range(12)}
+    ours = rf.evaluate(qrels, run, ["map"])
+
+    def of(values: pl.DataFrame) -> rf.Result:
+        return rf.Result(ours.summary, values, ours.ledger)
+
+    typed = [
+        ours.per_query,
+        ours.per_query.cast({"query_id": pl.Int64}),
+        ours.per_query.cast({"map": pl.String}),
+    ]
+    compared = stored({str(at): of(one) for at, one in enumerate(typed)})
+    assert compared.systems["value"].n_unique() == 1
+    text = ours.per_query.with_columns(pl.lit("high").alias("map"))
+    said = refusal(stored, {"a": ours, "b": of(text)})
+    assert said == "cannot read system 'b': its values of 'map' are not numbers, but String."
+    strange = rf.Result(ours.summary, ours.per_query, pl.DataFrame({"item": [1], "x": [2]}))
+    assert "its ledger is not one of rankframe" in refusal(stored, {"a": ours, "b": strange})
+
+
+def test_a_name_that_is_too_long_is_no_system(refusal) -> None:
+    assert "cannot read" in refusal(stored, {"a": "x" * 300, "b": "y" * 300})

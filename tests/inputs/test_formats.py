@@ -19,7 +19,7 @@ from rankframe.inputs.formats import (
     of_file,
 )
 from rankframe.inputs.scan import scan
-from rankframe.inputs.writers import check_target, format_of, write_as
+from rankframe.inputs.writers import format_of, write_as
 
 RUN = pl.DataFrame(
     {
@@ -142,7 +142,7 @@ def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
         "It reads .parquet, .csv, .tsv, .jsonl, and TREC text (.trec, .txt, .qrels, .run)."
     )
     tables = "rankframe writes .parquet, .csv, .tsv, .jsonl, .ndjson"
-    assert refusal(check_target, strange).endswith(f"{tables}.")
+    assert refusal(format_of, strange).endswith(f"{tables}.")
     assert refusal(format_of, strange, any_table=False).endswith(
         f"{tables}, .trec, .txt, .qrels, .run."
     )

@@ -263,3 +263,64 @@ def test_key_is_called_once_for_each_element_of_many_lists() -> None:
     assert calls == 1_100_000
     assert run.height == 1_000_000
     assert rf.evaluate(qrels, run, "mrr").count("queries_evaluated") == 100_000
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ([{"a", "b"}, {"c"}], [{"a"}, {"c"}]),
+        ([["a"], frozenset("bc")], {"a"}),
+        ({("a", "b"), ("c",)}, {"a"}),
+        ({"q": {"a", "b"}}, {"q": {"a"}}),
+        ([["a"]], {"a"}, str, [{1.0}]),
+    ],
+    ids=["sets", "one set", "a set of lists", "dict", "scores"],
+)
+def test_what_has_no_order_is_no_ranking(given: tuple[Any, ...], refusal) -> None:
+    said = refusal(rf.from_lists, *given)
+    assert "sets, e.g. " in said
+    assert "no order" in said
+
+
+def test_names_of_queries_have_an_order_too(refusal) -> None:
+    said = refusal(rf.from_lists, [["a"], ["b"]], [{"a"}, {"b"}], queries={"x", "y"})
+    assert said.startswith("queries: ")
+
+
+def test_what_is_ordered_by_nature_stays_a_ranking() -> None:
+    lists: Any = [{"b": 0, "a": 0}.keys(), ("c",)]
+    _, run = rf.from_lists(lists, {"a", "c"})
+    assert run["doc_id"].to_list() == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("ranked", "truth", "first"),
+    [
+        ([[1.0, 2.0]], [{1}], "ranked_results has floats"),
+        ([[1, 2]], [{1.0, 2.5}], "ground_truth has floats"),
+        ([np.array([1.0, 3.0])], [{1: 2}], "ranked_results has floats"),
+        ({"q": [1, 2]}, {1.0}, "ground_truth has floats"),
+    ],
+)
+def test_floats_beside_whole_numbers_are_refused(
+    ranked: Any, truth: Any, first: str, refusal
+) -> None:
+    said = refusal(rf.from_lists, ranked, truth)
+    assert first in said
+    assert "'1.0' is not '1'" in said
+
+
+def test_floats_on_both_sides_are_as_good_as_any_other_elements() -> None:
+    qrels, run = rf.from_lists([[1.0, 2, "x"]], [{1.0, 2}])
+    assert rf.evaluate(qrels, run, "recall@2")["recall@2"] == 1
+    qrels, run = rf.from_lists([[1.0]], [{1}], key=lambda one: str(int(one)))
+    assert rf.evaluate(qrels, run, "recall@1")["recall@1"] == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [({1: ["a"], "1": ["b"]}, {"a"}), ({"1": ["a"]}, {1: {"a"}, "1": {"b"}})],
+    ids=["lists", "truths"],
+)
+def test_keys_that_are_the_same_as_text_are_not_merged(given: Any, refusal) -> None:
+    assert "different keys, e.g. '1'" in refusal(rf.from_lists, *given)

@@ -91,6 +91,82 @@ def test_values_in_the_names_of_folders_are_text(tmp_path: Path) -> None:
     assert found.select("query_id", "day").rows() == [("007", "1"), ("7", "2")]
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    ["_temporary/0/part-1.parquet", ".part-0.parquet", "_SUCCESS", ".a.parquet.crc", "_x.parquet"],
+)
+def test_what_is_hidden_is_no_data(tmp_path: Path, hidden: str) -> None:
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / hidden).parent.mkdir(parents=True, exist_ok=True)
+    FRAME.write_parquet(tmp_path / hidden)
+    assert opened(tmp_path).equals(FRAME)
+
+
+@pytest.mark.parametrize("name", ["b.PARQUET", "b.pq", "deep/b.Parq", "_x=1/b.parquet"])
+def test_parquet_files_are_read_whatever_their_ending(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "_x=1" if "=" in name else tmp_path
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    FRAME[[0]].write_parquet(folder / "a.parquet")
+    FRAME[[1]].write_parquet(tmp_path / name)
+    assert opened(tmp_path).select(FRAME.columns).sort("query_id").equals(FRAME)
+
+
+@pytest.mark.parametrize("name", ["b.csv", "deep/notes.txt", "b.parquet.tmp"])
+def test_files_that_would_not_be_read_are_refused(tmp_path: Path, name: str, refusal) -> None:
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("query_id,doc_id,score\n")
+    said = refusal(opened, tmp_path)
+    assert said.startswith(f"cannot read it: 1 of its 2 files are not Parquet, e.g. {name!r}.")
+    assert "*.parquet" in said
+
+
+@pytest.mark.parametrize("pattern", ["", "*.parquet"])
+def test_a_part_without_bytes_is_refused(tmp_path: Path, pattern: str, refusal) -> None:
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").touch()
+    said = refusal(opened, tmp_path / pattern)
+    assert "1 of its 2 files are empty, e.g. " in said
+    assert "b.parquet" in said
+
+
+def test_a_folder_may_be_called_as_hive_calls_them(tmp_path: Path) -> None:
+    for name in ("day=2026-01-01", "score=5"):
+        (tmp_path / name).mkdir()
+        FRAME.write_parquet(tmp_path / name / "a.parquet")
+        assert opened(tmp_path / name).equals(FRAME)
+    below = tmp_path / "day=2026-01-01" / "locale=de"
+    below.mkdir()
+    (below.parent / "a.parquet").rename(below / "a.parquet")
+    found = opened(tmp_path / "day=2026-01-01")
+    assert found.columns == [*FRAME.columns, "locale"]
+
+
+def test_a_column_in_a_folder_name_does_not_replace_one_of_the_file(
+    tmp_path: Path, refusal
+) -> None:
+    (tmp_path / "score=5").mkdir()
+    FRAME.write_parquet(tmp_path / "score=5" / "a.parquet")
+    said = refusal(opened, tmp_path)
+    assert said.endswith(
+        "'score' is a column of its files and in the name of a folder. Rename one of them."
+    )
+    (tmp_path / "score=5" / "day=1").mkdir()
+    FRAME.write_parquet(tmp_path / "score=5" / "day=1" / "a.parquet")
+    assert "same columns in their names" in refusal(opened, tmp_path)
+
+
+def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    FRAME.write_parquet(there / "a.parquet")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "linked").symlink_to(there)
+    (folder / "circle").symlink_to(folder)
+    assert opened(folder).equals(FRAME)
+
+
 def test_empty_files_are_empty_whatever_their_ending(tmp_path: Path, refusal) -> None:
     for name in ("x.parquet", "x.csv", "x"):
         (tmp_path / name).touch()

@@ -358,3 +358,28 @@ def test_a_query_without_a_proper_weight_is_refused_with_slices_too(bad: Any, re
         f"1 of {len(QUERIES)} evaluated queries have no weight, or one that is negative or "
         "not finite, e.g. query_id 'q7'. Give every judged query a weight of at least 0."
     )
+
+
+def test_minus_zero_is_zero_as_a_slice_too() -> None:
+    queries = pl.DataFrame({"query_id": ["a", "b", "c"], "x": [0.0, -0.0, 2.5]})
+    run = {query: {"d": 1.0} for query in "abc"}
+    qrels = {query: {"d": 1} for query in "abc"}
+    slices = rf.evaluate(qrels, run, "map", queries=queries, by="x").slices
+    assert slices.select("slice", "queries").rows() == [("0.0", 2), ("2.5", 1)]
+
+
+@pytest.mark.parametrize("by", [[5], [("a", 5)], [None], 5, [b"x"]], ids=str)
+def test_attributes_are_named_by_text(by: Any, refusal) -> None:
+    queries = pl.DataFrame({"query_id": ["q"], "x": [1]})
+    said = refusal(rf.evaluate, {"q": {"d": 1}}, {"q": {"d": 1.0}}, "map", queries=queries, by=by)
+    assert said.startswith("by= takes names of attributes")
+
+
+def test_weights_that_would_overflow_are_refused(refusal) -> None:
+    queries = pl.DataFrame({"query_id": ["q"], "w": [1e308]})
+    said = refusal(
+        rf.evaluate, {"q": {"d": 1}}, {"q": {"d": 1.0}}, "map(average=weighted)",
+        queries=queries, weight="w",
+    )  # fmt: skip
+    assert "1 of 1 evaluated queries have no weight" in said
+    assert "above 1e+100" in said

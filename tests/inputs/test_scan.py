@@ -485,3 +485,14 @@ def test_a_part_has_the_columns_it_has_and_may_be_empty() -> None:
     assert (part.role, part.name, part.part, part.seekable) == ("run", "the run", True, True)
     assert part.frame.collect().equals(frame.head(0))
     assert not scan(frame, "run").part
+
+
+@pytest.mark.parametrize("columns", [{5: "x"}, {None: "x"}, {"run": {5: "x"}}, {"run": 5}], ids=str)
+def test_columns_are_called_by_text(columns: Any, refusal) -> None:
+    said = refusal(rf.evaluate, QRELS, RUN, "map", columns=columns)
+    assert said.startswith("columns= takes a mapping such as")
+
+
+def test_each_of_two_rankings_has_a_mapping_of_its_columns(refusal) -> None:
+    said = refusal(rf.agree, RUN, RUN, columns={"a": 5})
+    assert said.startswith("columns= takes a mapping such as")

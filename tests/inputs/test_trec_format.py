@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.base.errors import RankframeError
 from rankframe.inputs.formats import READ_ERRORS
+from rankframe.inputs.scan import scan
 from rankframe.inputs.trec_format import (
     Kind,
     looks_like_trec,
@@ -311,7 +312,7 @@ def test_what_is_not_utf8_text_is_refused_as_such(content: bytes, tmp_path: Path
 
 
 _ids = st.text(st.characters(min_codepoint=33, exclude_categories=["Z", "C"]), min_size=1).filter(
-    lambda text: not text.startswith("#")
+    lambda text: text != "#"
 )
 _numbers = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -345,7 +346,47 @@ def test_a_run_without_scores_is_written_in_the_order_of_its_ranks() -> None:
     assert result.count("rank_score_disagree") == 0
 
 
-@pytest.mark.parametrize("bad", ["a b", "a\tb", "#a"])
+@pytest.mark.parametrize("bad", ["a b", "a\tb", "#"])
 def test_an_id_that_trec_text_cannot_hold_is_not_written(bad: str, refusal) -> None:
     frame = pl.DataFrame({"query_id": [bad], "doc_id": ["d"], "relevance": [1.0]})
     assert repr(bad) in refusal(write_trec, frame, io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "queries"),
+    [
+        ("#q1 Q0 a 1 2.5 t\nq2 Q0 b 1 1.5 t\n", "run", ["#q1", "q2"]),
+        ("#q1 Q0 a x 2.5 t\n# q2 Q0 b 1 1.5 t\n", "run", ["#q1"]),
+        ("#q1\tQ0\ta\t1\t-1e3\tt and more\n# a note of 4\n", None, ["#q1"]),
+        ("# judged in 2024\n#q1 0 a 2\n  #q2  0  b 1\n#later 0 c\n", "qrels", ["#q1", "#q2"]),
+        ("#1 0 a 1\n", None, ["#1"]),
+    ],
+)  # fmt: skip
+def test_an_id_may_begin_with_the_sign_of_comments(
+    text: str, role: Kind | None, queries: list[str], tmp_path: Path
+) -> None:
+    assert read_trec(io.BytesIO(text.encode()), role, "x")["query_id"].to_list() == queries
+    (tmp_path / "of_any_name").write_text(text)
+    assert scan(tmp_path / "of_any_name", role).frame.collect()["query_id"].to_list() == queries
+
+
+def test_judgments_of_such_an_id_count_as_in_trec_eval() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels, run = "#q 0 a 1\nq 0 a 1\n", "#q Q0 a 1 1 t\nq Q0 b 1 1 t\n"
+    ours = rf.evaluate(io.BytesIO(qrels.encode()), io.BytesIO(run.encode()), "map")
+    theirs = pytrec_eval.RelevanceEvaluator(
+        pytrec_eval.parse_qrel(qrels.splitlines()), {"map"}
+    ).evaluate(pytrec_eval.parse_run(run.splitlines()))
+    assert {q: v["map"] for q, v in theirs.items()} == dict(ours.per_query.rows())
+
+
+def test_whole_scores_that_no_float_is_stay_as_they_are_written() -> None:
+    large = [2**60 + 1, 2**60, 2**60 + 2]
+    lines = [f"q Q0 d{at} 1 {score} t" for at, score in enumerate(large)]
+    for text in ("\n".join(lines), "\n  ".join(lines)):
+        found = read_trec(io.BytesIO(text.encode()), "run", "x")
+        assert found["score"].cast(pl.Int64).to_list() == large
+    ranked = rf.evaluate({"q": {"d2": 1}}, io.BytesIO("\n".join(lines).encode()), "mrr")
+    assert ranked["mrr"] == 1
+    for text in ("q Q0 d 1 1e17 t", "q Q0 d 1 9007199254740994 t", f"q Q0 d 1 {10**30} t"):
+        assert read_trec(io.BytesIO(text.encode()), "run", "x")["score"].dtype == pl.Float64

@@ -283,3 +283,12 @@ def test_hashes_that_collide_change_nothing(qrels, run, monkeypatch, refusal: Re
     )
     kept = rf.judge(qrels, twice, judged_only=True, duplicates="keep_best").collect()
     assert kept.equals(expected)
+
+
+@pytest.mark.parametrize("grade", [1e308, -1e200])
+def test_grades_that_would_overflow_are_refused(grade: float, refusal) -> None:
+    qrels = {"q": {"a": 1, "b": grade, "c": -grade}}
+    said = refusal(rf.evaluate, qrels, {"q": {"a": 1.0}}, "ndcg@10")
+    assert said.startswith("qrels has 2 rows with a relevance beyond 1e+100, e.g. row 2")
+    small = {"q": {"a": 1e99, "b": 1}}
+    assert rf.evaluate(small, {"q": {"a": 1.0}}, "recall@1")["recall@1"] == 0.5

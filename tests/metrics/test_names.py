@@ -287,3 +287,19 @@ def test_no_metric_at_all_is_refused(metrics: Any) -> None:
 def test_what_is_neither_name_nor_expression_is_refused(metric: Any) -> None:
     with pytest.raises(MetricParameterError, match="a metric is a name or a polars expression"):
         resolve([metric])
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 20_000, "ndcg@" + "1" * 20_000, "map(" + "x" * 20_000, "a_" * 10_000]
+)
+def test_a_name_that_nobody_meant_is_refused_at_once(name: str, refusal) -> None:
+    said = refusal(parse, name)
+    assert said.startswith("the name of a metric has at most 1,000 characters, and this one 2")
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    "name", ["ndcg(gain=" + "-" * 900 + "1)", "ndcg(gain=" + "(" * 400 + ")" * 400 + ")"]
+)
+def test_values_that_lie_deep_in_each_other_are_text(name: str, refusal) -> None:
+    assert "gain must be" in refusal(parse, name)

@@ -115,3 +115,24 @@ def test_a_condition_may_depend_on_parameters(demo) -> None:
 
 def test_it_is_found_by_its_name_wherever_it_is_unpickled() -> None:
     assert pickle.loads(pickle.dumps(REGISTRY["ndcg"])) is REGISTRY["ndcg"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: rf.f(beta=1e308), "f computes too large a number of beta=1e+308"),
+        (lambda: rf.ndcg(gain={1: "a"}), "gain must be"),  # pyright: ignore[reportArgumentType]
+        (lambda: rf.ndcg(gain={"x": 1}), "gain must be"),  # pyright: ignore[reportArgumentType]
+        (lambda: rf.ndcg(gain={1: 1e308}), "a number of at most 1e+100 for each grade"),
+        (lambda: rf.ndcg(k=10**20), "k must be a whole number"),
+        (lambda: rf.map(rel=10**400), "rel must be a number"),
+        (lambda: rf.map(rel=10**5000), "not a number of thousands of digits"),
+    ],
+)
+def test_values_that_cannot_be_computed_with_are_refused(make: Any, said: str, refusal) -> None:
+    assert said in refusal(make)
+
+
+def test_large_levels_are_floats() -> None:
+    found = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, f"map(rel={10**30})")
+    assert list(found.means.values()) == [0.0]

@@ -66,3 +66,24 @@ def test_columns_as_they_are_sent(spark) -> None:
     assert [tuple(row) for row in rows] == [(1, "q", "7", 1.5, 2.0, None)]
     assert found.count() == 1
     assert list(found.id_lengths(10)) == [1.0, 1.0]
+
+
+def test_large_whole_numbers_are_ranked_as_such(spark) -> None:
+    large = 1_763_424_000_000_000_000
+    scores = [large, large + 1, large + 2, -large, -large - 1, 5]
+    docs = [f"d{at}" for at in range(len(scores))]
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": docs, "relevance": [0, 0, 1, 0, 1, 1]})
+    for text in (False, True):
+        run = pl.DataFrame({"query_id": "q", "doc_id": docs, "score": scores})
+        kind = "string" if text else "bigint"
+        there = spark.createDataFrame(
+            [(q, d, str(s) if text else s) for q, d, s in run.rows()],
+            f"query_id string, doc_id string, score {kind}",
+        )
+        judged = spark.createDataFrame(
+            qrels.rows(), "query_id string, doc_id string, relevance bigint"
+        )
+        for name in ("score", "distance"):
+            found = rf.spark.evaluate(judged, there.withColumnRenamed("score", name), ["map"])
+            here = run.cast({"score": pl.String}) if text else run
+            assert_same(found, rf.evaluate(qrels, here.rename({"score": name}), ["map"]))

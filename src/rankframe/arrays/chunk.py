@@ -127,6 +127,11 @@ def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
     return (column.to_physical() if _is_categorical(dtype) else column).hash(seed)
 
 
+def text_hashes(name: str, ids: pl.Series) -> NDArray[np.uint64]:
+    """What the text of ids is hashed to, of whatever type they are; keys join those of both."""
+    return as_text(ids).hash(_SEEDS[name]).to_numpy()
+
+
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
     """What an empty id is hashed to; None where there can be none."""
     if not (dtype == pl.String or _is_categorical(dtype)):

@@ -21,6 +21,8 @@ SCORE: Final = "score"
 # Read as a score of which less is better: turned round as it is read.
 DISTANCE: Final = "distance"
 RANK: Final = "rank"
+# What a float cannot hold of a score that is a large whole number; never shown.
+SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 
 # Other names under which these columns are recognised, compared without case.

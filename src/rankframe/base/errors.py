@@ -17,6 +17,7 @@ from rankframe.base.messages import (
     nearest,
     sentences,
     shorten,
+    shown,
 )
 
 
@@ -65,7 +66,7 @@ class UnreadableInputError(RankframeError):
 
 
 class MalformedLineError(RankframeError):
-    """A line of a TREC file with the wrong number of fields, or a field of the wrong kind."""
+    """A line of a text file that is not as it should be."""
 
     def __init__(self, source: str, line: int, text: str, problem: str, count: int) -> None:
         more = f" ({count:,} such lines in all)" if count > 1 else ""
@@ -142,7 +143,7 @@ class ColumnMappingError(RankframeError):
         """A `columns=` that is no mapping at all."""
         return OptionError(
             Option("columns"),
-            f' takes a mapping such as {{"query_id": "user_id"}}, not {given!r}.',
+            f' takes a mapping such as {{"query_id": "user_id"}}, not {shown(given)}.',
         )
 
 
@@ -243,7 +244,7 @@ class UnknownMetricError(RankframeError):
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        said = problem or f"unknown metric {name!r}"
+        said = problem or f"unknown metric {shorten(name)!r}"
         super().__init__(*sentences((said,), (hint,), ("See `rankframe metrics`",)))
 
 
@@ -257,7 +258,7 @@ class OptionError(RankframeError):
     @classmethod
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
         """An option whose value is none of its choices."""
-        said = f"{option}={value!r} is not one of {listing(choices)}"
+        said = f"{option}={shown(value)} is not one of {listing(choices)}"
         return cls(*sentences((said,), (did_you_mean(str(value), choices),)))
 
 

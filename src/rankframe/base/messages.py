@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+_LONGEST = 200
 # What the flags of the command line are called, where not as the option of the function is.
 _FLAGS = {"columns": "column", "metrics": "metric", "only": "query"}
 
@@ -58,6 +59,8 @@ Part: TypeAlias = str | Option | Role
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     """The known names that look most like this one, without regard to case."""
+    if len(name) > _LONGEST:  # the time it takes grows with the square of its length
+        return []
     by_lower = {k.lower(): k for k in known}
     return [
         by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=0.7)
@@ -94,6 +97,14 @@ def listing(names: Sequence[str], most: int = 12) -> str:
     shown = ", ".join(repr(shorten(name)) for name in names[:most])
     more = f", and {len(names) - most} more" if len(names) > most else ""
     return (shown + more) or "nothing"
+
+
+def shown(value: object, most: int = 80) -> str:
+    """A value as Python writes it, if that is not too long."""
+    try:
+        return shorten(repr(value), most)
+    except ValueError:  # Python does not write whole numbers of thousands of digits
+        return "a number of thousands of digits"
 
 
 def shorten(text: str, most: int = 80) -> str:

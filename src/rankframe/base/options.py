@@ -7,16 +7,16 @@ with these defaults: `python docs/make.py` writes their signatures, a test compa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache, partial
-from numbers import Integral, Real
+from numbers import Integral
 from types import NoneType
 from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
+from rankframe.base.checks import check_flag, is_count, is_number
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, shown
 
 Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
@@ -41,16 +41,6 @@ Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000
-
-
-def is_number(value: object) -> bool:
-    """Whether something can be a relevance level."""
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
-
-
-def is_count(value: object) -> bool:
-    """Whether something is a whole number of at least 1."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 @dataclass(frozen=True)
@@ -132,29 +122,29 @@ def _check(name: str, value: Any, kind: Any) -> None:
         return
     if listed and value not in listed:
         raise OptionError.choice(name, value, [*listed, *(["None"] if NoneType in kinds else [])])
-    if bool in kinds and not isinstance(value, bool):
-        raise OptionError(Option(name, bare=True), f" must be True or False, not {value!r}.")
+    if bool in kinds:
+        check_flag(name, value)
     if float in kinds and not is_number(value):
-        raise OptionError(Option(name, bare=True), f" must be a number, not {value!r}.")
+        raise OptionError(Option(name, bare=True), f" must be a number, not {shown(value)}.")
 
 
 def _at_least_one(name: str, value: Any) -> None:
     if value is not None and not is_count(value):
         raise OptionError(
-            Option(name, bare=True), f" must be a whole number of at least 1, not {value!r}."
+            Option(name, bare=True), f" must be a whole number of at least 1, not {shown(value)}."
         )
 
 
 def _whole(name: str, value: Any) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise OptionError(Option(name, bare=True), f" must be a whole number, not {value!r}.")
+        raise OptionError(Option(name, bare=True), f" must be a whole number, not {shown(value)}.")
 
 
 def _share(name: str, value: Any) -> None:
     if not is_number(value) or not 0.5 <= value < 1:
         raise OptionError(
             Option(name, bare=True),
-            f" must be a number from 0.5 to below 1, such as 0.95, not {value!r}.",
+            f" must be a number from 0.5 to below 1, such as 0.95, not {shown(value)}.",
         )
 
 
@@ -164,7 +154,7 @@ def check_replicates(name: str, value: Any) -> None:
         raise OptionError(
             Option(name, bare=True),
             f" must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
-            f"not {value!r}.",
+            f"not {shown(value)}.",
         )
 
 

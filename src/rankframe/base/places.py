@@ -10,7 +10,6 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -100,8 +99,13 @@ def refuse_taken_among(
 def file_place(target: Named) -> Path:
     """Where a file is, or will be, unless nothing can be written there."""
     path = place(target)
-    with suppress(OSError):
+    try:
         mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = 0
+    except OSError as error:  # a name that is too long
+        raise cannot_write(target, error) from error
+    if mode:
         if stat.S_ISDIR(mode):
             raise OutputError(f"cannot write {target}: it is a folder.")
         if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):

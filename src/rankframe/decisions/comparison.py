@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rankframe.base.checks import check_flag
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
@@ -94,6 +95,7 @@ class Comparison:
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
+        check_flag("overwrite", overwrite)
         with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
             for name in COMPARISON_FILES:
                 getattr(self, name.removesuffix(".parquet")).write_parquet(fresh / name)

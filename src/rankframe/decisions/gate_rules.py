@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from rankframe.base.checks import LONGEST_NAME
 from rankframe.base.errors import OptionError, UnreadableInputError
-from rankframe.base.messages import did_you_mean
+from rankframe.base.messages import did_you_mean, shorten, shown
 from rankframe.base.options import Intervals
 from rankframe.decisions.directions import Names, names_of
 
@@ -27,7 +29,7 @@ _RULE: Final = re.compile(
     r"(?:\s+per\s+(?P<by>.+?))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_JUDGED: Final = re.compile(r"min_judged@(\d+)")
+_JUDGED: Final = re.compile(r"min_judged@(\d{1,9})")
 _DEFAULT_CONFIDENCE = 0.95
 
 
@@ -87,7 +89,7 @@ def read_demands(
     if unknown:
         near = did_you_mean(unknown[0], [*entries, "min_judged@10"])
         raise OptionError(
-            f"rules have no entry {unknown[0]!r}. {near}{' ' if near else ''}"
+            f"rules have no entry {shown(unknown[0])}. {near}{' ' if near else ''}"
             f"There are {', '.join(entries)} and min_judged@K."
         )
     texts = table.get("rules", [])
@@ -103,10 +105,12 @@ def read_demands(
     shares |= min_judged or {}
     for depth, share in shares.items():
         if depth < 1 or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise OptionError(f"min_judged@{depth} must be a share from 0 to 1, not {share!r}.")
+            raise OptionError(
+                f"min_judged@{depth} must be a share from 0 to 1, not {shown(share)}."
+            )
     least = min_queries if min_queries is not None else table.get("min_queries", 30)
     if not isinstance(least, int) or isinstance(least, bool) or least < 2:
-        raise OptionError(f"min_queries must be a whole number of at least 2, not {least!r}.")
+        raise OptionError(f"min_queries must be a whole number of at least 2, not {shown(least)}.")
     given = zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
     said = {of: (*names_of(of, table.get(of, ())), *names_of(of, more)) for of, more in given}
     return Demands(found, least, shares, **said)
@@ -114,10 +118,17 @@ def read_demands(
 
 def parse_rule(text: str) -> Rule:
     """One rule from its text."""
+    if len(text) > LONGEST_NAME:
+        raise OptionError(
+            f"a rule has at most {LONGEST_NAME:,} characters, and this one {len(text):,}: "
+            f"{shorten(text)!r}. {HOW}"
+        )
     found = _RULE.fullmatch(text.strip())
     if found is None:
         raise OptionError(f"cannot read the rule {text!r}. {HOW}")
     number = float(found["number"].replace("−", "-"))
+    if not math.isfinite(number):
+        raise OptionError(f"rule {text!r}: {found['number']} is too large a number.")
     relative = found["percent"] is not None
     kind: Kind = " ".join(found["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
     if kind == "no worse than" and number > 0:
@@ -153,6 +164,8 @@ def parse_rule(text: str) -> Rule:
 def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
     if isinstance(rules, Mapping):
         return dict(rules)
+    if isinstance(rules, str) and len(rules) > LONGEST_NAME:
+        return {"rules": [rules]}  # refused as a rule that is too long
     if isinstance(rules, str) and _RULE.fullmatch(rules.strip()):
         return {"rules": [rules]}
     if not isinstance(rules, str | Path):
@@ -168,5 +181,9 @@ def read_table(rules: str | Path) -> dict[str, Any]:
         return tomllib.loads(Path(rules).expanduser().read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UnreadableInputError(str(rules), "no such file") from error
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise UnreadableInputError(
+            str(rules), "its tables or lists lie too deep in each other"
+        ) from error
+    except (OSError, ValueError) as error:  # no text, no TOML, or numbers of thousands of digits
         raise UnreadableInputError(str(rules), str(error)) from error

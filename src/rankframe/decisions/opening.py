@@ -9,7 +9,7 @@ from rankframe.base.options import Comparing, MissingAmong, Unpaired
 from rankframe.decisions.align import Aligned, align
 from rankframe.decisions.directions import Names, with_directions
 from rankframe.decisions.lacking import Lack, lacks, refuse_unshared
-from rankframe.decisions.stored import read_systems, refuse_other_policies, stored_metrics
+from rankframe.decisions.stored import read_systems, refuse_other_evaluations, stored_metrics
 from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
@@ -61,7 +61,7 @@ class Opening:
                 self.runs, self.metrics, depths=depths, attributes=self.attributes
             )
             systems |= found
-        refuse_other_policies(systems)
+        refuse_other_evaluations(systems)
         if self.missing == "zero_if_few":
             refuse_unshared(systems)
         aligned = align(systems, self.metrics, self.unpaired)

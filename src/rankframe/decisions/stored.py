@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
+from rankframe.arrays.fingerprint import differ
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import (
@@ -23,7 +26,7 @@ from rankframe.base.messages import did_you_mean
 from rankframe.decisions.systems import System
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
-from rankframe.evaluation.ledger import POLICY
+from rankframe.evaluation.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.evaluation.result import Result, is_result
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Source, scan
@@ -31,6 +34,9 @@ from rankframe.inputs.validate import check_rows, one_of_each
 from rankframe.metrics.names import Metric, Metrics, parse
 
 RUN = "run"
+# A system's name, and the ledger of its evaluation.
+_Evaluated: TypeAlias = tuple[str, pl.DataFrame]
+_ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
 # What says how intervals were made: no matter for the values.
 _NO_MATTER = f"{POLICY}ci"
 _JUDGED = re.compile(r"judged@(\d+)")
@@ -61,10 +67,10 @@ def _read(name: str, source: Source) -> dict[str, System]:
         )
     if isinstance(source, str | os.PathLike):
         folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
-        if is_result(folder):
-            source = Result.read(folder)
+        with suppress(OSError):  # a name that is too long: whoever opens it says so
+            source = Result.read(folder) if is_result(folder) else source
     if isinstance(source, Result):
-        return {name: _system(source.per_query, name, source.ledger)}
+        return {name: _system(_as_stored(source.per_query, name), name, _ledger(source, name))}
     scanned = scan(source, "queries")
     schema = scanned.raw.collect_schema()
     key = scanned.mapping[QUERY]
@@ -96,6 +102,27 @@ def _read(name: str, source: Source) -> dict[str, System]:
     if len(parts) == 1:
         return {name: _system(next(iter(parts.values())), name)}
     return {str(run): _system(part, str(run)) for (run,), part in parts.items()}
+
+
+def _as_stored(values: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The values of a result as `write` leaves them: ids are text, and all else is numbers."""
+    others = [c for c in values.columns if c not in (QUERY, *PAIR_COUNTS)]
+    found = _numbers(values.with_columns(pl.col(QUERY).cast(pl.String)), others)
+    if bad := [c for c in others if c not in found.columns]:
+        raise UnreadableInputError(
+            f"system {name!r}",
+            f"its values of {bad[0]!r} are not numbers, but {values[bad[0]].dtype}",
+        )
+    return found.select(values.columns)
+
+
+def _ledger(result: Result, name: str) -> pl.DataFrame:
+    try:
+        return result.ledger.cast(dict(SCHEMA.items()))
+    except pl.exceptions.PolarsError as error:
+        raise UnreadableInputError(
+            f"system {name!r}", f"its ledger is not one of rankframe, but {result.ledger.schema}"
+        ) from error
 
 
 def _is_number(dtype: pl.DataType) -> bool:
@@ -193,23 +220,49 @@ def _needs_a_run(label: str) -> bool:
     return definition is not None and definition.name not in _WITHOUT_A_RUN
 
 
-def refuse_other_policies(systems: Mapping[str, System]) -> None:
-    """Refuse values that were counted under different policies."""
-    first: tuple[str, dict[str, str]] | None = None
-    for name, system in systems.items():
-        if system.ledger is None:
-            continue
-        policies = _policies(system.ledger)
-        if first is None:
-            first = name, policies
-            continue
-        for policy in sorted({*policies, *first[1]}):
-            ours, theirs = first[1].get(policy), policies.get(policy)
-            if ours != theirs:
-                raise OptionError(
-                    f"{first[0]!r} was evaluated with {policy.removeprefix(POLICY)} = {ours}, "
-                    f"{name!r} with {theirs}: not the same thing. Evaluate one of them again."
-                )
+def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
+    """Refuse values that were counted under different policies, or against other judgments."""
+    counted = [(name, one.ledger) for name, one in systems.items() if one.ledger is not None]
+    for name, ledger in counted[1:]:
+        _refuse_other_policies(counted[0], (name, ledger))
+    known = [(name, ledger) for name, ledger in counted if _ROWS in ledger["item"]]
+    for name, ledger in known[1:]:
+        _refuse_other_judgments(known[0], (name, ledger))
+
+
+def _refuse_other_policies(one: _Evaluated, other: _Evaluated) -> None:
+    ours, theirs = _policies(one[1]), _policies(other[1])
+    for policy in sorted({*ours, *theirs}):
+        if ours.get(policy) != theirs.get(policy):
+            raise OptionError(
+                f"{one[0]!r} was evaluated with {policy.removeprefix(POLICY)} = "
+                f"{ours.get(policy)}, {other[0]!r} with {theirs.get(policy)}: not the same thing. "
+                "Evaluate one of them again."
+            )
+
+
+def _refuse_other_judgments(one: _Evaluated, other: _Evaluated) -> None:
+    """By how many there are, and where both say it, by their fingerprints."""
+    said = []
+    for _, ledger in (one, other):
+        values = dict(zip(ledger["item"], ledger["value"], strict=True))
+        notes = dict(zip(ledger["item"], ledger["note"], strict=True))
+        kept = (values[_ROWS] or 0) - (values.get(_DROPPED) or 0)
+        said.append((kept, values.get(_QUERIES), notes.get(FINGERPRINT)))
+    (rows, queries, print_), (their_rows, their_queries, their_print) = said
+    if (rows, queries) != (their_rows, their_queries):
+        problem = (
+            f"against {rows:,.0f} judgments of {queries or 0:,.0f} queries, {other[0]!r} against "
+            f"{their_rows:,.0f} of {their_queries or 0:,.0f}"
+        )
+    elif print_ and their_print and differ(print_, their_print):
+        problem = f"against other judgments than {other[0]!r}, though there are as many"
+    else:
+        return
+    raise OptionError(
+        f"{one[0]!r} was evaluated {problem}: not the same thing. Evaluate one of them again, "
+        "with the judgments of the other."
+    )
 
 
 def _policies(ledger: pl.DataFrame) -> dict[str, str]:

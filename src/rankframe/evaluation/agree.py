@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.base import options
+from rankframe.base.checks import check_flag
 from rankframe.base.columns import PAIR_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
@@ -96,6 +97,7 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
+    check_flag("overwrite", overwrite)
     refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))

@@ -11,6 +11,7 @@ from rankframe.base.columns import QUERY, RANK, RELEVANCE
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
+from rankframe.inputs.numbers import whole_again
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.trec_format import Kind
 from rankframe.inputs.validate import load_one_of_each
@@ -41,6 +42,7 @@ def convert_file(
     if found == "run" and (order == "rows" or not form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
+    frame = whole_again(frame)
     write_as(form, frame, target)
     return found, frame.height
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 import polars as pl
 
 from rankframe.base import options
+from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
@@ -109,6 +110,7 @@ def evaluate(
     >>> result["mrr"]
     0.5
     """
+    check_flag("overwrite", overwrite)
     wanted = resolve(metrics)
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())

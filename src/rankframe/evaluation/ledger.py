@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.arrays.fingerprint import Fingerprint
 from rankframe.base.messages import listing
 from rankframe.engine.work import Additive
 from rankframe.frames.found import Found
@@ -23,6 +24,8 @@ _NOTHING = Exact()
 POLICY = "policy_"
 _ALL_RELEVANT = "all_judged_relevant"
 EVERY_RELEVANT = "every judged document counts as relevant, whatever its grade"
+# What tells the judgments from others, in its note.
+FINGERPRINT = "qrels_fingerprint"
 # How items end that say what orders a run, in their note.
 ORDER = "_order"
 RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
@@ -63,6 +66,8 @@ class Counts(Additive):
     # rows of documents of which a better one was kept; None: duplicates are refused
     qrels_dropped: int | None = None
     run_dropped: int | None = None
+    # of the judgments that counted
+    fingerprint: Fingerprint | None = None
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -113,6 +118,7 @@ class Counts(Additive):
             anew=seen.anew,
             qrels_dropped=judgments.read - judgments.height if best else None,
             run_dropped=seen.dropped if best else None,
+            fingerprint=judgments.fingerprint,
         )
 
 
@@ -147,6 +153,8 @@ def make_ledger(
         ),
         ("tied_documents", counts.tied, "same score as the document above: placed by the tie rule"),
     ]
+    if counts.fingerprint is not None:
+        items.append((FINGERPRINT, None, str(counts.fingerprint)))
     if counts.disagreeing is not None:
         items.append(
             ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores")

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.forks import refuse_if_stranded
@@ -128,6 +129,7 @@ class Result:
 
         An existing result is replaced only with `overwrite`; anything else is never touched.
         """
+        check_flag("overwrite", overwrite)
         with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
             self.write_files(fresh)
         return place(folder)

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import KEY, QUERY_HASH, Chunk, as_text, query_starts, taken
+from rankframe.arrays.fingerprint import Fingerprint, Rows
 from rankframe.arrays.segments import ranges, segment_lengths, segment_starts
 from rankframe.arrays.tables import Index, probe
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
@@ -74,6 +75,13 @@ class IndexedJudgments:
     def queries(self) -> pl.Series:
         """The queries, as given."""
         return self.ids_of(QUERY, self.starts)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What tells these judgments from others."""
+        return Fingerprint.of(
+            Rows(self.queries, self.lengths, self.ids[DOC], self.order, self.grades, self.key)
+        )
 
     def ids_of(self, name: str, judgments: NDArray[np.integer]) -> pl.Series:
         """The ids of some judgments."""

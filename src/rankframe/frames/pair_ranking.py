@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from rankframe.arrays.chunk import Chunk, as_text
 from rankframe.arrays.codes import text_order_within
 from rankframe.arrays.segments import position, ranges, segment_lengths, spread
-from rankframe.base.columns import RANK, SCORE
+from rankframe.base.columns import RANK, SCORE, SCORE_REST
 from rankframe.base.options import PairPolicies, Ties
-from rankframe.frames.rank import order_within, same_as_above
+from rankframe.frames.rank import exact_order, order_within, same_as_above
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def _best_first(chunk: Chunk, ties: Ties) -> tuple[Ints | None, NDArray[np.bool_
     above (None: none does).
     """
     if SCORE in chunk.numbers:
-        goodness = chunk.numbers[SCORE]
+        goodness = exact_order(chunk.numbers[SCORE], chunk.numbers.get(SCORE_REST))
     elif RANK in chunk.numbers:
         goodness = -chunk.numbers[RANK]
     else:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from rankframe.arrays.chunk import Chunk, as_text
 from rankframe.arrays.segments import number_segments, ranges, segment_lengths
 from rankframe.arrays.within import ascending
-from rankframe.base.columns import RANK, SCORE
+from rankframe.base.columns import RANK, SCORE, SCORE_REST
 from rankframe.base.options import Ranks, Ties
 from rankframe.frames.rank import (
+    exact_order,
     kept_ranks,
     numbered_anew,
     order_within,
@@ -92,7 +93,7 @@ def _numbered(chunk: Chunk, rows: Ints, ties: Ties) -> Places:
 def _goodness(chunk: Chunk) -> NDArray[np.float64] | None:
     """A number per row that is larger for the better document; None for rows as given."""
     if SCORE in chunk.numbers:
-        return chunk.numbers[SCORE]
+        return exact_order(chunk.numbers[SCORE], chunk.numbers.get(SCORE_REST))
     return -chunk.numbers[RANK] if RANK in chunk.numbers else None
 
 
@@ -213,8 +214,8 @@ def _by_sorting(chunk: Chunk, rows: Ints, goodness: NDArray[np.float64], ties: T
     starts = chunk.starts[chunk.code[rows]]
     disagreeing = None
     if SCORE in chunk.numbers and RANK in chunk.numbers:
-        score, rank = (chunk.numbers[name][order] for name in (SCORE, RANK))
-        disagreeing = rank_contradictions(score, rank, chunk.code)
+        rank = chunk.numbers[RANK][order]
+        disagreeing = rank_contradictions(goodness[order], rank, chunk.code)
     return Places(
         at - starts + 1,
         blocks[of] - starts + 1,

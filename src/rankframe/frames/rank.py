@@ -23,7 +23,7 @@ from rankframe.arrays.segments import (
     segment_lengths,
     spread,
 )
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies, Ranks, Ties
@@ -125,10 +125,24 @@ def rank_again(before: RankedRun, keep: NDArray[np.bool_], *, ties: Ties) -> Ran
 def _goodness(run: pl.DataFrame) -> NDArray[np.float64] | None:
     """A number per row that is larger for the better document; None for a run in row order."""
     if SCORE in run.columns:
-        return run[SCORE].to_numpy()
+        rest = run[SCORE_REST].to_numpy() if SCORE_REST in run.columns else None
+        return exact_order(run[SCORE].to_numpy(), rest)
     if RANK in run.columns:
         return -run[RANK].to_numpy().astype(np.float64)
     return None
+
+
+def exact_order(
+    score: NDArray[np.float64], rest: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Numbers in the order of scores of which floats lack the rest: mostly the scores."""
+    if rest is None or not rest.any():
+        return score
+    order = np.lexsort((rest, score))
+    score, rest = score[order], rest[order]
+    level = np.zeros(len(order))
+    np.cumsum((score[1:] != score[:-1]) | (rest[1:] != rest[:-1]), out=level[1:])
+    return _back(level, order)
 
 
 def _order(

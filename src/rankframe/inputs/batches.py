@@ -17,7 +17,8 @@ from rankframe.arrays.chunk import (
     hashed,
     numbers_of,
 )
-from rankframe.base.columns import DOC, QUERY
+from rankframe.base.checks import LARGEST_WEIGHT
+from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import EmptyInputError
 from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
@@ -125,6 +126,10 @@ class Batches:
             over="ignore", invalid="ignore"
         ):  # large numbers, which are then looked at
             if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
+                return False
+        if RELEVANCE in numbers and batch.height:
+            grades = batch[RELEVANCE].to_numpy()
+            if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:
                 return False
         query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
         empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]

@@ -18,8 +18,10 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
+from rankframe.inputs.json_lines import open_json_lines
 from rankframe.inputs.trec_format import (
     GZIP,
+    is_comment,
     looks_like_tabbed_trec,
     looks_like_trec,
     read_trec,
@@ -130,10 +132,8 @@ def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str
     return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
 
 
-def _open_json_lines(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
-    # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
-    literal: Any = [globbing.escape(file) if isinstance(file, str) else file for file in files]
-    return pl.scan_ndjson(literal, infer_schema_length=None)
+def _open_json_lines(files: Files, _role: Role | None, name: str) -> pl.LazyFrame:
+    return open_json_lines(files, name)
 
 
 def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
@@ -141,13 +141,13 @@ def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
         raise UnreadableInputError(name, "TREC text holds no table of queries")
     # One by one, so that a bad line is named by its own file and number.
     frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
-    return pl.concat(frames, how="diagonal").lazy()
+    return pl.concat(frames, how="diagonal_relaxed").lazy()
 
 
 def _first_line(head: bytes) -> str:
     """The first line that says something."""
     lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
-    return next((s for s in map(str.strip, lines) if s and not s.startswith("#")), "")
+    return next((s for s in map(str.strip, lines) if s and not is_comment(s)), "")
 
 
 def _separator(head: bytes) -> str | None:
@@ -204,6 +204,8 @@ FORMATS = (
     TREC,
 )
 
+# From where on polars says what to change in a call that is not the user's.
+_HINT = re.compile(r"\b(?:Hint:|hint:|Consider |You might want to|Try (?:setting|increasing))")
 _PLAIN = (
     (FileNotFoundError, "no such file"),
     (PermissionError, "no permission"),
@@ -218,7 +220,7 @@ def unreadable(name: str, error: Exception) -> UnreadableInputError:
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)
-    said = re.sub(r"\s+", " ", text.strip().split("\n\n")[0]).rstrip(".")
+    said = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
     if "File out of specification" in text or "PAR1" in text:
         bad = _bad_part(name) or name
         return UnreadableInputError(

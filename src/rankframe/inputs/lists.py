@@ -17,10 +17,13 @@ from rankframe.arrays.segments import position
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.base.forks import refuse_if_stranded
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, shorten
 from rankframe.base.options import NoOverlap, Policies
+from rankframe.inputs.dicts import refuse_alike
+from rankframe.inputs.numbers import given_numbers, turned
 
 _LOOKED_AT = 1_000
+_SIDES = ("ranked_results", "ground_truth")
 RankedLists = Sequence[Sequence[Any]] | Mapping[Any, Sequence[Any]]
 # One set for all lists, one per list, or one per query; {element: grade} for graded relevance.
 GroundTruth = Collection[Any] | Sequence[Collection[Any]] | Mapping[Any, Any]
@@ -57,6 +60,7 @@ def from_lists(
     Policies(no_overlap=no_overlap)  # refuses what it cannot be
     keys, lists = _named(ranked_results, queries)
     names = pl.Series(QUERY, list(map(str, keys)), dtype=pl.String)
+    refuse_alike(names, "ranked_results")
     lengths = _lengths(lists)
     query = names.gather(np.repeat(np.arange(len(lists)), lengths))
     elements = _keyed(key, chain.from_iterable(lists))
@@ -65,8 +69,12 @@ def from_lists(
     run = pl.DataFrame({QUERY: query, DOC: elements, RANK: position(nonempty, len(elements)) + 1})
     if scores is not None:
         flat = _scores(scores, keys, lengths)
-        run = run.with_columns(pl.Series(SCORE, -flat if smaller_is_better else flat))
+        if smaller_is_better:
+            flat = turned(flat)
+        run = run.with_columns(flat.alias(SCORE))
     keyed = queries is not None or isinstance(ranked_results, Mapping)
+    if key is str:
+        _refuse_floats_beside_whole(lists, ground_truth)
     truth = _truth(ground_truth, names, run, key, one=_is_one_for_all(ground_truth, ranked_results),
                    keyed=keyed)  # fmt: skip
     # What is listed beside a truth and not in it was looked at and found wanting.
@@ -89,14 +97,19 @@ def _named(
         if queries is not None:
             raise OptionError("ranked_results is a dict, whose keys are the queries: leave out ",
                               Option("queries", bare=True), ".")  # fmt: skip
-        return list(ranked), list(ranked.values())
+        lists = list(ranked.values())
+        _refuse_unordered(lists, "ranked_results", "list")
+        return list(ranked), lists
+    _refuse_unordered([ranked], "ranked_results", "list of lists")
     lists = list(ranked)
+    _refuse_unordered(lists, "ranked_results", "list")
     if not all(_is_list(one) for one in lists):
         raise OptionError(
             "ranked_results must be a list of lists: for a single list, wrap it as [your_list]."
         )
     if queries is None:
         return list(map(str, range(len(lists)))), lists
+    _refuse_unordered([queries], "queries", "list")
     keys = list(queries)
     if len(keys) != len(lists):
         raise OptionError(f"queries has {len(keys):,} names for {len(lists):,} ranked lists.")
@@ -139,9 +152,9 @@ def _truth(
                 Option("queries", bare=True),
                 ", the query of each list, or ranked_results as a dict, too.",
             )
-        by_name = {str(query): truth for query, truth in given.items()}
-        order = list(by_name)
-        sets = list(by_name.values())
+        order = list(map(str, given))
+        refuse_alike(pl.Series(order, dtype=pl.String), "ground_truth")
+        sets = list(given.values())
     else:
         sets = list(given)
         if len(sets) != len(names):
@@ -157,7 +170,7 @@ def _truth(
     relevance = np.ones(len(flat))
     if any(isinstance(one, Mapping) for one in sets):
         grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
-        relevance = _numbers(chain.from_iterable(grades), "grade")
+        relevance = _grades(chain.from_iterable(grades))
     queries = pl.Series(QUERY, order, dtype=pl.String)
     rows = pl.DataFrame(
         {
@@ -183,22 +196,42 @@ def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
     return not any(map(_is_list, given))
 
 
+def _refuse_floats_beside_whole(lists: Sequence[Any], given: GroundTruth) -> None:
+    """Refuse elements that are equal as numbers and different as text: 1.0 and 1."""
+    truths = list(given.values()) if isinstance(given, Mapping) else list(given)
+    nested = [one for one in truths if _is_list(one)]
+    theirs = chain.from_iterable(nested) if nested else given
+    kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), theirs)]
+    floats, whole = (
+        [any(issubclass(one, of) and one is not bool for one in side) for side in kinds]
+        for of in ((float, np.floating), (int, np.integer))
+    )
+    for ours, other, names in ((0, 1, _SIDES), (1, 0, _SIDES[::-1])):
+        if floats[ours] and not floats[other] and whole[other]:
+            raise OptionError(
+                f"{names[0]} has floats where {names[1]} has whole numbers: as text, '1.0' is not "
+                "'1'. Write them alike, or pass key, such as lambda element: str(int(element))."
+            )
+
+
 def _graded(given: Any, key: Callable[[Any], str]) -> pl.DataFrame:
     grades = list(given.values()) if isinstance(given, Mapping) else [1.0] * len(given)
     return pl.DataFrame(
         {
             DOC: _keyed(key, given),
-            RELEVANCE: _numbers(grades, "grade"),
+            RELEVANCE: _grades(grades),
         }
     ).unique(DOC, maintain_order=True)
 
 
-def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.Series:
     if isinstance(given, Mapping):
         if missing := [query for query in keys if query not in given]:
             raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {missing[0]!r}.")
         given = [given[query] for query in keys]
+    _refuse_unordered([given], "scores", "list of lists")
     given = list(given)
+    _refuse_unordered(given, "scores", "list")
     if bad := [one for one in given if not _is_list(one)]:
         raise OptionError(f"scores must be a list of numbers for each list, not {bad[0]!r}.")
     theirs = _lengths(given)
@@ -216,6 +249,15 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
 
 
+def _refuse_unordered(values: Iterable[Any], what: str, wanted: str) -> None:
+    """Refuse sets where the order counts: theirs changes from one start of Python to the next."""
+    if bad := [one for one in values if isinstance(one, set | frozenset)]:
+        raise OptionError(
+            f"{what}: {len(bad):,} of its lists are sets, e.g. {shorten(repr(bad[0]))}, which have "
+            f"no order. Give each as a {wanted}."
+        )
+
+
 def _keyed(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
     strings = list(map(key, elements))
     try:
@@ -227,13 +269,15 @@ def _keyed(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
         ) from error
 
 
-def _numbers(values: Iterable[Any], what: str) -> NDArray[np.float64]:
-    listed = list(values)
+def _numbers(values: Iterable[Any], what: str) -> pl.Series:
     try:
-        return np.array(listed, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        bad = next((v for v in listed if not isinstance(v, int | float | np.number)), None)
-        raise OptionError(f"every {what} must be a number, not {bad!r}.") from error
+        return given_numbers(list(values))
+    except ValueError as error:
+        raise OptionError(f"every {what} must be a number, not {error}.") from error
+
+
+def _grades(values: Iterable[Any]) -> NDArray[np.float64]:
+    return _numbers(values, "grade").cast(pl.Float64).to_numpy()
 
 
 def _lengths(lists: Iterable[Any]) -> NDArray[np.int64]:

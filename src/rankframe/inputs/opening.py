@@ -67,6 +67,7 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
             return open_stream(pipe, role, name)
     if all(Path(file).stat().st_size == 0 for file in files):
         raise EmptyInputError(role or "input", name)
+    _refuse_empty_parts(list(map(Path, files)), name)
     found = of_file(files[0])
     if found is None:
         raise UnreadableInputError(
@@ -156,16 +157,78 @@ def _files_at(path: str) -> list[str]:
 
 
 def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
-    """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`)."""
-    first = next((p for p in folder.rglob("*.parquet") if p.is_file()), None)
-    if first is None:
+    """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`).
+
+    As Spark has it, names that begin with _ or . are no data; all else must be read.
+    """
+    found = _visible_files(folder)
+    files = [file for file in found if PARQUET.has(file.suffix.lower())]
+    if not files:
         raise UnreadableInputError(name, "there is no .parquet file in this folder")
+    if others := [file for file in found if file not in set(files)]:
+        raise UnreadableInputError(
+            name,
+            f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. "
+            f"{str(others[0].relative_to(folder))!r}",
+            "Take them out of the folder, or give the files themselves: a pattern such as "
+            f"{str(folder / '*.parquet')!r}",
+        )
+    _refuse_empty_parts(files, name)
+    keys = {_hive_columns(file.parent.relative_to(folder)) for file in files}
+    if len(keys) > 1:
+        raise UnreadableInputError(
+            name, f"its folders do not all have the same columns in their names: {sorted(keys)}"
+        )
+    paths, inside = list(map(str, files)), keys.pop()
+    if not inside:
+        return pl.scan_parquet(paths, glob=False, hive_partitioning=False)
+    # Polars looks at the whole path, of which only what is below the folder is part of the data.
+    above = _hive_columns(folder)
+    columns = [*above, *inside]
+    own = list(pl.read_parquet_schema(paths[0]))
+    if twice := [column for column in columns if [*columns, *own].count(column) > 1]:
+        raise UnreadableInputError(
+            name,
+            f"{twice[0]!r} is a column of its files and in the name of a folder"
+            if twice[0] in own
+            else f"{twice[0]!r} is in the names of two folders, one within the other",
+            "Rename one of them",
+        )
     # Ids in folder names stay as they are written: 007 is not 7.
-    parts = [p.split("=")[0] for p in first.relative_to(folder).parts[:-1] if "=" in p]
-    pattern = Path(globbing.escape(str(folder))) / "**/*.parquet"
-    return pl.scan_parquet(
-        pattern, hive_partitioning=True, hive_schema=dict.fromkeys(parts, pl.String)
-    )
+    types = dict.fromkeys(columns, pl.String)
+    frame = pl.scan_parquet(paths, glob=False, hive_partitioning=True, hive_schema=types)
+    return frame.drop(above)
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    """The files in a folder and those below, in order; links are followed, but not in circles."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for where, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(where)
+        folders[:] = [] if real in seen else sorted(filter(_is_data, folders))
+        found += [] if real in seen else (Path(where, one) for one in names if _is_data(one))
+        seen.add(real)
+    return sorted(found)
+
+
+def _is_data(name: str) -> bool:
+    return not (name.startswith(".") or (name.startswith("_") and "=" not in name))
+
+
+def _hive_columns(path: Path) -> tuple[str, ...]:
+    return tuple(part.split("=")[0] for part in path.parts if "=" in part)
+
+
+def _refuse_empty_parts(files: Sequence[Path], name: str) -> None:
+    """Refuse files of no bytes beside others: something was cut short."""
+    empty = [file for file in files if file.stat().st_size == 0]
+    if empty:
+        raise UnreadableInputError(
+            name,
+            f"{len(empty):,} of its {len(files):,} files are empty, e.g. {str(empty[0])!r}",
+            "Write them again, or remove them",
+        )
 
 
 def _similar_file(path: Path) -> str:

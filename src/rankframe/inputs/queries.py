@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -11,12 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.keys import Keyed
+from rankframe.base.checks import LARGEST_WEIGHT
 from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, shown
 from rankframe.base.options import Average
 from rankframe.inputs.formats import READ_ERRORS, unreadable
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_pattern, scan
 from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
 
 # An attribute, or several whose combinations are slices.
@@ -67,7 +68,7 @@ class Attributes:
         if WEIGHT not in found.columns:
             return Known(None, tuple(numbers), absent)
         weight = found[WEIGHT]
-        proper = (weight.is_finite() & (weight >= 0)).fill_null(value=False)
+        proper = ((weight >= 0) & (weight <= LARGEST_WEIGHT)).fill_null(value=False)
         improper = queries.filter(~proper)
         first = cast("str | None", improper.min())
         weights = weight.set(~proper, 0.0).to_numpy()
@@ -119,8 +120,9 @@ def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
 def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
     """What to say of queries without a weight."""
     return OptionError(
-        f"{count:,} of {queries:,} evaluated queries have no weight, or one that is negative or "
-        f"not finite, e.g. query_id {example!r}. Give every judged query a weight of at least 0."
+        f"{count:,} of {queries:,} evaluated queries have no weight, or one that is negative, "
+        f"not finite or above {LARGEST_WEIGHT:g}, e.g. query_id {example!r}. Give every judged "
+        "query a weight of at least 0."
     )
 
 
@@ -144,10 +146,12 @@ def read_attributes(
             raise MissingColumnError("queries", "by", list(schema), asked=name)
         if schema[name].is_nested() or schema[name] == pl.Object:
             raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
+        refuse_pattern("queries", name)
     frame = pl.DataFrame()
     if weight is not None:
         if weight not in schema:
             raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+        refuse_pattern("queries", weight)
         frame = load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
     if ways:
         frame = _with_slices(scanned, ways, frame)
@@ -166,7 +170,7 @@ def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
     by = _JOIN.join(way)
     try:
         values = scanned.raw.select(way).unique().sort(way, nulls_last=True).collect()
-        names = values.select(_name_of(way)).to_series()
+        names = values.select(_name_of(way, values.schema)).to_series()
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
     if len(names) > _MOST_SLICES:
@@ -183,9 +187,15 @@ def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
     return names.to_list()
 
 
-def _name_of(way: Sequence[str]) -> pl.Expr:
-    """What a slice is called."""
-    texts = [pl.col(name).cast(pl.String).fill_null(NO_VALUE) for name in way]
+def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """What a slice is called; of -0.0 and 0.0, the same."""
+    values = (
+        pl.when(pl.col(name) == 0).then(0.0).otherwise(pl.col(name))
+        if schema[name].is_float()
+        else pl.col(name)
+        for name in way
+    )
+    texts = [value.cast(pl.String).fill_null(NO_VALUE) for value in values]
     return pl.concat_str(texts, separator=_JOIN)
 
 
@@ -246,16 +256,16 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
         return []
     if not isinstance(by, str | Sequence):
         raise OptionError(
-            Option("by"), f" takes names of attributes, or tuples of them, not {by!r}."
+            Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
         )
     given: list[Any] = [by] if isinstance(by, str) else list(by)
     if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
         given = [by]
-    ways = [(way,) if isinstance(way, str) else tuple(way) for way in given]
+    ways = [tuple(way) if isinstance(way, tuple | list) else (way,) for way in given]
     for way in ways:
         if not way or not all(isinstance(name, str) and name for name in way):
             raise OptionError(
-                Option("by"), f" takes names of attributes, or tuples of them, not {by!r}."
+                Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
             )
         if ways.count(way) > 1 or len(set(way)) < len(way):
             raise OptionError(Option("by"), f" names {_JOIN.join(way)!r} more than once.")
@@ -266,7 +276,8 @@ def _with_slices(
     scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
 ) -> pl.DataFrame:
     """query_id and the name of each query's slice, beside its weight."""
-    named = [_name_of(way).alias(f"_{at}") for at, way in enumerate(ways)]
+    schema = scanned.raw.collect_schema()
+    named = [_name_of(way, schema).alias(f"_{at}") for at, way in enumerate(ways)]
     key = scanned.mapping[QUERY]
     try:
         frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import polars as pl
 
+from rankframe.base.checks import is_pattern
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
@@ -18,6 +17,7 @@ from rankframe.base.columns import (
     RANK,
     RELEVANCE,
     SCORE,
+    SCORE_REST,
     SYNONYMS,
     Role,
     Side,
@@ -34,7 +34,9 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
+from rankframe.inputs.dicts import from_dicts
 from rankframe.inputs.formats import READ_ERRORS, unreadable
+from rankframe.inputs.numbers import as_float, beyond_float, with_rest
 from rankframe.inputs.opening import Opened, numeric_columns, open_path, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
@@ -106,11 +108,8 @@ class Scanned:
         )
 
     def _number(self, ours: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        column = pl.col(source)
-        if dtype == pl.String:
-            column = column.str.strip_chars()
-        number = column.cast(pl.Float64)
-        return -number if self.distance and ours == SCORE else number
+        number = (beyond_float if ours == SCORE_REST else as_float)(source, dtype)
+        return -number if self.distance and ours in (SCORE, SCORE_REST) else number
 
 
 def scan(
@@ -146,6 +145,7 @@ def scan(
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
+    mapping = with_rest(mapping, schema)
     scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
@@ -162,7 +162,7 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
     if ranks == "kept":
         if RANK not in run.mapping:
             raise MissingColumnError(run.role, RANK, found)
-        mapping = {ours: of for ours, of in run.mapping.items() if ours != SCORE}
+        mapping = {ours: of for ours, of in run.mapping.items() if ours in (QUERY, DOC, RANK)}
         run = replace(run, mapping=mapping, distance=False)
     by = next((ours for ours in (SCORE, RANK) if ours in run.mapping), None)
     unused = [name for name in found if name not in run.mapping.values()]
@@ -196,12 +196,16 @@ def scan_ranking(
         if wrong := [key for key in columns if key in ("qrels", "run")]:
             raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
         others = {key: value for key, value in columns.items() if key not in ("a", "b")}
-        columns = {**others, **dict(columns.get(side) or {})}
+        own = columns.get(side) or {}
+        if not isinstance(own, Mapping):
+            raise ColumnMappingError.kind(own)
+        columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
         return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
+    mapping = with_rest(mapping, scanned.raw.collect_schema())
     return _ordered(replace(scanned, mapping=mapping), order)
 
 
@@ -239,7 +243,7 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
     if hasattr(source, "read"):
         return open_stream(source, role, name)
     if isinstance(source, Mapping):
-        return Opened(_from_dicts(source, role, name).lazy(), seekable=True)
+        return Opened(from_dicts(source, role, name).lazy(), seekable=True)
     if hasattr(source, "__arrow_c_stream__"):
         try:
             return Opened(pl.DataFrame(source).lazy(), seekable=True)
@@ -251,41 +255,6 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         name,
         "this is neither a frame, an Arrow table, a path nor a dict of dicts",
         "For plain Python lists see rankframe.from_lists",
-    )
-
-
-def _from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
-    """{query: {doc: value}}, flattened at the speed of C."""
-    if source and not all(isinstance(docs, Mapping) for docs in source.values()):
-        raise UnreadableInputError(
-            name,
-            "a dict must map each query to a dict of document → value",
-            "For ranked lists see rankframe.from_lists",
-        )
-    if None in source or any(None in docs for docs in source.values()):
-        raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
-    lengths = np.fromiter(map(len, source.values()), np.int64, len(source))
-    try:
-        queries = pl.Series(QUERY, list(map(str, source)), dtype=pl.String)
-        docs = pl.Series(DOC, list(map(str, chain.from_iterable(source.values()))), dtype=pl.String)
-    except UnicodeEncodeError as error:
-        raise UnreadableInputError(
-            name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
-        ) from error
-    values = list(chain.from_iterable(docs.values() for docs in source.values()))
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        bad = next((v for v in values if not isinstance(v, float | np.number)), None)
-        raise UnreadableInputError(
-            name, f"a value that is not a number: {bad!r}", "Each document maps to one number"
-        ) from error
-    return pl.DataFrame(
-        {
-            QUERY: queries.gather(np.repeat(np.arange(len(source)), lengths)),
-            DOC: docs,
-            RELEVANCE if role == "qrels" else SCORE: numbers,
-        }
     )
 
 
@@ -335,6 +304,8 @@ def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
     if not isinstance(columns, Mapping | None):
         raise ColumnMappingError.kind(columns)
     for key, value in (columns or {}).items():
+        if not isinstance(key, str):
+            raise ColumnMappingError.kind(columns)
         if key in ("qrels", "run"):
             if key == role:
                 flat.update(_asked_for(role, value))
@@ -346,8 +317,19 @@ def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
+    refuse_pattern(role, found)
     if ours in (QUERY, DOC):
         if dtype.is_nested() or dtype == pl.Object:
             raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
     elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
         raise ColumnTypeError(role, found, str(dtype), "numbers")
+
+
+def refuse_pattern(role: str, column: str) -> None:
+    """Refuse a column whose name would stand for others, too."""
+    if is_pattern(column):
+        raise UnreadableInputError(
+            f"the {role}",
+            f"its column {column!r} is called like a pattern of names",
+            "Give it another name",
+        )

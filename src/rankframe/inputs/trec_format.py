@@ -1,9 +1,12 @@
 """The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
 
-Fields are parted by any white space; blank lines, lines that start with # and words that follow
-the tag of a run are passed over. Where one blank (or one tab) parts all fields of all
-lines, polars reads the file as a table, in a third of the time; of any other text, and of its
+Fields are parted by any white space; blank lines, comments and words that follow the tag of a run
+are passed over. A comment starts with # and has not the fields of a line: `#q1 0 d7 2` judges a
+document for the query #q1, as trec_eval 10 has it. Where one blank (or one tab) parts all fields of
+all lines, polars reads the file as a table, in a third of the time; of any other text, and of its
 mistakes, the parser of lines has the say.
+
+Scores that a float may not hold stay text, so that whole ones are ranked as whole numbers.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from rankframe.base.errors import (
     OutputError,
     UnreadableInputError,
 )
+from rankframe.inputs.numbers import beyond_float
 
 Kind = Literal["qrels", "run"]
 
@@ -37,6 +41,13 @@ _NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
 _LINE = "_line"
 _NUMBER = "_number"
 _GAP = "_gap"
+_NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
+_SHARP: dict[Kind, str] = {
+    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{_NUMBER_TEXT}$",
+    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{_NUMBER_TEXT}\s+\S+(?:\s|$)",
+}
+# Where floats do not hold all whole numbers, and these have no more than 64 bits.
+_ROUNDED = float(1 << 53), float(1 << 63)
 GZIP = b"\x1f\x8b"
 # What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
 # that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
@@ -93,7 +104,14 @@ def read_even(
         return None
     if not numbers:
         fields = fields.with_columns(_whole(fields[RELEVANCE]))
-    return None if fields[values[0]].null_count() else fields.drop(_GAP)
+    if fields[values[0]].null_count() or (role == "run" and _may_be_rounded(fields[SCORE])):
+        return None
+    return fields.drop(_GAP)
+
+
+def _may_be_rounded(scores: pl.Series) -> bool:
+    """Whether some may have been whole numbers of up to 64 bits that no float is."""
+    return bool(scores.abs().is_between(*_ROUNDED).any())
 
 
 def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
@@ -116,7 +134,12 @@ def read_lines(
     """The same, from lines as loosely written as they may be; says what is wrong with one."""
     lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
-    lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0, ~pl.col(_LINE).str.starts_with("#"))
+    held = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
+    is_line = pl.any_horizontal(pl.col(_LINE).str.contains(pattern) for pattern in held)
+    comment = pl.col(_LINE).str.starts_with("#")
+    if lines.select(comment.any()).item():
+        lines = lines.filter(~comment | is_line)
+    lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0)
     if lines.is_empty():
         raise EmptyInputError(role or "input", name)
     # White space is made uniform only where it is not: a regular expression per line is dear.
@@ -145,13 +168,18 @@ def read_lines(
     if values.null_count():
         bad = lines.filter(values.is_null())
         _refuse(bad, name, f"the {number} is not a number")
-    fields = fields.with_columns(values)
     if role == "qrels":
-        return fields.select(QUERY, DOC, RELEVANCE)
+        return fields.with_columns(values).select(QUERY, DOC, RELEVANCE)
+    if not (_may_be_rounded(values) and _rounded(fields)):
+        fields = fields.with_columns(values)
     ranks = fields[RANK].cast(pl.Float64, strict=False)
     # trec_eval never reads the rank field, so some tools leave other things there.
     kept = [] if ranks.null_count() else [ranks]
     return fields.select(QUERY, DOC, SCORE).with_columns(kept)
+
+
+def _rounded(fields: pl.DataFrame) -> bool:
+    return bool(fields.select((beyond_float(SCORE, pl.String()) != 0).any()).item())
 
 
 def _whole(grades: pl.Series) -> pl.Series:
@@ -163,10 +191,10 @@ def _whole(grades: pl.Series) -> pl.Series:
 def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "rankframe") -> None:
     """Write judgments (with a grade) or a ranked run as TREC text."""
     for key in (QUERY, DOC):
-        bad = frame[key].filter(frame[key].str.contains(r"\s|^#" if key == QUERY else r"\s"))
+        bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
         if len(bad):
             raise OutputError(
-                f"{len(bad):,} {key}s hold white space or begin with #, e.g. {bad[0]!r}: "
+                f"{len(bad):,} {key}s hold white space, or nothing but #, e.g. {bad[0]!r}: "
                 "TREC text cannot hold them. Write another format."
             )
     if RELEVANCE in frame.columns:
@@ -185,6 +213,12 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
     frame.select(columns).write_csv(
         target, include_header=False, separator=" ", quote_style="never"
     )
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line says something to people only."""
+    fields = line.split()
+    return line.startswith("#") and (fields[0] == "#" or not _are_fields(fields))
 
 
 def looks_like_trec(first_line: str) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.checks import LARGEST_WEIGHT
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.base.errors import (
     BadValueError,
     DuplicateError,
@@ -68,6 +69,10 @@ def _rules(columns: list[str]) -> list[Rule]:
                 Rule(name, f"a NaN {name}", column.is_nan(), advice),
                 Rule(name, f"an infinite {name}", column.is_infinite(), advice),
             ]
+    if RELEVANCE in columns:
+        large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
+        problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
+        rules.append(Rule(RELEVANCE, problem, large, "Scale the grades"))
     return rules
 
 
@@ -163,7 +168,8 @@ def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:
         raise DuplicateError(role, groups.height, first, rows)
     best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
     smaller = best in (RANK, "_row")
-    kept = repeated.sort(best, descending=not smaller, maintain_order=True).unique(
+    by = [best, SCORE_REST] if best == SCORE and SCORE_REST in frame.columns else [best]
+    kept = repeated.sort(by, descending=not smaller, maintain_order=True).unique(
         keys, keep="first", maintain_order=True
     )
     drop = np.zeros(frame.height, np.bool_)

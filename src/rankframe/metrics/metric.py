@@ -8,8 +8,10 @@ from typing import Any, get_args
 
 import polars as pl
 
+from rankframe.base.checks import LONGEST_NAME, is_pattern
 from rankframe.base.columns import JUDGED_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError
+from rankframe.base.messages import shorten
 from rankframe.base.options import Average
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition
@@ -94,6 +96,11 @@ def metric(
         raise MetricParameterError(
             f"expression {label!r} stands for several columns. Give one expression for each."
         )
+    refuse_long(label)
+    if is_pattern(label):
+        raise MetricParameterError(
+            f"{label!r} is a pattern of names: give the expression another name."
+        )
     if label == QUERY:
         raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
     if average not in get_args(Average):
@@ -105,6 +112,15 @@ def metric(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
     return Metric(label, average, expression=expression, lower_is_better=not higher_is_better)
+
+
+def refuse_long(name: str) -> None:
+    """Refuse a name that nobody can have meant, before it is read."""
+    if len(name) > LONGEST_NAME:
+        raise MetricParameterError(
+            f"the name of a metric has at most {LONGEST_NAME:,} characters, and this one "
+            f"{len(name):,}: {shorten(name)!r}."
+        )
 
 
 def _own_name(expression: pl.Expr) -> str:

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias, get_args
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
-from rankframe.base.messages import did_you_mean, nearest
+from rankframe.base.messages import did_you_mean, nearest, shown
 from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Metric, metric
+from rankframe.metrics.metric import Metric, metric, refuse_long
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
@@ -50,7 +50,9 @@ def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
     ['ndcg@1', 'ndcg@10', 'map']
     """
     if not isinstance(metrics, str | pl.Expr | Metric | Iterable):
-        raise MetricParameterError(f"metrics are names or polars expressions, not {metrics!r}.")
+        raise MetricParameterError(
+            f"metrics are names or polars expressions, not {shown(metrics)}."
+        )
     given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
     if not given:
         raise MetricParameterError("no metric was asked for. See `rankframe metrics`.")
@@ -84,6 +86,7 @@ def parse(text: str) -> list[Metric]:
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}
     """
+    refuse_long(text)
     name = text.strip()
     if level := _LEVEL.fullmatch(name):
         name = level["rest"]
@@ -196,14 +199,14 @@ def _literal(text: str) -> Any:
         return lowered == "true"
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
 
 
 def _number(digits: str, text: str) -> float | int:
     value = _literal(digits.strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MetricParameterError(f"{text!r}: a cutoff is a whole number, not {digits!r}.")
+        raise MetricParameterError(f"{text!r}: a cutoff is a whole number, not {shown(digits)}.")
     return value
 
 

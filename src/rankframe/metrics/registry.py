@@ -15,11 +15,15 @@ from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_orig
 
 import polars as pl
 
+from rankframe.base.checks import LARGEST_WEIGHT, is_number
 from rankframe.base.errors import MetricParameterError
+from rankframe.base.messages import shown
 from rankframe.base.options import Average
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")
+# Whole numbers of 64 bits, and those up to which floats hold all.
+_LARGEST, _EXACT = (1 << 63) - 1, 1 << 53
 # In the order in which the reference shows them.
 Family = Literal[
     "Hits in the top k",
@@ -143,7 +147,13 @@ class registered(Facts):  # noqa: N801 (a decorator)
             for key, value in bound.arguments.items():
                 bound.arguments[key] = _checked(key, value, REGISTRY[name].types[key])
             check_cutoff(bound.arguments.get("k"))
-            return function(*bound.args, **bound.kwargs)
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except OverflowError:
+                given = ", ".join(f"{key}={shown(one)}" for key, one in bound.arguments.items())
+                raise MetricParameterError(
+                    f"{name} computes too large a number of {given}."
+                ) from None
 
         @functools.wraps(function)
         def expression(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
@@ -163,29 +173,38 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
     kinds = _flatten(kind)
     choices = [c for kind in kinds if get_origin(kind) is Literal for c in get_args(kind)]
     number = _is_number(value)
-    if int in kinds and number and float(value).is_integer():
+    if int in kinds and number and float(value).is_integer() and abs(value) <= _LARGEST:
         return int(value)
+    if float in kinds and number:
+        return float(value) if abs(value) > _EXACT else value
     if (
         (isinstance(value, str) and value in choices)
         or (isinstance(value, bool) and bool in kinds)
-        or (number and float in kinds)
         or (value is None and type(None) in kinds)
-        or (isinstance(value, Mapping) and any(get_origin(kind) is Mapping for kind in kinds))
     ):
+        return value
+    by_grade = any(get_origin(kind) is Mapping for kind in kinds)
+    if by_grade and isinstance(value, Mapping) and all(map(_is_gain, value, value.values())):
         return value
     listed = any(get_origin(kind) is Sequence for kind in kinds)
     if listed and isinstance(value, list | tuple) and all(_is_number(one) for one in value):
         return value
     wanted = [repr(c) for c in choices]
     wanted += ["a list of numbers"] if listed else []
+    wanted += [f"a number of at most {LARGEST_WEIGHT:g} for each grade"] if by_grade else []
     wanted += ["true or false"] if bool in kinds else []
     wanted += ["a whole number"] if int in kinds else []
     wanted += ["a number"] if float in kinds else []
-    raise MetricParameterError(f"{key} must be {' or '.join(wanted)}, not {value!r}.")
+    raise MetricParameterError(f"{key} must be {' or '.join(wanted)}, not {shown(value)}.")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and is_number(value)
+
+
+def _is_gain(grade: Any, gain: Any) -> bool:
+    """Whether both are numbers that can be computed with."""
+    return all(_is_number(one) and abs(one) <= LARGEST_WEIGHT for one in (grade, gain))
 
 
 def _flatten(kind: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, RANK, SCORE
+from rankframe.base.columns import DOC, QUERY, RANK, SCORE, SCORE_REST
 from rankframe.base.errors import (
     BadValueError,
     ColumnTypeError,
@@ -37,6 +37,7 @@ _AS_POLARS: dict[str, Any] = {
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
              "void")  # fmt: skip
 _TEXT = ("string", "varchar", "char")
+_WIDE = "decimal(20, 0)"  # holds every whole number of 64 bits, and what floats make of them
 _SAMPLE = 1_000
 _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
@@ -132,7 +133,13 @@ class Input:
         if ours in (QUERY, DOC):
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
-        return f"(-{number})" if self.scanned.distance and ours == SCORE else number
+        if ours == SCORE_REST:  # `beyond_float`, or in the same order
+            whole = f"cast(try_cast(trim({name}) as bigint) as {_WIDE})"
+            number = (
+                f"coalesce(cast({whole} - cast(cast({whole} as double) as {_WIDE}) as double), 0D)"
+            )
+        turned = self.scanned.distance and ours in (SCORE, SCORE_REST)
+        return f"(-{number})" if turned else number
 
 
 def open_input(

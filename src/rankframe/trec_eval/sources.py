@@ -19,7 +19,7 @@ from rankframe.base.errors import MissingColumnError
 from rankframe.inputs.formats import PARQUET, READ_ERRORS, unreadable
 from rankframe.inputs.opening import trec_texts
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
-from rankframe.inputs.trec_format import GZIP, read_trec, tag_of
+from rankframe.inputs.trec_format import GZIP, is_comment, read_trec, tag_of
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
@@ -78,7 +78,7 @@ def _truncated(judgments: Scanned) -> Scanned:
 def _held(source: Source) -> Source:
     """What can be read only once, in memory."""
     if isinstance(source, str | os.PathLike):
-        if not Path(source).is_fifo():
+        if not _is_pipe(source):
             return source
         with Path(source).open("rb") as pipe:
             return _held(pipe)
@@ -91,6 +91,13 @@ def _held(source: Source) -> Source:
     held: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
     held.name = getattr(source, "name", "the open file")
     return held
+
+
+def _is_pipe(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).is_fifo()
+    except OSError:  # a name that is too long, of which whoever opens it says so
+        return False
 
 
 def _tag(source: Source) -> str | None:
@@ -112,7 +119,7 @@ def _last_tag(file: IO[bytes]) -> str | None:
         lines = _tail(file).decode("utf-8", errors="replace").splitlines()
     except READ_ERRORS:
         return None
-    held = (line for line in reversed(lines) if line.strip() and not line.startswith("#"))
+    held = (line for line in reversed(lines) if line.strip() and not is_comment(line))
     return tag_of(next(held, ""))
 
 
