@@ -387,3 +387,9 @@ def test_queries_do_not_touch_each_other() -> None:
             assert rf.agree(alone[0], alone[1], metrics).per_query.equals(
                 whole.filter(pl.col("query_id") == query)
             )
+
+
+@pytest.mark.parametrize("metric", ["rbo@100000000000", "average_overlap@100000000000"])
+def test_a_cutoff_that_nobody_has_is_refused(metric: str) -> None:
+    with pytest.raises(rf.RankframeError, match="a cutoff must be at most 10,000,000 here, not"):
+        rf.agree({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, metric)

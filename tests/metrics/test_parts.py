@@ -7,6 +7,7 @@ import math
 import polars as pl
 import pytest
 
+import rankframe as rf
 from rankframe.metrics.parts import (
     Parts,
     Ratio,
@@ -124,3 +125,18 @@ def test_parameters_outside_their_interval_are_refused(refusal) -> None:
         "recall must be from 0 to 1, not 1.5."
     )
     assert "p must be" in refusal(check_between, "p", math.nan, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "f(beta=1e200)",
+        "set_f(x=1e308)",
+        "r_precision(multiple=1e308)",
+        "r_score(neutral=-1e308)",
+        "utility(a=1e308, b=1e308)",
+    ],
+)
+def test_parameters_that_cannot_be_computed_with_are_refused(metric: str) -> None:
+    with pytest.raises(rf.RankframeError, match=r"must be strictly between .* 1e\+100, not"):
+        rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, metric)

@@ -32,6 +32,13 @@ SPOILT = [
     "cut",
     "garbage",
 ]
+# Types that a column of ids or of numbers may have.
+TYPES = {
+    "text": [pl.String],
+    "category": [pl.Categorical, pl.Categorical, pl.String],
+    "whole": [pl.Int64, pl.Int32, pl.UInt64, pl.UInt16, pl.String],
+}
+NUMBERS = [pl.Float64, pl.Float64, pl.Float32, pl.Int64, pl.Int16, pl.UInt8]
 HOSTILE = [
     "", "\x00", "a\tb", "a\nb", "a\r\nb", "\r", "\x1b[31m", "\u2028", '"', '""', "'", ",", "\\",
     "#", "</script>", "-0", "0.0", "1e400", "9" * 25, "x" * 5000, "Q0", "all", "query_id",
@@ -57,7 +64,6 @@ class Case:
     other: list[Row]  # another run of the same queries
     forms: tuple[str, str]  # of the judgments, and of runs
     ids: str  # text, whole numbers or categories
-    whole: bool  # scores or grades are whole numbers, as a type
     spoilt: str | None
 
     @property
@@ -132,9 +138,7 @@ def case(seed: int) -> Case:
         spoilt = "no metric"
     if spoilt == "cut" and not forms[1].endswith((".gz", "parquet")):
         spoilt = "empty"
-    return Case(
-        seed, command, shell, given, other, (forms[0], forms[1]), ids, chance.random() < 0.5, spoilt
-    )
+    return Case(seed, command, shell, given, other, (forms[0], forms[1]), ids, spoilt)
 
 
 def for_trec_eval(given: Small, chance: Random) -> Small:
@@ -157,7 +161,8 @@ def fits(form: str, given: Small, *, of_run: bool) -> bool:
     if not of_run:
         values = [grade for docs in given.qrels.values() for grade in docs.values()]
     if form.startswith("trec"):
-        plain = all(one == one.strip() and len(one.split()) == 1 for one in every)
+        # A line that begins with # is a comment.
+        plain = all(one.split() == [one] and one[0] != "#" for one in every)
         return plain and (given.how.by == "score" if of_run else all(x == int(x) for x in values))
     if form == "dict":
         pairs = {row[:2] for row in given.rows}
@@ -171,11 +176,17 @@ def table(case: Case, rows: list[Row], value: str) -> pl.DataFrame:
     made = pl.DataFrame(
         rows, {"query_id": pl.String, "doc_id": pl.String, value: pl.Float64}, orient="row"
     )
-    kind = {"text": pl.String, "whole": pl.Int64, "category": pl.Categorical}[case.ids]
-    made = made.with_columns(pl.col("query_id", "doc_id").cast(kind))
-    if value == "rank" or (case.whole and all(x == int(x) and abs(x) < 2**53 for _, _, x in rows)):
-        made = made.with_columns(pl.col(value).cast(pl.Int64))
+    kinds = {name: chance.choice(TYPES[case.ids]) for name in ("query_id", "doc_id")}
+    made = made.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items())
+    kinds = [pl.Int64] if value == "rank" else NUMBERS
+    fitting = [kind for kind in kinds if holds(made[value], kind)]
+    made = made.with_columns(pl.col(value).cast(chance.choice(fitting)))
     return made.rename({name: chance.choice(NAMES[name]) for name in made.columns})
+
+
+def holds(values: pl.Series, kind: Any) -> bool:
+    """Whether a type holds all of some numbers as they are; a zero of either sign is one."""
+    return values.cast(kind, strict=False).cast(pl.Float64).eq_missing(values).all()
 
 
 def source(case: Case, rows: list[Row], value: str, folder: Path, name: str) -> Any:

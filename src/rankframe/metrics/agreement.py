@@ -18,6 +18,7 @@ from rankframe.metrics.parts import Ratio, check_between, of_query, power, total
 from rankframe.metrics.registry import registered
 
 FAMILY: Final = "Two rankings"
+_DEEPEST = 10_000_000
 
 RboTies: TypeAlias = Literal["broken", "w", "a", "b", "mean"]
 _DEPTH: Final = pl.col("depth")
@@ -143,7 +144,7 @@ def average_overlap(
         return Ratio(_over_depths("broken", weight, given), _constant(math.fsum(given)))
     if k is None:
         return Ratio(total(where(_DEPTH <= _SHORTER, pl.col("agreement"))), _shortest())
-    return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(k)), _constant(k))
+    return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), _constant(k))
 
 
 def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
@@ -153,6 +154,13 @@ def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
             f"weights are numbers of at least 0, one of them above 0, not {list(weights)!r}."
         )
     return given
+
+
+def _checked_depth(k: int) -> int:
+    """A cutoff, refused where there are too many depths down to it to hold their weights."""
+    if k > _DEEPEST:
+        raise MetricParameterError(f"a cutoff must be at most {_DEEPEST:,} here, not {k:,}.")
+    return k
 
 
 def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -> pl.Expr:
@@ -211,7 +219,7 @@ def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl
     check_between("p", p, 0, 1)
     if k is None:
         return _extrapolated(None, p, ties)
-    weights = p ** np.arange(float(k))
+    weights = p ** np.arange(float(_checked_depth(k)))
     return (1 - p) * _over_depths(ties, power(p, _DEPTH - 1), weights)
 
 

@@ -285,8 +285,8 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     >>> round(frame.select(r_score()).item(), 6)
     0.815106
     """
-    if half_life <= 1:
-        raise MetricParameterError(f"half_life must be above 1, not {half_life:g}.")
+    check_between("half_life", half_life, 1, math.inf)
+    check_between("neutral", neutral, -1e100, 1e100)
     above = (pl.col(RELEVANCE) - neutral).clip(lower_bound=0)
 
     def utility(rank: str) -> pl.Expr:
@@ -320,18 +320,15 @@ def rbp(
     0.625
     """
     check_between("p", p, 0, 1)
-    counted, value = relevant(rel), pl.lit(1.0)
+    inside = within(k) & relevant(rel) if gain == "binary" else within(k)
+    value = pl.lit(1.0)
     if gain != "binary":
         if rel is not None:
-            raise MetricParameterError(
-                f"rel belongs to gain='binary', not to {gain!r}: that takes grades as they are."
-            )
+            raise MetricParameterError(f"rel belongs to gain='binary', not to {gain!r}.")
         top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
         highest = gain_of(top, gain)
         value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
-        counted = pl.col(RELEVANCE) > 0
-    weight = power(p, pl.col(RANK) - 1)
-    return (1 - p) * total(where(counted & within(k), value * weight))
+    return (1 - p) * total(where(inside, value * power(p, pl.col(RANK) - 1)))
 
 
 @registered(

@@ -116,7 +116,7 @@ def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> p
 
 
 def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
-    parts.check_between("beta", beta, 0, float("inf"))
+    parts.check_between("beta", beta, 0, parts.LARGEST)
     cutoff = retrieved() if k is None else pl.lit(float(k))
     square = beta**2
     return Ratio((1 + square) * parts.hits(k, rel), square * relevant_count(rel) + cutoff)
@@ -137,7 +137,7 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
     >>> frame.select(r_precision(multiple=0.2)).item()
     1.0
     """
-    parts.check_between("multiple", multiple, 0, float("inf"))
+    parts.check_between("multiple", multiple, 0, parts.LARGEST)
 
     def depth_of(relevants: pl.Expr) -> pl.Expr:
         return (multiple * relevants + 0.9).floor()
@@ -215,7 +215,7 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     >>> round(frame.select(set_f()).item(), 6)
     0.571429
     """
-    parts.check_between("x", x, 0, float("inf"))
+    parts.check_between("x", x, 0, parts.LARGEST)
     return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
 
 

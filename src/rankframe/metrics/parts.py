@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
@@ -162,6 +162,10 @@ def check_cutoff(k: int | None) -> None:
     """Refuse a cutoff below 1."""
     if k is not None and k < 1:
         raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
+
+
+# Parameters up to here can be squared, multiplied and added up.
+LARGEST: Final = 1e100
 
 
 def check_between(

@@ -11,6 +11,7 @@ from rankframe.base.errors import MetricParameterError
 from rankframe.metrics import parts
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.parts import (
+    LARGEST,
     Ratio,
     check_between,
     constant,
@@ -156,6 +157,8 @@ def utility(
         raise MetricParameterError(
             "utility with d needs collection= (how many documents there are)."
         )
+    for name, price in (("a", a), ("b", b), ("c", c), ("d", d)):
+        check_between(name, price, -LARGEST, LARGEST)
     hits, relevants = parts.hits(None, rel), relevant_count(rel)
     value = a * hits + b * (retrieved() - hits) + c * (relevants - hits)
     return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value
