@@ -82,3 +82,16 @@ def test_brackets_are_no_markup() -> None:
     file = io.StringIO()
     show.say(Console(file=file), "a [bold]word[/bold]")
     assert file.getvalue() == "a [bold]word[/bold]\n"
+
+
+def test_csv_for_people_holds_no_formula_and_keeps_its_numbers() -> None:
+    frame = pl.DataFrame({"run": ["=1+1", "a\x1b\n", None], "value": [-0.5, 1.0, None]})
+    assert show.csv_text(frame) == "run,value\n'=1+1,-0.5\na\\x1b\\n,1.0\n,"
+    assert frame["run"][0] == "=1+1"
+
+
+def test_what_a_terminal_would_obey_is_shown(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
+    results = {"a\x1b[2J\nb": rf.evaluate(qrels, run, "mrr")}
+    for shown in (show.summary_table(results, METRICS[:1]), show.ledger_table(results)):
+        assert "\x1b" not in text(shown)
+        assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1]))

@@ -160,3 +160,13 @@ def test_more_systems_than_letters() -> None:
     assert lines[28].startswith("| s26 |")
     # what has no letter is not named
     assert lines[29].startswith("| z | **0.6354**<sup>abcdefghijklmnopqrstuvwxyz</sup> |")
+
+
+def test_names_with_commands_for_a_terminal_are_written_out() -> None:
+    name = "a\x1b[1m\nb"
+    qrels = {"q": {"x": 1}, "r": {"x": 1}}
+    runs = {name: {"q": {"x": 1.0}, "r": {"x": 1.0}}, "c": {"q": {"y": 1.0}, "r": {"x": 1.0}}}
+    found = rf.compare(qrels, runs, "map", baseline=name, no_overlap="zero")
+    assert r"\textbackslash{}x1b[1m b" in found.to_latex()
+    assert r"a\\x1b\[1m b" in found.to_markdown()
+    assert "\x1b" not in found.to_latex() + found.to_markdown()

@@ -94,3 +94,12 @@ def test_a_sample_of_queries_is_always_the_same() -> None:
     assert one == other
     more = {row["query_id"] for row in rows(rf.plot.heatmap(judged, k=2, most=8))}
     assert {row["query_id"] for row in one} < more
+
+
+def test_long_ids_are_labelled_shortly_and_told_apart() -> None:
+    ids = [f"https://example.org/a/long/path/{at}" for at in range(3)]
+    judged = rf.judge({i: {"a": 1} for i in ids}, {i: {"a": 1.0} for i in ids})
+    found = rows(rf.plot.heatmap(judged))
+    assert [row["query_id"] for row in found] == ids
+    short = "https://example.org…"
+    assert [row["label"] for row in found] == [short, f"{short} (2)", f"{short} (3)"]

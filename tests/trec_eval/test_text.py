@@ -94,3 +94,17 @@ def test_ids_are_written_as_they_are() -> None:
     file = io.BytesIO()
     write_tabbed(file, pl.DataFrame({"a": ['say "so"', "a,b"], "b": ["ü", " "]}))
     assert file.getvalue().decode() == 'say "so"\tü\na,b\t \n'
+
+
+def test_no_id_ends_its_field_or_its_line() -> None:
+    forged = "q\t0.0000\nmap                   \tall\t1.0000\u2028\x1b[2J"
+    run = pl.DataFrame({"query_id": [forged], "doc_id": ["x"], "score": [1.0], "tag": [forged]})
+    found = evaluate_trec({forged: {"a": 1}}, run, ["map", "runid"])
+    file = io.BytesIO()
+    found.write(file, queries=True)
+    shown = r"q\t0.0000\nmap                   \tall\t1.0000\u2028\x1b[2J"
+    assert file.getvalue().decode().splitlines() == [
+        f"map                   \t{shown}\t0.0000",
+        f"runid                 \tall\t{shown}",
+        "map                   \tall\t0.0000",
+    ]
