@@ -176,7 +176,7 @@ class Agreement:
     policies: PairPolicies
     intervals: Intervals
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
-    row_bytes: ClassVar[tuple[int, int]] = (250, 250)
+    row_bytes: ClassVar[tuple[int, int]] = (140, 110)
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
         """Compare the queries of a piece (see `Work.piece`)."""
