@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -335,3 +336,15 @@ def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates
             qrels, run, Policies()
         )
         assert "2 duplicate" in refusal(Lookup.of, opened, side, Policies(), COLUMNS)
+
+
+def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
+    qrels, run = ({"q": {"a": 1}}, "qrels"), ({"q": {"x": 2.0, "a": 1.0}}, "run")
+    left, right = (replace(scan(source, role), made={}) for source, role in (qrels, run))
+    first = Lookup.of(left, right, Policies(), []).found()
+    assert Lookup.of(left, right, Policies(missing="skip"), []).found() is first
+    assert Lookup.of(left, right, Policies(k_max=1), []).found() is not first
+    more = Lookup.of(left, right, Policies(), [], listed=True).found()
+    assert more is not first
+    assert Lookup.of(left, right, Policies(), []).found() is more
+    assert Lookup.of(left, right, Policies(), ["tied_rank"]).found() is not more

@@ -144,16 +144,19 @@ class Column:
         complete = defined.all(axis=0)
 
         def stacked(rows: list[Floats]) -> Floats:
-            return np.where(complete, np.stack(rows), 0.0)
+            whole = np.stack(rows)
+            return whole if complete.all() else np.where(complete, whole, 0.0)
 
         depth, shares = depth_of(metric), None
         if all(depth in system.judged for system in systems):
             judged = [system.values[system.judged[depth]] for system in systems]
             shares = np.stack([share.to_numpy() for share in judged])  # NaN where it has none
+        values = stacked([some.values for some in terms])
+        plain = all(some.above is some.values for some in terms)
         return cls(
             metric,
-            stacked([some.values for some in terms]),
-            stacked([some.above for some in terms]),
+            values,
+            values if plain else stacked([some.above for some in terms]),
             stacked([some.divisor for some in terms]),
             defined,
             shares,

@@ -198,7 +198,7 @@ class Contrast:
             "ci_low": low,
             "ci_high": high,
             "queries": paired.queries,
-            "judged": self._judged(at),
+            "judged": self._judged[at],
             "small": paired.queries < SMALL,
         }
 
@@ -239,8 +239,8 @@ class Contrast:
             "losses": downs,
             "queries": paired.queries,
             "undefined": len(self.column.complete) - paired.queries,
-            "judged_baseline": self._judged(base),
-            "judged": self._judged(other),
+            "judged_baseline": self._judged[base],
+            "judged": self._judged[other],
             "small": paired.queries < SMALL,
         }
 
@@ -258,13 +258,15 @@ class Contrast:
         up, down = int((apart > 0).sum()), int((apart < 0).sum())
         return (up, down) if self.column.metric.higher_is_better else (down, up)
 
-    def _judged(self, at: int) -> float | None:
+    @cached_property
+    def _judged(self) -> list[float | None]:
         """judged@k over the queries that are compared, as a row of its own would have it."""
         shares = self.column.judged
         if shares is None:
-            return None
-        known = shares[at][np.isfinite(shares).all(axis=0)]
-        return float(exact_sum(known)) / len(known) if len(known) else None
+            return [None] * len(self.column.values)
+        known = np.isfinite(shares).all(axis=0)
+        count = int(known.sum())
+        return [float(exact_sum(one[known])) / count if count else None for one in shares]
 
     def _finished_all(self, ratio: Floats) -> Floats:
         return finished(self.column.metric.average, ratio, self.paired.queries)

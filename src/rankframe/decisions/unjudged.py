@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
-from rankframe.arrays.segments import number_segments, segment_lengths, sort_order
+from rankframe.arrays.segments import number_segments, sort_order
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.options import Policies
 from rankframe.decisions.comparison import HOLE_COLUMNS
@@ -29,6 +27,7 @@ from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import Sums, Terms
 from rankframe.evaluation.evaluate import check_grades
 from rankframe.evaluation.job import depends_on_ranks_alone, judged_plan, kept_queries
+from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.listed import Listed, unlisted_holes
@@ -123,45 +122,6 @@ def _filling(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Judgments and, behind them, the holes down to some rank; query by query."""
-
-    holes: Listed
-    # where each row was before
-    order: Ints
-    starts: Ints
-
-
-@dataclass(frozen=True)
-class _Filled(Matched):
-    """Judgments and holes with grades."""
-
-    ids: pl.Series | None = None
-
-    def docs(self) -> pl.Series:
-        """The documents."""
-        assert self.ids is not None  # asked for before they were filled
-        return self.ids
-
-    def some(self, first: int, end: int) -> _Filled:
-        """A stretch of queries."""
-        last = self.starts[end] if end < len(self.starts) else len(self.rank)
-        rows = slice(int(self.starts[first]), int(last))
-        return replace(
-            self,
-            queries=self.queries[first:end],
-            starts=self.starts[first:end] - rows.start,
-            grades=self.grades[rows],
-            rank=self.rank[rows],
-            tied_rank=None if self.tied_rank is None else self.tied_rank[rows],
-            retrieved=self.retrieved[first:end],
-            in_run=self.in_run[first:end],
-            score=None if self.score is None else self.score[rows],
-            ids=None if self.ids is None else self.ids[rows],
-        )
-
-
-@dataclass(frozen=True)
 class _Filling:
     """Judgments, what a run made of them, and its holes."""
 
@@ -176,7 +136,7 @@ class _Filling:
     queries: pl.Series
     weights: Floats | None
     # by how deep holes are looked at
-    _rows: dict[int, _Rows] = field(default_factory=dict)
+    _rows: dict[int, WithHoles] = field(default_factory=dict)
 
     def values(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
         """By label, with all holes in each metric's cutoff of one grade."""
@@ -276,16 +236,13 @@ class _Filling:
         ).with_columns(pl.lit(None, pl.Float64).alias(RELEVANCE))
         return pl.concat([judged, holes]).sort(QUERY, RANK)
 
-    def rows(self, depth: int) -> _Rows:
+    def rows(self, depth: int) -> WithHoles:
         """Judgments and holes down to a rank."""
         if depth not in self._rows:
             holes = self.holes
             if depth < self._deepest:
                 holes = holes.some(holes.rank <= depth)
-            order = sort_order(np.concatenate([self._code, holes.query]))
-            lengths = segment_lengths(self.part.starts, len(self.part.rank))
-            lengths = lengths + np.bincount(holes.query, minlength=len(lengths))
-            self._rows[depth] = _Rows(holes, order, np.cumsum(lengths) - lengths)
+            self._rows[depth] = WithHoles.of(self.part, holes)
         return self._rows[depth]
 
     def _evaluated(
@@ -293,7 +250,7 @@ class _Filling:
     ) -> dict[str, float | None]:
         """The averages with holes of these grades."""
         plan = judged_plan(metrics)
-        part = self._filled(self.rows(depth), grades, ids=DOC in plan.columns)
+        part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
         def values(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
@@ -303,7 +260,7 @@ class _Filling:
             )
             return per_query_values(plan, judged), kept_queries(judged, self.policies)
 
-        blocks = _blocks(part.starts, len(part.rank))
+        blocks = part.blocks(_BLOCK_ROWS)
         if plan.whole_input:
             blocks = [(0, len(part.starts))]
         with ThreadPoolExecutor(workers()) as pool:
@@ -321,40 +278,7 @@ class _Filling:
         computed = computed.kept(keep)
         return {one.label: _average(one, Terms.of(one, computed, weights)) for one in metrics}
 
-    def _filled(self, rows: _Rows, grades: Floats, *, ids: bool) -> _Filled:
-        part, holes = self.part, rows.holes
-
-        def joined(ours: NDArray[Any] | None, theirs: NDArray[Any] | None) -> NDArray[Any] | None:
-            if ours is None or theirs is None:
-                return None
-            return np.concatenate([ours, theirs])[rows.order]
-
-        docs = None
-        if ids and holes.docs is not None:
-            docs = taken(pl.concat([part.docs(), holes.docs]), rows.order)
-        return _Filled(
-            queries=part.queries,
-            starts=rows.starts,
-            grades=np.concatenate([part.grades, grades])[rows.order],
-            rank=np.concatenate([part.rank, holes.rank])[rows.order],
-            tied_rank=joined(part.tied_rank, holes.tied_rank),
-            retrieved=part.retrieved,
-            in_run=part.in_run,
-            score=joined(part.score, holes.value),
-            pool=part.pool,
-            judgments=part.judgments,
-            first=part.first,
-            ids=docs,
-        )
-
 
 def _average(metric: Metric, terms: Terms) -> float | None:
     below = Exact.of(int(terms.defined.sum())) if terms.below is None else exact_sum(terms.below)
     return Sums(int(terms.defined.sum()), exact_sum(terms.above), below).average(metric)
-
-
-def _blocks(starts: Ints, rows: int) -> list[tuple[int, int]]:
-    """Stretches of queries, the first and the one after, of about so many rows."""
-    cuts = np.unique(np.searchsorted(starts, np.arange(0, rows, _BLOCK_ROWS)))
-    ends = [*cuts[1:].tolist(), len(starts)]
-    return [(a, b) for a, b in zip(cuts.tolist(), ends, strict=True) if a < b]
