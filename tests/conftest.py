@@ -17,6 +17,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=SMALL,
         help="about how many retrieved documents tests/spark/test_cluster.py evaluates",
     )
+    parser.addoption(
+        "--memory-times",
+        type=int,
+        default=1,
+        help="how many times as large inputs and limits of tests/engine/test_memory.py are",
+    )
 
 
 @pytest.fixture
