@@ -34,6 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="how many random inputs the tests try that make some, each: 2000, say",
     )
+    parser.addoption(
+        "--memory-times",
+        type=int,
+        default=1,
+        help="how many times as large inputs and limits of tests/engine/test_memory.py are",
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,3 +167,43 @@ def test_what_the_process_is_allowed(
     cgroup: str, files: dict[str, object], free: int, tmp_path: Path
 ) -> None:
     assert available(system(tmp_path, cgroup, files)) == free * GIB
+
+
+# Evaluates in a process of its own, and says how much memory that took at the most.
+CHILD = """
+import re, sys
+from pathlib import Path
+import rankframe as rf
+qrels, run, limit = sys.argv[1:]
+rf.evaluate(qrels, run, ["ndcg@10", "mrr"], max_memory=int(limit))
+# What getrusage says is never less than what the process had that started this one.
+status = Path("/proc/self/status").read_text()
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measured on Linux only")
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [("growing", "scattered"), ("one large query", "grouped"), ("one large query", "scattered")],
+)
+def test_a_limit_is_held(
+    kind: str, layout: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Within 1.3 times of it; larger by --memory-times 8."""
+    times = int(request.config.getoption("--memory-times") or 1)
+    limit = 320_000_000 * times
+    if kind == "growing":
+        run = growing(1_300_000 * times)
+    else:
+        run = one_large(0.25, 2_500_000 * times).sort("query_id", maintain_order=True)
+    if layout == "scattered":
+        run = run.sample(fraction=1, shuffle=True, seed=1)
+    qrels = run.gather_every(20).select("query_id", "doc_id", relevance=pl.lit(1.0))
+    paths = [tmp_path / "qrels.parquet", tmp_path / "run.parquet"]
+    for path, frame in zip(paths, (qrels, run), strict=True):
+        frame.write_parquet(path, compression="lz4", row_group_size=1 << 17)
+    child = [sys.executable, "-c", CHILD, *map(str, paths), str(limit)]
+    done = subprocess.run(child, capture_output=True, text=True, check=True)
+    assert count_pieces(scan(paths[0], "qrels"), scan(paths[1], "run"), ROW_BYTES, limit) > 1
+    assert int(done.stdout) < 1.3 * limit

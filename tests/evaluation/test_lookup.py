@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -348,3 +349,46 @@ def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
     assert more is not first
     assert Lookup.of(left, right, Policies(), []).found() is more
     assert Lookup.of(left, right, Policies(), ["tied_rank"]).found() is not more
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ties", ["doc_desc", "doc_asc", "as_given"])
+def test_one_deep_query_among_shallow_ones_all_scores_equal(layout: str, ties: str) -> None:
+    random = np.random.default_rng(2)
+    query = np.where(random.random(6_000) < 0.5, 0, random.integers(1, 2_000, 6_000))
+    run = pl.DataFrame({"query_id": query.astype(str)}).with_columns(
+        doc_id=(pl.int_range(pl.len()) * 7_919 % 6_007).cast(pl.String), score=pl.lit(1.0)
+    )
+    run = layouts(run)[layout]
+    check(run[::5].select("query_id", "doc_id", relevance=pl.lit(1.0)), run, ties=ties)
+
+
+def texts() -> pl.DataFrame:
+    return shop_like(queries=20)[1].with_columns(pl.col("query_id", "doc_id").cast(pl.String))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_row_groups_of_one_row_and_files_of_none(layout: str, tmp_path: Path) -> None:
+    run = layouts(texts().head(150))[layout]
+    for at in range(0, 150, 10):
+        end = at if at % 30 == 0 else at + 10
+        run[at:end].write_parquet(tmp_path / f"{at:03}.parquet", row_group_size=1)
+    read = pl.concat([run[at : at + 10] for at in range(0, 150, 10) if at % 30])
+    qrels = run[::4].select("query_id", "doc_id", relevance=pl.lit(1.0))
+    found = looked_up(lookup(qrels, tmp_path).found())
+    assert found == by_hand(qrels, read, Policies())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("column", "bad"), [("score", None), ("query_id", None), ("doc_id", "")])
+def test_what_is_wrong_in_the_last_row_group_is_said(
+    layout: str, column: str, bad: object, tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    run = layouts(texts())[layout]
+    last = pl.int_range(pl.len()) == run.height - 1
+    wrong = pl.when(last).then(pl.lit(bad)).otherwise(pl.col(column)).alias(column)
+    run.with_columns(wrong).write_parquet(tmp_path / "run.parquet", row_group_size=20)
+    qrels = run[::4].select("query_id", "doc_id", relevance=pl.lit(1.0))
+    for limit in (None, 20_000):
+        said = refusal(rf.evaluate, qrels, tmp_path / "run.parquet", "map", max_memory=limit)
+        assert f"e.g. row {run.height:,}" in said
