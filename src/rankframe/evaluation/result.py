@@ -247,8 +247,8 @@ def _stored(folder: Path, name: str) -> Path:
 
 def _state(path: Path) -> _State:
     """A folder and all files in it, as they are: what is written anew differs from what was."""
-    found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
     try:
+        found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
         stats = [one.stat() for one in found]
     except OSError:
         return ()
