@@ -9,10 +9,13 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -168,7 +171,7 @@ def desk(request: pytest.FixtureRequest, desks: Callable[[str], Desk], kills: in
 
 @pytest.fixture
 def kills(request: pytest.FixtureRequest) -> int:
-    return int(request.config.getoption("--kills"))
+    return cast("int", request.config.getoption("--kills"))
 
 
 def several(*names: str) -> pytest.MarkDecorator:
@@ -251,6 +254,40 @@ def test_a_limit_of_file_sizes_leaves_the_old(desk: Desk, kills: int) -> None:
         assert "File too large" in ended.err or "no room" in ended.err
         assert ".rankframe-" not in ended.err
         assert desk.nothing_left()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(mount, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("needs the right to mount a disk")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_leaves_the_old(nursery: Nursery, inputs: Path, small_disk: Path) -> None:
+    out, file = small_disk / "out", small_disk / "run.csv"
+    before = rf.evaluate(inputs / "q.parquet", inputs / "a.parquet", "map", output=out)
+    file.write_text("old")
+    with suppress(OSError), (small_disk / "full").open("wb", buffering=0) as full:
+        while full.write(b"x" * 4096):
+            pass
+    (small_disk.parent / "scratch").mkdir()
+    for command in (
+        f"evaluate {inputs}/q.parquet {inputs}/b.parquet -m mrr -o out --overwrite",
+        f"convert {inputs}/a.parquet run.csv",
+    ):
+        (ended,) = nursery.run(Case(command.split(), folder=str(small_disk)))
+        assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err
+        assert "No space left on device" in ended.err
+    assert rf.Result.read(out).per_query.equals(before.per_query)
+    assert file.read_text() == "old"
+    assert sorted(p.name for p in small_disk.iterdir()) == ["full", "out", "run.csv"]
 
 
 WRITER = """

@@ -272,6 +272,7 @@ def test_a_result_that_is_replaced_without_end_is_refused(
         return frame
 
     monkeypatch.setattr(result_module, "_scanned", scanned)
+    monkeypatch.setattr(result_module, "_ATTEMPTS", 3)
     assert "replaced again and again" in refusal(rf.Result.read, target)
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -150,7 +151,10 @@ def _forked(case: Case, kept: Path, err: int) -> int:
             main()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(code)
 
 

@@ -47,7 +47,7 @@ _SAID = (
 )
 _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
-_ATTEMPTS, _PAUSE = 20, 0.01  # to read a result that others replace
+_ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
 _State: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
 
 
@@ -150,11 +150,12 @@ class Result:
         refuse_if_stranded()
         target = place(folder)
         for _ in range(_ATTEMPTS):
-            soon, before = recover(target), _state(target)
+            before = _state(target)
             try:
                 return cls._read(target, before)
             except UnreadableInputError:
-                if _state(target) == before and not soon:
+                soon = recover(target)  # asked first: it may be there again a moment later
+                if not soon and _state(target) == before:
                     raise
             time.sleep(_PAUSE)
         raise UnreadableInputError(str(folder), "it is being replaced again and again")
@@ -250,8 +251,8 @@ def _stored(folder: Path, name: str) -> Path:
 
 def _state(path: Path) -> _State:
     """A folder and all files in it, as they are: what is written anew differs from what was."""
-    found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
     try:
+        found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
         stats = [one.stat() for one in found]
     except OSError:
         return ()
