@@ -13,12 +13,10 @@ from rankframe.arrays import chunk as chunks
 from rankframe.arrays.chunk import (
     KEY,
     QUERY_HASH,
-    SECOND_HASH,
     Chunk,
     as_text,
     hash_of_empty,
     hashed,
-    numbers_of,
     query_starts,
     taken,
 )
@@ -75,14 +73,6 @@ def test_a_query_and_a_document_that_change_places_have_another_key() -> None:
     pair = pl.DataFrame({"query_id": ["a", "b", "a"], "doc_id": ["b", "a", "a"]})
     assert made(pair)[KEY].n_unique() == 3
     assert (made(pair)[KEY] != 0).all()
-
-
-def test_a_second_hash_is_another_one() -> None:
-    assert SECOND_HASH not in made(table(pl.String())).columns
-    both = made(table(pl.String()), second=True)
-    assert both[SECOND_HASH].n_unique() == 3
-    assert (both[SECOND_HASH] != both[QUERY_HASH]).all()
-    assert numbers_of(made(table(pl.String(), rank=range(6)), second=True)) == ["rank"]
 
 
 @pytest.mark.parametrize("name", ["query_id", "doc_id"])

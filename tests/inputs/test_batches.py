@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.arrays.chunk import HASHES, KEY, QUERY_HASH, SECOND_HASH
+from rankframe.arrays.chunk import HASHES, KEY, QUERY_HASH
 from rankframe.engine import grouped
 from rankframe.inputs.batches import Batches
 from rankframe.inputs.scan import comparable, part_of, scan
@@ -44,7 +44,6 @@ def test_all_rows_come_in_order(rows: int, tmp_path: Path) -> None:
         table = pl.concat(batches(source).read(rows))
         assert table.drop(QUERY_HASH, KEY).equals(RUN)
         assert table[QUERY_HASH].n_unique() == 40
-    assert SECOND_HASH in next(iter(batches(RUN).read(rows, second=True))).columns
     assert batches(RUN).whole().equals(table)
 
 

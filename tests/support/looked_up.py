@@ -115,15 +115,12 @@ def _few(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
     return _true(name, dtype, seed) % 7
 
 
-# The second hash of a query has the seed 3.
 POOR_HASHES: dict[str, Hash] = {
     "few": _few,
     "few, spread out": lambda *given: _few(*given) * (2**64 // 7),
     "few for queries": lambda name, *given: (_few if name == "query_id" else _true)(name, *given),
     "few for documents": lambda name, *given: (_few if name == "doc_id" else _true)(name, *given),
-    "all but the second": lambda name, dtype, seed: (
-        _true(name, dtype, seed) if seed == 3 else _true(name, dtype, seed) * 0
-    ),
+    "the same for all": lambda *given: _true(*given) * 0,
     "the same for all documents": lambda name, dtype, seed: (
         _true(name, dtype, seed) * (0 if name == "doc_id" else 1)
     ),

@@ -15,10 +15,9 @@ from rankframe.arrays.segments import number_segments, segment_lengths
 from rankframe.base.columns import DOC, QUERY
 
 # What `hashed` adds to a table.
-QUERY_HASH, KEY, SECOND_HASH = "_query_hash", "_key", "_second_hash"
-HASHES = (QUERY_HASH, KEY, SECOND_HASH)
+QUERY_HASH, KEY = "_query_hash", "_key"
+HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
-_SECOND_SEED = 3
 
 
 class Ids(Protocol):
@@ -100,20 +99,13 @@ class Chunk:
         return number_segments(self.starts, self.height)
 
 
-def hashed(frame: pl.LazyFrame, *, second: bool = False) -> pl.LazyFrame:
-    """With a hash of each row's query, and the row's key.
-
-    `second`: with another hash of the query, by which equal ones are told from the same.
-    """
+def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """With a hash of each row's query, and the row's key."""
     schema = frame.collect_schema()
     query, doc = (hash_of(name, schema[name], _SEEDS[name]) for name in (QUERY, DOC))
-    frame = frame.with_columns(query.alias(QUERY_HASH)).with_columns(
+    return frame.with_columns(query.alias(QUERY_HASH)).with_columns(
         (pl.col(QUERY_HASH) ^ doc).alias(KEY)
     )
-    if not second:
-        return frame
-    other = hash_of(QUERY, schema[QUERY], _SECOND_SEED)
-    return frame.with_columns(other.alias(SECOND_HASH))
 
 
 def numbers_of(table: pl.DataFrame) -> list[str]:

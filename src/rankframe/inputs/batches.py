@@ -37,7 +37,7 @@ class Batches:
         schema = frame.collect_schema()
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
 
-    def read(self, rows: int, *, second: bool = False) -> Iterator[pl.DataFrame]:
+    def read(self, rows: int) -> Iterator[pl.DataFrame]:
         """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
 
         They are cut from the tables as they are read, small ones put together: nothing is copied
@@ -45,7 +45,7 @@ class Batches:
         """
         small: list[pl.DataFrame] = []
         waiting = 0
-        for table in self._tables(second=second):
+        for table in self._tables():
             if small and waiting + table.height > rows:
                 yield pl.concat(small, rechunk=True)
                 small, waiting = [], 0
@@ -60,9 +60,9 @@ class Batches:
         if small:
             yield pl.concat(small, rechunk=True)
 
-    def _tables(self, *, second: bool) -> Iterator[pl.DataFrame]:
+    def _tables(self) -> Iterator[pl.DataFrame]:
         """As polars reads them: as a rule a row group at a time."""
-        hashes = hashed(self._frame, second=second)
+        hashes = hashed(self._frame)
         nothing = True
         try:
             for table in hashes.collect_batches(lazy=True):
