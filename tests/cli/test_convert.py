@@ -31,7 +31,7 @@ def test_convert_knows_judgments(tmp_path: Path) -> None:
 def test_convert_refuses_ids_that_trec_text_cannot_hold(tmp_path: Path) -> None:
     source = tmp_path / "run.csv"
     source.write_text("query_id,doc_id,score\nq 1,d1,1.0\n")
-    assert "hold white space or begin with #, e.g. 'q 1'" in refused(
+    assert "hold white space, or nothing but #, e.g. 'q 1'" in refused(
         "convert", source, tmp_path / "run.trec"
     )
     assert not (tmp_path / "run.trec").exists()

@@ -338,7 +338,7 @@ def some_lists(lists: Sequence[tuple[Sequence[float | None], Sequence[float]]]) 
 several = st.lists(st.tuples(marks, missing_marks), min_size=1, max_size=2).map(some_lists)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(case=several)
 def test_bounds_by_brute_force(case: Case) -> None:
     metrics = [*MONOTONE, *SEARCHED]

@@ -134,11 +134,11 @@ def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -
     ("queries", "weight", "message"),
     [
         (WEIGHTS[:2], "clicks", ("1 of 3 evaluated queries have no weight, or one that is "
-         "negative or not finite, e.g. query_id 'q3'. Give every judged query a weight of at "
-         "least 0.")),
+         "negative, not finite or above 1e+100, e.g. query_id 'q3'. Give every judged query a "
+         "weight of at least 0.")),
         (WEIGHTS.with_columns(clicks=-1), "clicks", ("3 of 3 evaluated queries have no "
-         "weight, or one that is negative or not finite, e.g. query_id 'q1'. Give every judged "
-         "query a weight of at least 0.")),
+         "weight, or one that is negative, not finite or above 1e+100, e.g. query_id 'q1'. Give "
+         "every judged query a weight of at least 0.")),
         (WEIGHTS, "click", ("queries has no column 'click' (asked for as weight); it has "
          "'query_id', 'clicks'. Did you mean 'clicks'?")),
         (pl.concat([WEIGHTS, WEIGHTS]), "clicks", ("queries has 4 duplicate query_ids, e.g. ('q1') "

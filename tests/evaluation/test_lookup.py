@@ -340,8 +340,8 @@ def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates
 
 
 def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
-    qrels, run = ({"q": {"a": 1}}, "qrels"), ({"q": {"x": 2.0, "a": 1.0}}, "run")
-    left, right = (replace(scan(source, role), made={}) for source, role in (qrels, run))
+    left = replace(scan({"q": {"a": 1}}, "qrels"), made={})
+    right = replace(scan({"q": {"x": 2.0, "a": 1.0}}, "run"), made={})
     first = Lookup.of(left, right, Policies(), []).found()
     assert Lookup.of(left, right, Policies(missing="skip"), []).found() is first
     assert Lookup.of(left, right, Policies(k_max=1), []).found() is not first

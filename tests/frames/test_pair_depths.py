@@ -54,7 +54,7 @@ def by_contributions(a: Scores, b: Scores, ties: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ties", ["w", "a", "b"])
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(a=EITHER, b=EITHER)
 def test_agreement_by_contributions(ties: str, a: Scores, b: Scores) -> None:
     expected = by_contributions(a, b, ties).tolist()

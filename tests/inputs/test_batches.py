@@ -12,6 +12,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.arrays.chunk import HASHES, KEY, QUERY_HASH
+from rankframe.base.columns import SCORE_REST
 from rankframe.engine import grouped
 from rankframe.inputs.batches import Batches
 from rankframe.inputs.scan import comparable, part_of, scan
@@ -50,7 +51,8 @@ def test_all_rows_come_in_order(rows: int, tmp_path: Path) -> None:
 def test_columns_and_types_are_settled() -> None:
     odd = RUN.cast({"doc_id": pl.Int8, "score": pl.String}).rename({"doc_id": "docid"})
     table = batches(odd).whole().drop(HASHES, strict=False)
-    assert table.equals(RUN.cast({"doc_id": pl.Int64}))
+    assert not table[SCORE_REST].to_numpy().any()  # of text, which may hold large whole numbers
+    assert table.drop(SCORE_REST).equals(RUN.cast({"doc_id": pl.Int64}))
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Int64, pl.Categorical])

@@ -355,8 +355,9 @@ def test_a_query_without_a_proper_weight_is_refused_with_slices_too(bad: Any, re
     text = refusal(rf.evaluate, CASE.qrels, CASE.run, WEIGHTED, queries=known, by="head",
                    weight="w")  # fmt: skip
     assert text == (
-        f"1 of {len(QUERIES)} evaluated queries have no weight, or one that is negative or "
-        "not finite, e.g. query_id 'q7'. Give every judged query a weight of at least 0."
+        f"1 of {len(QUERIES)} evaluated queries have no weight, or one that is negative, "
+        "not finite or above 1e+100, e.g. query_id 'q7'. Give every judged query a weight of "
+        "at least 0."
     )
 
 

@@ -250,8 +250,11 @@ def test_what_cannot_be_read_is_refused(name: str) -> None:
         ("rbp(p=true)", "p must be a number, not True"),
         ("ndcg(k=ten)", "k must be a whole number, not 'ten'"),
         ("auc(pool=3)", "pool must be true or false, not 3"),
-        ("ndcg(gain=cubic)", "gain must be 'linear' or 'exp2', not 'cubic'"),
-        ("ndcg(gain=2)", "gain must be 'linear' or 'exp2', not 2"),
+        (
+            "ndcg(gain=cubic)",
+            "gain must be 'linear' or 'exp2' or a number of at most 1e+100 for each grade",
+        ),
+        ("ndcg(gain=2)", "for each grade, not 2"),
         ("ndcg(ideal=best)", "ideal must be 'all' or 'retrieved', not 'best'"),
         ("dcg(discount=log)", "discount must be 'log2' or 'ln' or 'jarvelin', not 'log'"),
         ("ndcg(base=3)", "base belongs to discount='jarvelin', not to 'log2'"),

@@ -24,5 +24,5 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path, refusal) -> None:
     target = tmp_path / "x.svg"
     assert refusal(draw, "heatmaps", MATERIAL, target).endswith("Did you mean 'heatmap'?")
     assert "it should end in .png, .svg, .html" in refusal(draw, "roc", MATERIAL, tmp_path / "x")
-    assert "no such place" in refusal(draw, "roc", MATERIAL, tmp_path / "no" / "x.svg")
+    assert "there is no folder" in refusal(draw, "roc", MATERIAL, tmp_path / "no" / "x.svg")
     assert not list(tmp_path.iterdir())

@@ -130,7 +130,7 @@ def test_hostile_names_stay_text(hostile: Path) -> None:
 
 @pytest.mark.parametrize(
     ("output", "said"),
-    [("report.pdf", "a report is a web page"), ("none/report.html", "no such place for a file")],
+    [("report.pdf", "a report is a web page"), ("none/report.html", "there is no folder")],
 )
 def test_bad_targets_are_refused_first(tmp_path: Path, output: str, said: str, refusal) -> None:
     assert said in refusal(rf.report, "nowhere", {}, output=tmp_path / output)

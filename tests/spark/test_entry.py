@@ -63,8 +63,8 @@ def test_orders_and_partitions_have_the_hash_of_one_machine(
     arranged = [bits.ORDERS[order](rows) for rows in tables]
     files = [bits.held(rows, ".parquet", tmp_path / str(at)) for at, rows in enumerate(arranged)]
     frames = [sent(spark, rows.with_columns(pl.last().cast(pl.Float64))) for rows in arranged]
-    for sources, partitions in ((files, 2), (frames, 5)):
-        found = rf.spark.evaluate(*sources, bits.METRICS, spark=spark, partitions=partitions)
+    for (qrels, run), partitions in ((files, 2), (frames, 5)):
+        found = rf.spark.evaluate(qrels, run, bits.METRICS, spark=spark, partitions=partitions)
         assert bits.of_result(found.to_result()) == one_machine
         found.unpersist()
 

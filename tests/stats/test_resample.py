@@ -79,7 +79,7 @@ def test_hashes_spread_evenly() -> None:
 numbers = st.floats(-1, 1) | st.floats(-(2.0**38), 2.0**38) | st.sampled_from([0.0, 1.0, -1.5, 1e9])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(numbers, st.integers(0, 4)), min_size=1, max_size=40),
     st.sampled_from([1, 2, 5, MOST_GROUPS]),

@@ -161,8 +161,8 @@ def fits(form: str, given: Small, *, of_run: bool) -> bool:
     if not of_run:
         values = [grade for docs in given.qrels.values() for grade in docs.values()]
     if form.startswith("trec"):
-        # A line that begins with # is a comment.
-        plain = all(one.split() == [one] and one[0] != "#" for one in every)
+        # An id of nothing but # would begin a comment.
+        plain = all(one.split() == [one] and one != "#" for one in every)
         return plain and (given.how.by == "score" if of_run else all(x == int(x) for x in values))
     if form == "dict":
         pairs = {row[:2] for row in given.rows}

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, taken
-from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.pair_matching import Side
 
@@ -24,13 +24,19 @@ class HeldRanking:
     indexed: IndexedJudgments
     # what these numbers are; None: rows are ranked as they come
     number: str | None
+    # what floats lack of scores that are large whole numbers
+    rest: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, table: pl.DataFrame) -> HeldRanking:
         """Index a table that was hashed."""
         number = next((name for name in (SCORE, RANK) if name in table.columns), None)
         graded = pl.lit(0.0) if number is None else pl.col(number)
-        return cls(IndexedJudgments.of(table.with_columns(graded.alias(RELEVANCE))), number)
+        indexed = IndexedJudgments.of(table.with_columns(graded.alias(RELEVANCE)))
+        rest = table[SCORE_REST].to_numpy() if SCORE_REST in table.columns else None
+        if rest is not None and indexed.order is not None:
+            rest = rest[indexed.order]
+        return cls(indexed, number, rest)
 
     @property
     def queries(self) -> int:
@@ -56,13 +62,16 @@ class HeldRanking:
         held = self.indexed
         rows = held.judgments_of(numbers)
         lengths = held.lengths[numbers]
+        values = {} if self.number is None else {self.number: held.grades[rows]}
+        if self.rest is not None:
+            values[SCORE_REST] = self.rest[rows]
         return Chunk(
             key=held.key[rows],
             starts=np.cumsum(lengths) - lengths,
             queries=taken(held.queries, numbers),
             hashes=held.index.keys[numbers],
             docs=_Ids(held, rows),
-            numbers={} if self.number is None else {self.number: held.grades[rows]},
+            numbers=values,
         )
 
 
