@@ -12,7 +12,7 @@ from tests.support.browser import chromium
 
 SMALL = 60_000
 # Random inputs, by what tests call their seeds; and how many of them are one test.
-FEW, TOGETHER = {"seeds": 200, "calls": 120}, 40
+FEW, TOGETHER = {"seeds": 200, "calls": 80}, 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
