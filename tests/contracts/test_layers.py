@@ -18,7 +18,7 @@ LINES = (
     ("evaluation",),
     ("engine", "frames"),
     ("inputs", "stats", "metrics"),
-    ("arrays",),
+    ("arrays", "sources"),
     ("base",),
 )
 HEIGHT = {room: -at for at, line in enumerate(LINES) for room in line}

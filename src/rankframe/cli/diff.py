@@ -69,7 +69,7 @@ def diff(
 
     import rankframe as rf
     from rankframe.cli import decision_tables as show
-    from rankframe.inputs.writers import write_frame
+    from rankframe.sources.writers import write_frame
 
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")

@@ -53,7 +53,7 @@ def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
 
 def check_tables(*targets: Path | None) -> None:
     """Refuse files whose endings name no format that tables are written in."""
-    from rankframe.inputs.writers import format_of
+    from rankframe.sources.writers import format_of
 
     for target in targets:
         if target is not None:
@@ -106,7 +106,7 @@ def deliver(
 
     from rankframe.cli import tables as show
     from rankframe.evaluation.ledger import says_every_relevant
-    from rankframe.inputs.writers import write_frame
+    from rankframe.sources.writers import write_frame
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):

@@ -24,10 +24,10 @@ from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.result import Result
 from rankframe.frames.rank import prepare_run
-from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
+from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.stats.paired import differences
 
 _SIDES: Final = ("a", "b")

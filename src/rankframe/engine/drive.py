@@ -22,9 +22,9 @@ from rankframe.base.scratch import scratch_folder
 from rankframe.engine.split import by_split, room_for
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
-from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import count_rows
+from rankframe.sources.formats import READ_ERRORS
 
 # Rows of a stretch: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20

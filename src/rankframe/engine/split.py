@@ -16,9 +16,9 @@ from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import BadValueError, DuplicateError, OutputError
 from rankframe.engine.work import Piece, Work
-from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import check_rows, one_of_each, refuse_non_numeric
+from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _BUCKET = "_bucket"
 _SEED = 20_011

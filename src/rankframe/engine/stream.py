@@ -18,9 +18,9 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import BadValueError, DuplicateError, UnreadableInputError
 from rankframe.engine.work import Piece, Work
-from rankframe.inputs.formats import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import check_rows, count_rows
+from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _PROBES = 9
 

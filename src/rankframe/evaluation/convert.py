@@ -11,11 +11,11 @@ from rankframe.base.columns import QUERY, RANK, RELEVANCE
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
-from rankframe.inputs.numbers import whole_again
 from rankframe.inputs.scan import Columns, Source, scan
-from rankframe.inputs.trec_format import Kind
 from rankframe.inputs.validate import load_one_of_each
-from rankframe.inputs.writers import format_of, write_as
+from rankframe.sources.numbers import whole_again
+from rankframe.sources.trec_format import Kind
+from rankframe.sources.writers import format_of, write_as
 
 
 def convert_file(

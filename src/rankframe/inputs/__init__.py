@@ -1,4 +1,4 @@
-"""Whatever users have → frames with our columns: formats, scanning, validation, lists, queries.
+"""Whatever users have → frames with our columns: scanning, validation, lists, queries.
 
 What is unfit is refused here, with an example. Nothing is ranked here, and no metric computed.
 """

@@ -20,7 +20,7 @@ from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option, shorten
 from rankframe.base.options import NoOverlap, Policies
 from rankframe.inputs.dicts import refuse_alike
-from rankframe.inputs.numbers import given_numbers, turned
+from rankframe.sources.numbers import given_numbers, turned
 
 _LOOKED_AT = 1_000
 _SIDES = ("ranked_results", "ground_truth")

@@ -35,9 +35,9 @@ from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
 from rankframe.inputs.dicts import from_dicts
-from rankframe.inputs.formats import READ_ERRORS, unreadable
-from rankframe.inputs.numbers import as_float, beyond_float, with_rest
-from rankframe.inputs.opening import Opened, numeric_columns, open_path, open_stream
+from rankframe.sources.formats import READ_ERRORS, unreadable
+from rankframe.sources.numbers import as_float, beyond_float, with_rest
+from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.

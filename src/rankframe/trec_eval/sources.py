@@ -16,10 +16,10 @@ import polars as pl
 
 from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingColumnError
-from rankframe.inputs.formats import PARQUET, READ_ERRORS, unreadable
-from rankframe.inputs.opening import trec_texts
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
-from rankframe.inputs.trec_format import GZIP, is_comment, read_trec, tag_of
+from rankframe.sources.formats import PARQUET, READ_ERRORS, unreadable
+from rankframe.sources.opening import trec_texts
+from rankframe.sources.trec_format import GZIP, is_comment, read_trec, tag_of
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16

@@ -28,7 +28,7 @@ from rankframe.base.errors import (
     OutputError,
     UnreadableInputError,
 )
-from rankframe.inputs.numbers import beyond_float
+from rankframe.sources.numbers import beyond_float
 
 Kind = Literal["qrels", "run"]
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.inputs.categories import categories_as_text
 from rankframe.inputs.scan import scan
+from rankframe.sources.categories import categories_as_text
 
 ROWS = pl.DataFrame(
     {

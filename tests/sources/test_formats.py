@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.inputs.formats import (
+from rankframe.inputs.scan import scan
+from rankframe.sources.formats import (
     FORMATS,
     TREC,
     Format,
@@ -18,8 +19,7 @@ from rankframe.inputs.formats import (
     head_of,
     of_file,
 )
-from rankframe.inputs.scan import scan
-from rankframe.inputs.writers import format_of, write_as
+from rankframe.sources.writers import format_of, write_as
 
 RUN = pl.DataFrame(
     {

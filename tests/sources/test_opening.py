@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.inputs import opening
-from rankframe.inputs.opening import open_path, open_stream, trec_texts
+from rankframe.sources import opening
+from rankframe.sources.opening import open_path, open_stream, trec_texts
 
 
 def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
-from rankframe.inputs.json_lines import open_json_lines
-from rankframe.inputs.trec_format import (
+from rankframe.sources.json_lines import open_json_lines
+from rankframe.sources.trec_format import (
     GZIP,
     is_comment,
     looks_like_tabbed_trec,

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe.base.errors import OutputError
 from rankframe.base.outputs import write_file
-from rankframe.inputs.formats import Format, by_ending, writable
+from rankframe.sources.formats import Format, by_ending, writable
 
 
 def write_frame(frame: pl.DataFrame, target: Path) -> None:

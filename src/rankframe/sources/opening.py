@@ -16,8 +16,8 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
-from rankframe.inputs.categories import categories_as_text
-from rankframe.inputs.formats import (
+from rankframe.sources.categories import categories_as_text
+from rankframe.sources.formats import (
     PARQUET,
     READ_ERRORS,
     TREC,
@@ -28,7 +28,7 @@ from rankframe.inputs.formats import (
     of_file,
     readable,
 )
-from rankframe.inputs.trec_format import GZIP
+from rankframe.sources.trec_format import GZIP
 
 # Rows by which text is taken for numbers.
 _SAMPLE = 100

@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.base.errors import RankframeError
-from rankframe.inputs.formats import READ_ERRORS
 from rankframe.inputs.scan import scan
-from rankframe.inputs.trec_format import (
+from rankframe.sources.formats import READ_ERRORS
+from rankframe.sources.trec_format import (
     Kind,
     looks_like_trec,
     read_even,

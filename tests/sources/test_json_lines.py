@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.inputs.json_lines import open_json_lines
 from rankframe.inputs.scan import scan
+from rankframe.sources.json_lines import open_json_lines
 
 LINE = '{"query_id":"q","doc_id":"a","score":1}\n'
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.inputs.formats import FORMATS, Format
 from rankframe.inputs.scan import scan
-from rankframe.inputs.writers import format_of, write_frame
+from rankframe.sources.formats import FORMATS, Format
+from rankframe.sources.writers import format_of, write_frame
 
 RUN = pl.DataFrame(
     {"query_id": ["q1", "007"], "doc_id": ["a", "b"], "score": [2.5, 1e-7], "rank": [1.0, 1.0]}

@@ -1,0 +1,5 @@
+"""Where data lies → a table as found: formats, files, folders, addresses, pipes; and back again.
+
+What a column means is not known here: `inputs` finds that out. Packages for one kind of place are
+imported when such a place is opened.
+"""
