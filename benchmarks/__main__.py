@@ -13,7 +13,7 @@ from benchmarks.machine import describe
 from benchmarks.measure import compare, compare_fed
 
 HERE = Path(__file__).parent
-PARTS = ("comparison", "growth", "agreement")
+PARTS = ("comparison", "growth", "paths", "agreement")
 
 
 def main() -> None:
@@ -42,6 +42,8 @@ def main() -> None:
             measured["comparison"] = _merged(measured, found)
         elif part == "growth":
             measured |= _growth(options.data, options.grow, scale)
+        elif part == "paths":
+            measured["paths"] = _paths(options.data, scale)
         else:
             measured["agreement"] = _agreement(options.data, scale)
         measured["machine"] = measured.get("machine", {}) | {part: describe()}
@@ -82,6 +84,12 @@ def _growth(folder: Path, rows: int, scale: int) -> dict[str, Any]:
         "metrics": growth.metrics(folder, 1_000_000 // scale),
         "start": growth.start_up(folder),
     }
+
+
+def _paths(folder: Path, scale: int) -> list[Any]:
+    from benchmarks import paths
+
+    return paths.measure(folder, 1_000_000 // scale)
 
 
 def _agreement(folder: Path, scale: int) -> list[Any]:

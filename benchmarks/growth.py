@@ -7,9 +7,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.data import Files, make
-from benchmarks.layouts import SHAPES
+from benchmarks.layouts import SHAPES, Order
 from benchmarks.measure import run_child, timed
 
 _CODE = """
@@ -20,6 +21,7 @@ start = time.perf_counter()
 rf.evaluate(qrels, run, metrics)
 print(json.dumps(time.perf_counter() - start))
 """
+_ORDERS: tuple[Order, ...] = ("grouped", "sorted", "scattered")
 _FIFTY = [
     *(f"ndcg@{k}" for k in range(1, 11)), *(f"precision@{k}" for k in range(1, 11)),
     *(f"recall@{k}" for k in range(1, 11)), *(f"map@{k}" for k in range(1, 11)),
@@ -27,16 +29,32 @@ _FIFTY = [
 ]  # fmt: skip
 
 
-def rows(folder: Path, most: int) -> list[tuple[int, str, float, float]]:
-    """(rows, how, seconds, peak bytes) for runs of 10 documents a query."""
-    table = []
+def rows(folder: Path, most: int) -> list[dict[str, Any]]:
+    """Runs of 10 documents a query: wall and CPU seconds and peak bytes; the largest in three
+    orders, whose values must be the same to the bit.
+    """
+    table: list[dict[str, Any]] = []
     for queries in (100_000, 1_000_000, 10_000_000):
         if queries * 10 > most:
             break
-        files = _files(queries, folder)
-        for how in ("in memory", "within 3 GiB") if queries == 10_000_000 else ("in memory",):
-            report = run_child(f"with_rankframe:{how}", files)
-            table.append((files.facts["rows"], how, report["wall"], report["peak"]))
+        largest = queries == 10_000_000
+        for order in _ORDERS if largest else _ORDERS[:1]:
+            files = _files(queries, folder, order)
+            for how in ("in memory", "within 3 GiB") if order == "grouped" else ("within 3 GiB",):
+                report = run_child(f"with_rankframe:{how}", files)
+                row = {key: report[key] for key in ("wall", "cpu", "peak", "values")}
+                table.append({"rows": files.facts["rows"], "order": order, "how": how} | row)
+        if (
+            len(
+                {
+                    tuple(row["values"].items())
+                    for row in table
+                    if row["rows"] == files.facts["rows"]
+                }
+            )
+            > 1
+        ):
+            raise ValueError("the order of rows changes values")
     return table
 
 
@@ -73,9 +91,9 @@ def start_up(folder: Path) -> list[tuple[str, float]]:
     ]
 
 
-def _files(queries: int, folder: Path) -> Files:
-    """Runs of ten documents a query, grouped by query."""
-    return make(replace(SHAPES["rec"], queries=queries), folder)
+def _files(queries: int, folder: Path, order: Order = "grouped") -> Files:
+    """Runs of ten documents a query."""
+    return make(replace(SHAPES["rec"], queries=queries, order=order, judged_order=order), folder)
 
 
 def _seconds(files: Files, wanted: list[str]) -> float:
