@@ -117,7 +117,7 @@ def run_module(module: str, *arguments: str | Path, patience: float | None = Non
     command = [sys.executable, "-m", module, *map(str, arguments)]
     begun = time.perf_counter()
     with TemporaryFile("w+") as said, TemporaryFile("w+") as complaints:
-        child = subprocess.Popen(command, stdout=said, stderr=complaints)
+        child = subprocess.Popen(command, stdout=said, stderr=complaints, env=_installed())
         while True:
             done, status, used = os.wait4(child.pid, os.WNOHANG if patience else 0)
             if done:
@@ -145,9 +145,14 @@ def timed(command: list[str], repeat: int = 5) -> float:
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, env=_installed())
         best = min(best, time.perf_counter() - start)
     return best
+
+
+def _installed() -> dict[str, str]:
+    """The environment, in which Python keeps what it compiled, as it does of installed packages."""
+    return {name: of for name, of in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _say(text: str) -> None:
