@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -23,7 +23,6 @@ from rankframe.base.columns import (
     Side,
 )
 from rankframe.base.errors import (
-    AmbiguousColumnError,
     ColumnMappingError,
     ColumnTypeError,
     MissingColumnError,
@@ -34,6 +33,7 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
+from rankframe.inputs.column_names import Columns, find_columns, guess_role
 from rankframe.inputs.dicts import from_dicts
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
@@ -42,15 +42,6 @@ from rankframe.sources.opening import Opened, numeric_columns, open_path, open_s
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.
 Source: TypeAlias = Any
-# {"query_id": "user_id"}, or one such mapping for each side: {"qrels": {…}, "run": {…}}.
-Columns: TypeAlias = Mapping[str, Any]
-
-_WANTED: dict[Role, tuple[str, ...]] = {
-    "queries": (QUERY,),
-    "qrels": (QUERY, DOC, RELEVANCE),
-    "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
-}
-_OPTIONAL = (SCORE, RANK, DISTANCE)
 # Whole numbers that are not all an Int64.
 _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
 
@@ -138,8 +129,8 @@ def scan(
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
     if role is None:
-        role = _guess_role(list(schema), columns)
-    mapping = _find_columns(list(schema), role, columns, called or role)
+        role = guess_role(list(schema), columns)
+    mapping = find_columns(list(schema), role, columns, called or role)
     for ours, found in mapping.items():
         _check_type(called or role, ours, found, schema[found])
     distance = mapping.pop(DISTANCE, None)
@@ -256,64 +247,6 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         "this is neither a frame, an Arrow table, a path nor a dict of dicts",
         "For plain Python lists see rankframe.from_lists",
     )
-
-
-def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
-    def has(ours: str, asked: Mapping[str, str]) -> bool:
-        return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
-
-    graded = has(RELEVANCE, _asked_for("qrels", columns))
-    placed = any(has(ours, _asked_for("run", columns)) for ours in _OPTIONAL)
-    return "qrels" if graded and not placed else "run"
-
-
-def _find_columns(
-    found: Sequence[str], role: Role, columns: Columns | None, called: str
-) -> dict[str, str]:
-    asked = _asked_for(role, columns)
-    mapping: dict[str, str] = {}
-    if SCORE in asked and DISTANCE in asked:
-        raise AmbiguousColumnError(called, SCORE, [asked[SCORE], asked[DISTANCE]])
-    for ours in _WANTED[role]:
-        if ours not in asked and (
-            (ours == SCORE and DISTANCE in asked)
-            or (ours == DISTANCE and (SCORE in mapping or RANK in mapping))
-        ):
-            continue
-        if ours in asked:
-            if asked[ours] not in found:
-                raise MissingColumnError(called, ours, found, asked=asked[ours])
-            mapping[ours] = asked[ours]
-            continue
-        taken = set(asked.values())
-        candidates = [c for c in found if c.lower() == ours and c not in taken] or [
-            c for c in found if c.lower() in SYNONYMS[ours] and c not in taken
-        ]
-        if len(candidates) > 1:
-            raise AmbiguousColumnError(called, ours, candidates)
-        if candidates:
-            mapping[ours] = candidates[0]
-        elif ours not in _OPTIONAL:
-            raise MissingColumnError(called, ours, found)
-    return mapping
-
-
-def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
-    """The part of a `columns=` mapping that speaks of this side."""
-    flat: dict[str, str] = {}
-    if not isinstance(columns, Mapping | None):
-        raise ColumnMappingError.kind(columns)
-    for key, value in (columns or {}).items():
-        if not isinstance(key, str):
-            raise ColumnMappingError.kind(columns)
-        if key in ("qrels", "run"):
-            if key == role:
-                flat.update(_asked_for(role, value))
-        elif key not in SYNONYMS:
-            raise ColumnMappingError(key, list(SYNONYMS))
-        elif key in _WANTED[role]:
-            flat[key] = str(value)
-    return flat
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
