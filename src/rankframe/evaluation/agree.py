@@ -34,7 +34,14 @@ from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import Pairs
 from rankframe.inputs.queries import Known
-from rankframe.inputs.scan import Columns, Scanned, Source, part_of, scan_ranking
+from rankframe.inputs.scan import (
+    Columns,
+    Scanned,
+    Source,
+    part_of,
+    refuse_absent_columns,
+    scan_ranking,
+)
 from rankframe.inputs.validate import count_rows, some_ids
 from rankframe.metrics.names import Metrics, resolve
 
@@ -102,6 +109,7 @@ def agree(
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    refuse_absent_columns(columns, *sides)
     pieces = count_pieces(*sides, job.row_bytes, max_memory)
     if output is None:
         return agree_scanned(*sides, job, pieces=pieces, progress=progress)

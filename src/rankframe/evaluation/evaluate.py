@@ -29,8 +29,14 @@ from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.lookup import Lookup
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise, summarise_slices
-from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.queries import (
+    By,
+    asked_of,
+    read_attributes,
+    refuse_strangers,
+    unweighted_error,
+)
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.names import Metric, Metrics, resolve
 
@@ -45,6 +51,7 @@ def evaluate(
     *,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -74,9 +81,12 @@ def evaluate(
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         what `rf.metric` makes of one.
-    columns: names in your data, `{"query_id": "user_id"}`, or one such mapping for each side.
+    columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
+        or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
     rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
         use the grades themselves.
+    relevance: the grade of every pair, for judgments that are pairs of query and document without
+        grades; refused where they have grades.
     missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
         "error".
     no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
@@ -116,8 +126,9 @@ def evaluate(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
-    judgments = scan(qrels, "qrels", columns)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
     documents = scan(run, "run", columns, order=order, ranks=ranks)
+    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:

@@ -18,12 +18,10 @@ from rankframe.base.columns import (
     RELEVANCE,
     SCORE,
     SCORE_REST,
-    SYNONYMS,
     Role,
     Side,
 )
 from rankframe.base.errors import (
-    ColumnMappingError,
     ColumnTypeError,
     MissingColumnError,
     OptionError,
@@ -33,7 +31,13 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
-from rankframe.inputs.column_names import Columns, find_columns, guess_role
+from rankframe.inputs.column_names import (
+    Asked,
+    Columns,
+    find_columns,
+    guess_role,
+    refuse_absent,
+)
 from rankframe.inputs.dicts import from_dicts
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
@@ -63,6 +67,10 @@ class Scanned:
     # how its documents are ordered, and which of its columns are not looked at
     ordered: str = ""
     unused: tuple[str, ...] = ()
+    # of the columns asked for of no side in particular: our column → whether it is here
+    asked: Mapping[str, bool] = field(default_factory=dict)
+    # the grade of every row, where it has none of its own
+    grade: float | None = None
     # whether these are some of the rows of an input, so that there may be none
     part: bool = False
     # what was made of its rows, where these are held for whoever works on them again
@@ -110,13 +118,15 @@ def scan(
     *,
     order: Order | None = None,
     ranks: Ranks = "renumbered",
+    relevance: float | None = None,
     called: Side | None = None,
 ) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
     `order`: what a run is ordered by; None: the caller sees to it that there is something. With
-    `ranks` that are kept, its scores are not looked at.
+    `ranks` that are kept, its scores are not looked at. `relevance`: the grade of judgments that
+    have none. Of columns asked for of no side in particular, see `refuse_absent_columns`.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
     """
     if isinstance(source, Scanned):
@@ -128,17 +138,64 @@ def scan(
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
+    found, side = list(schema), called.removeprefix("ranking ") if called else None
     if role is None:
-        role = guess_role(list(schema), columns)
-    mapping = find_columns(list(schema), role, columns, called or role)
-    for ours, found in mapping.items():
-        _check_type(called or role, ours, found, schema[found])
+        role = guess_role(found, columns, side)
+    ours = find_columns(
+        found,
+        role,
+        Asked.of(columns, side or role),
+        called or role,
+        without=() if relevance is None else (RELEVANCE,),
+    )
+    mapping = ours.mapping
+    for name_of_ours, one in mapping.items():
+        _check_type(called or role, name_of_ours, one, schema[one])
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
-    return _ordered(scanned, order, ranks) if role == "run" else scanned
+    scanned = Scanned(
+        called or role, name, raw, mapping, seekable, distance is not None, text=text,
+        asked=ours.asked,
+    )  # fmt: skip
+    if role == "run":
+        return _ordered(scanned, order, ranks)
+    return scanned if role == "queries" or relevance is None else _graded(scanned, relevance)
+
+
+def _graded(qrels: Scanned, grade: float) -> Scanned:
+    """The same with this grade in every row; refused where it has grades."""
+    if RELEVANCE in qrels.mapping:
+        raise OptionError(
+            Option("relevance", grade),
+            " is the grade of judgments that have none, and ",
+            f"{qrels.role} has the column {qrels.mapping[RELEVANCE]!r}. Leave one of them out. (",
+            Option("rel"),
+            " says from which grade on documents are relevant.)",
+        )
+    column = RELEVANCE
+    while column in qrels.raw.collect_schema():
+        column = f"_{column}"
+    value = pl.lit(float(grade)).alias(column)
+    return replace(
+        qrels,
+        raw=qrels.raw.with_columns(value),
+        text=None if qrels.text is None else qrels.text.with_columns(value),
+        mapping={**qrels.mapping, RELEVANCE: column},
+        grade=float(grade),
+    )
+
+
+def refuse_absent_columns(
+    columns: Columns | None, *sides: Scanned, queries: Mapping[str, bool] | None = None
+) -> None:
+    """Refuse columns asked for of no side in particular that none has.
+
+    `queries`: what `asked` of the frame of queries says. To be called when all sides are open.
+    """
+    opened = [(side.role, list(side.raw.collect_schema()), side.asked) for side in sides]
+    refuse_absent(columns, opened, queries)
 
 
 def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> Scanned:
@@ -183,14 +240,6 @@ def scan_ranking(
 
     `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
     """
-    if isinstance(columns, Mapping):
-        if wrong := [key for key in columns if key in ("qrels", "run")]:
-            raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
-        others = {key: value for key, value in columns.items() if key not in ("a", "b")}
-        own = columns.get(side) or {}
-        if not isinstance(own, Mapping):
-            raise ColumnMappingError.kind(own)
-        columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
