@@ -246,7 +246,7 @@ CALLS: dict[str, Callable[..., object]] = {
         QRELS, {"x": RUN}, "map", output=path / "x.html", **how
     ),
     "gate": lambda path, **how: rf.gate(
-        QRELS, RUN, rf.evaluate(QRELS, RUN, "map"), ["map >= 0"], **how
+        QRELS, RUN, rf.evaluate(QRELS, RUN, "map"), ["map: at least 0"], **how
     ),
     "trec_eval": lambda path, **how: evaluate_trec(QRELS, RUN, ["map"], **how),
     "agree": lambda path, **how: rf.agree(RUN, RUN, **how),

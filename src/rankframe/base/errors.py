@@ -230,8 +230,8 @@ class DuplicateError(RankframeError):
 class EmptyInputError(RankframeError):
     """An input without rows."""
 
-    def __init__(self, role: str, source: str) -> None:
-        super().__init__(Role(role), f" is empty: {source} has no rows.")
+    def __init__(self, role: str, source: str, advice: str = "") -> None:
+        super().__init__(*sentences((Role(role), f" is empty: {source} has no rows"), (advice,)))
 
 
 class NoOverlapError(RankframeError):

@@ -18,8 +18,8 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
-from rankframe.base.scratch import scratch_folder
-from rankframe.engine.split import by_split, room_for
+from rankframe.base.scratch import room_for, scratch_folder
+from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.inputs.scan import Scanned

@@ -39,6 +39,7 @@ from rankframe.inputs.column_names import (
     refuse_absent,
 )
 from rankframe.inputs.dicts import from_dicts
+from rankframe.sources.arrow_tables import open_arrow
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
@@ -284,13 +285,9 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         return open_stream(source, role, name)
     if isinstance(source, Mapping):
         return Opened(from_dicts(source, role, name).lazy(), seekable=True)
-    if hasattr(source, "__arrow_c_stream__"):
-        try:
-            return Opened(pl.DataFrame(source).lazy(), seekable=True)
-        except Exception as error:  # whatever the exporting library raises
-            raise UnreadableInputError(
-                name, f"it cannot be turned into Arrow data ({error})"
-            ) from error
+    opened = open_arrow(source, role or "input", name)
+    if opened is not None:
+        return opened
     raise UnreadableInputError(
         name,
         "this is neither a frame, an Arrow table, a path nor a dict of dicts",
