@@ -320,6 +320,13 @@ class MissingExtraError(RankframeError, ImportError):
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional part: pip install 'rankframe[{extra}]'.")
 
+    @classmethod
+    def package(cls, feature: str, package: str) -> MissingExtraError:
+        """The same of a package that is in no extra: whoever wants it has it."""
+        error = cls.__new__(cls)
+        RankframeError.__init__(error, f"{feature} needs {package}: pip install {package}.")
+        return error
+
 
 @contextmanager
 def naming_the_run(name: str) -> Iterator[None]:

@@ -123,9 +123,13 @@ def deliver(
     from rankframe.sources.writers import write_frame
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
-    for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
+    for target, name, frame in (
+        (per_query, "per_query", show.per_query_frame),
+        (summary, "summary", show.summary_frame),
+    ):
         if target:
-            write_frame(frame(results), target)
+            about = {run: result.about(name) for run, result in results.items()}
+            write_frame(frame(results), target, {"frame": name, "runs": about})
     if style != "table":
         print(show.as_text(results, metrics, style))
         return

@@ -147,6 +147,7 @@ def compare(
         },
         baseline=baseline,
         lacks=opened.lacks,
+        inputs={name: system.inputs for name, system in opened.systems.items()},
     )
 
 

@@ -35,6 +35,8 @@ class System:
     judged: Mapping[int, str] = field(default_factory=dict)
     # columns of which one that is not 0 says that the run has the query
     evidence: Sequence[str] = ()
+    # what was evaluated, by name, as far as it is known
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def values(self) -> pl.DataFrame:
@@ -98,7 +100,7 @@ def evaluate_runs(
             result, computed = evaluate_computed(
                 held.left, run, job, pieces=pieces, progress=report
             )
-        found[name] = System(computed, result.ledger, judged, (retrieved.label,))
+        found[name] = System(computed, result.ledger, judged, (retrieved.label,), result.inputs)
     return found, held
 
 

@@ -51,7 +51,8 @@ def convert_file(
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
     frame = whole_again(frame)
-    write_as(form, frame, target)
+    about = {"frame": found, "inputs": {found: {"name": scanned.name, "rows": frame.height}}}
+    write_as(form, frame, target, about)
     return found, frame.height
 
 

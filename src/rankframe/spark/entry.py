@@ -143,7 +143,7 @@ def evaluate(
         sides,
         job,
         values,
-        lambda piece: summed_up(piece, job, sides[1].scanned, no_overlap_seen),
+        lambda piece: summed_up(piece, job, (sides[0].scanned, sides[1].scanned), no_overlap_seen),
         partitions=partitions or _partitions(session, sides, job),
     )
 
