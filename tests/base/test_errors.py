@@ -44,6 +44,11 @@ EXAMPLES: dict[str, RankframeError] = {
     "unreadable run": UnreadableInputError("the run dict", "not a number"),
     "malformed": MalformedLineError("x.run", 3, "q1 Q0", "2 fields", 1_200),
     "missing column": MissingColumnError("run", "doc_id", ["a", "b"]),
+    "missing everywhere": MissingColumnError.everywhere(
+        "doc_id", "sku", {"qrels": ["a", "b"], "run": ["skus"]}
+    ),
+    "missing grades": MissingColumnError("qrels", "relevance", ["a", "b"]),
+    "wide": MissingColumnError("ranking b", "doc_id", [f"c{at}" for at in range(40_000)]),
     "asked for": MissingColumnError("run", "score", ["scores"], asked="scored"),
     "ambiguous": AmbiguousColumnError("run", "query_id", ["qid", "topic"]),
     "unordered": UnorderedRunError("run", ["qid", "doc", "bm"], ["bm"]),
@@ -84,13 +89,31 @@ def test_every_error_is_here() -> None:
     [
         ("missing column",
          ('run has no doc_id column; it has \'a\', \'b\'. '
-          'Name it: columns={"doc_id": "your_column"}.'),
-         ("run has no doc_id column; it has 'a', 'b'. Name it: --column doc_id=your_column.")),
+          'Name it: columns={"run": {"doc_id": "your_column"}}.'),
+         ("run has no doc_id column; it has 'a', 'b'. "
+          "Name it: --column run.doc_id=your_column.")),
+        ("missing everywhere",
+         ("there is no column 'sku' (asked for as doc_id): qrels has 'a', 'b'; run has 'skus'. "
+          "Did you mean 'skus'?"),
+         ("there is no column 'sku' (asked for as doc_id): qrels has 'a', 'b'; run has 'skus'. "
+          "Did you mean 'skus'?")),
+        ("missing grades",
+         ("qrels has no relevance column; it has 'a', 'b'. "
+          "If every row is a relevant pair, pass relevance=1.0."),
+         ("qrels has no relevance column; it has 'a', 'b'. "
+          "If every row is a relevant pair, pass --relevance 1.0.")),
+        ("wide",
+         ("ranking b has no doc_id column; it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', "
+          "'c8', 'c9', 'c10', 'c11', and 39,988 more. "
+          'Name it: columns={"b": {"doc_id": "your_column"}}.'),
+         ("ranking b has no doc_id column; it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', "
+          "'c8', 'c9', 'c10', 'c11', and 39,988 more. "
+          "Name it: --column b.doc_id=your_column.")),
         ("ambiguous",
          ("run has 2 columns that may be query_id: 'qid', 'topic'. "
-          'Say which: columns={"query_id": "qid"}.'),
+          'Say which: columns={"run": {"query_id": "qid"}}.'),
          ("run has 2 columns that may be query_id: 'qid', 'topic'. "
-          "Say which: --column query_id=qid.")),
+          "Say which: --column run.query_id=qid.")),
         ("duplicate",
          ("run has 14 duplicate (query_id, doc_id) pairs, e.g. ('q17', 'd302') at rows 8 and 95. "
           'Keep one of each, or pass duplicates="keep_best".'),
@@ -258,5 +281,5 @@ def test_a_run_in_the_place_of_judgments_is_noticed() -> None:
         return str(MissingColumnError("qrels", "relevance", found, **options))
 
     assert said(["query_id", "score"]).endswith("Is this the run? The judgments come first.")
-    assert said(["query_id"]).endswith("add one that is 1 everywhere.")
+    assert said(["query_id"]).endswith("pass relevance=1.0.")
     assert said(["relevances"]).endswith("Did you mean 'relevances'?")

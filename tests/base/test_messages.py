@@ -33,6 +33,11 @@ from rankframe.base.messages import (
             'columns={"query_id": "user", "doc_id": "sku"}',
             "--column query_id=user --column doc_id=sku",
         ),
+        (
+            Option("columns", {"doc_id": "sku", "run": {"doc_id": "Doc ID"}}),
+            'columns={"doc_id": "sku", "run": {"doc_id": "Doc ID"}}',
+            "--column doc_id=sku --column 'run.doc_id=Doc ID'",
+        ),
     ],
     ids=str,
 )  # fmt: skip

@@ -97,7 +97,7 @@ def test_it_is_made_from_the_arguments_of_a_function(group: type[Options]) -> No
 
 def test_what_is_given_wins_over_the_default_and_is_checked(refusal) -> None:
     def taken(
-        rel: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
+        rel: Any = None, relevance: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
         no_overlap: Any = "error", order: Any = "columns", ranks: Any = "renumbered",
         ties: Any = "doc_desc", duplicates: Any = "error", k_max: Any = None,
         judged_only: Any = False,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rankframe.base.errors import OutputError
-from rankframe.base.scratch import LOCK, locked_folder, remove_live, scratch_folder, sweep
+from rankframe.base.scratch import LOCK, locked_folder, remove_live, room_for, scratch_folder, sweep
 
 START = "rankframe-scratch-"
 NAME = f"{START}{'0123456789abcdef' * 2}"
@@ -156,3 +156,14 @@ def test_no_place_for_temporary_files_is_said(
         f"cannot make temporary files in {tmp_path}/none: No such file or directory. "
         "Point the environment variable TMPDIR to another folder."
     )
+
+
+def test_only_a_full_disk_is_called_full(tmp_path: Path) -> None:
+    with pytest.raises(OutputError) as full, room_for(tmp_path / "scratch"):
+        raise OSError(28, "No space left on device")
+    assert str(full.value) == (
+        f"no room for temporary files in {tmp_path}. "
+        "Make some, or point the environment variable TMPDIR to a larger disk."
+    )
+    with pytest.raises(PermissionError), room_for(tmp_path):
+        raise PermissionError(13, "Permission denied")

@@ -45,6 +45,18 @@ def test_columns_are_pairs(refusal: Callable[..., str]) -> None:
     assert "--column reads NAME=YOURS" in refusal(column_names, ["query_id="])
 
 
+def test_columns_of_one_side_have_its_name_before_theirs(refusal: Callable[..., str]) -> None:
+    given = ["doc_id=sku", "run.doc_id=a.b", "run.score=s", "queries.query_id=qid", "x.=y"]
+    assert column_names(given) == {
+        "doc_id": "sku",
+        "run": {"doc_id": "a.b", "score": "s"},
+        "queries": {"query_id": "qid"},
+        "x.": "y",
+    }
+    for twice in (["doc_id=a", "doc_id=b"], ["run.rank=a", "run.rank=b"], ["run=a", "run.rank=b"]):
+        assert "twice" in refusal(column_names, twice)
+
+
 def test_ways_to_slice_may_be_combinations() -> None:
     assert ways_to_slice(["locale", "locale, device"]) == [("locale",), ("locale", "device")]
     assert ways_to_slice(None) is None

@@ -10,6 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.decisions.comparison import COMPARISON_FILES, PAIR_SCHEMA, SYSTEM_SCHEMA, p_text
+from rankframe.sources.writers import read_about
 from tests.decisions.test_tables import ATTRIBUTES, QUERIES, SYSTEMS, compared
 
 
@@ -119,22 +120,43 @@ def test_write_replaces_a_comparison_only_if_asked(tmp_path: Path, refusal) -> N
 
 def test_write_writes_all_or_nothing(tmp_path: Path, monkeypatch, refusal) -> None:
     found, folder = compared(), tmp_path / "deep" / "comparison"
-    plain = pl.DataFrame.write_parquet
+    plain = pl.LazyFrame.sink_parquet
 
-    def full(frame: pl.DataFrame, path: Any, **options: Any) -> None:
+    def full(frame: pl.LazyFrame, path: Any, **options: Any) -> None:
         if "ledger" in str(path):
             raise OSError(28, "No space left on device")
         plain(frame, path, **options)
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
     assert "No space left on device" in refusal(found.write, folder)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     found.write(folder)
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
     refusal(compared(baseline="bm25_v1").write, folder, overwrite=True)
     assert pl.read_parquet(folder / "table.parquet").equals(found.table)
     assert [p.name for p in folder.parent.iterdir()] == ["comparison"]
+
+
+def test_files_say_what_was_compared_and_how(tmp_path: Path) -> None:
+    qrels = {f"q{n}": {"a": 1} for n in range(7)}
+    run = {query: {"a": 1.0} for query in qrels}
+    stored = rf.evaluate(qrels, run, "map")
+    for name, found in {
+        "live": rf.compare(qrels, {"x": run, "y": run}, "map", baseline="x", rel=1),
+        "stored": rf.compare(None, {"x": stored, "y": stored}, baseline="x"),
+    }.items():
+        found.write(tmp_path / name)
+        for file in (tmp_path / name).iterdir():
+            about = read_about(file)
+            assert (about["frame"], about["metrics"]) == (file.stem, ["map"])
+            assert about["baseline"] == "x"
+            assert about["policies"]["test"] == "t"
+            assert "rel" in about["policies"]
+            assert about["inputs"]["y"] == {
+                "qrels": {"name": "the qrels dict", "rows": 7},
+                "run": {"name": "the run dict", "rows": 7},
+            }
 
 
 def test_where_every_judged_document_is_relevant_that_is_said() -> None:

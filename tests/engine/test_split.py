@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.errors import OutputError
 from rankframe.base.options import Policies
-from rankframe.engine.split import by_split, room_for
+from rankframe.engine.split import by_split
 from rankframe.engine.work import merged
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
@@ -92,14 +91,3 @@ def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path
     alone = job.piece(qrels, run)
     assert whole.values.equals(alone.values)
     assert whole.counts == alone.counts
-
-
-def test_only_a_full_disk_is_called_full(tmp_path: Path) -> None:
-    with pytest.raises(OutputError) as full, room_for(tmp_path / "scratch"):
-        raise OSError(28, "No space left on device")
-    assert str(full.value) == (
-        f"no room for temporary files in {tmp_path}. "
-        "Make some, or point the environment variable TMPDIR to a larger disk."
-    )
-    with pytest.raises(PermissionError), room_for(tmp_path):
-        raise PermissionError(13, "Permission denied")

@@ -1,6 +1,7 @@
 """A result shows itself, answers by name, and is written whole or not at all."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 import rankframe.evaluation.result as result_module
 from rankframe.base.errors import OutputError, UnreadableInputError
+from rankframe.sources.writers import read_about
 
 
 def _names(folder: Path) -> list[str]:
@@ -113,14 +115,14 @@ def test_what_is_not_a_result_is_never_touched(result, tmp_path, foreign, overwr
 
 def _fail_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let writing of one of the three files fail."""
-    write = pl.DataFrame.write_parquet
+    write = pl.LazyFrame.sink_parquet
 
-    def failing(frame: pl.DataFrame, path: Path) -> None:
+    def failing(frame: pl.LazyFrame, path: Path, **options: Any) -> None:
         if path.name == name:
             raise OSError(28, "No space left on device")
-        write(frame, path)
+        write(frame, path, **options)
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", failing)
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", failing)
 
 
 @pytest.mark.parametrize("name", ["summary.parquet", "ledger.parquet"])
@@ -289,3 +291,48 @@ def test_an_output_that_holds_an_input_is_refused(qrels, run, tmp_path: Path, re
     assert "holds an input" in refusal(rf.evaluate, qrels, run, "map", queries=given, **options)
     assert "holds an input" in refusal(rf.agree, given, run, "rbo", **options)
     assert first.per_query.height == 2
+
+
+def test_files_say_of_what_they_were_made_and_how(qrels, run, tmp_path: Path) -> None:
+    sources = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
+    qrels.write_parquet(sources[0])
+    run.write_parquet(sources[1])
+    result = rf.evaluate(*sources, ["map", "ndcg@10"], rel=2, output=tmp_path / "out")
+    for file in (tmp_path / "out").iterdir():
+        about = read_about(file)
+        assert about["frame"] == file.stem
+        assert about["version"] == rf.__version__
+        assert about["metrics"] == ["map", "ndcg@10"]
+        assert about["policies"]["rel"] == "grade of at least 2"
+        assert about["inputs"] == {
+            "qrels": {"name": str(sources[0]), "rows": qrels.height},
+            "run": {"name": str(sources[1]), "rows": run.height},
+        }
+    assert result.inputs == {"qrels": str(sources[0]), "run": str(sources[1])}
+    result.write(tmp_path / "again")
+    for name in ("summary", "per_query", "ledger"):
+        one, other = (tmp_path / where / f"{name}.parquet" for where in ("out", "again"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_in_pieces_files_have_the_same_bytes(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"query_id": [f"q{n % 97}" for n in range(3000)]}).with_columns(
+        doc_id=pl.int_range(3000).cast(pl.String), score=pl.int_range(3000) * 7 % 11
+    )
+    qrels = rows.gather_every(3).rename({"score": "relevance"})
+    for function, sides in ((rf.evaluate, (qrels, rows)), (rf.agree, (rows, qrels))):
+        whole, pieces = (tmp_path / f"{function.__name__}-{name}" for name in ("whole", "pieces"))
+        function(*sides, output=whole)
+        function(*sides, output=pieces, max_memory=20_000)
+        for file in whole.iterdir():
+            assert (pieces / file.name).read_bytes() == file.read_bytes()
+        assert read_about(whole / "per_query.parquet")["frame"] == "per_query"
+
+
+def test_results_of_versions_that_said_nothing_of_them_are_read(result, tmp_path: Path) -> None:
+    result.write(tmp_path / "out")
+    for file in (tmp_path / "out").iterdir():
+        pl.read_parquet(file).write_parquet(file)
+    read = rf.Result.read(tmp_path / "out")
+    assert read.means == result.means
+    assert read.inputs == {}

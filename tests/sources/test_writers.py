@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
+import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
+import rankframe as rf
 from rankframe.inputs.scan import scan
 from rankframe.sources.formats import FORMATS, Format
-from rankframe.sources.writers import format_of, write_frame
+from rankframe.sources.writers import KEY, format_of, read_about, write_frame, write_parquet
 
 RUN = pl.DataFrame(
     {"query_id": ["q1", "007"], "doc_id": ["a", "b"], "score": [2.5, 1e-7], "rank": [1.0, 1.0]}
@@ -69,3 +73,52 @@ def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, re
         write_frame(nested, target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+ABOUT = {"frame": "summary", "metrics": ["map"], "inputs": {"run": {"name": "é.csv", "rows": 2}}}
+
+
+def test_a_parquet_file_says_what_it_is_about(tmp_path: Path) -> None:
+    target = tmp_path / "x.parquet"
+    write_frame(RUN, target, ABOUT)
+    assert read_about(target) == {"version": rf.__version__, **ABOUT}
+    assert pl.read_parquet(target).equals(RUN)
+    others = duckdb.sql(f"select value from parquet_kv_metadata('{target}') where key='rankframe'")
+    assert json.loads(others.fetchall()[0][0])["metrics"] == ["map"]
+
+
+@pytest.mark.parametrize("text", [None, "[1]", "no JSON"])
+def test_a_file_of_others_is_about_nothing(text: str | None, tmp_path: Path) -> None:
+    target = tmp_path / "x.parquet"
+    RUN.write_parquet(target, metadata=None if text is None else {KEY: text})
+    assert read_about(target) == {}
+    assert read_about(tmp_path / "none.parquet") == {}
+
+
+def test_formats_without_a_place_for_it_leave_it_out(tmp_path: Path) -> None:
+    for ending in (".csv", ".jsonl.gz"):
+        said, plain = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
+        write_frame(RUN, said, ABOUT)
+        write_frame(RUN, plain)
+        assert said.read_bytes() == plain.read_bytes()
+
+
+def test_rows_are_written_a_row_group_at_a_time_and_always_to_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    rows = pl.DataFrame({"query_id": pl.int_range(300_000, eager=True).cast(pl.String)})
+    parts = [tmp_path / f"part-{at}.parquet" for at in range(7)]
+    for at, part in enumerate(parts):
+        rows[at * 45_000 : (at + 1) * 45_000].write_parquet(part)
+    one, other, lazily = (tmp_path / f"{name}.parquet" for name in ("one", "other", "lazily"))
+    write_parquet(rows, one, ABOUT)
+    write_parquet(rows, other, ABOUT)
+    write_parquet(pl.scan_parquet(parts), lazily, ABOUT)
+    assert one.read_bytes() == other.read_bytes()
+    assert pl.read_parquet(lazily).equals(rows)
+    sizes = [
+        [found.row_group(at).num_rows for at in range(found.num_row_groups)]
+        for found in map(pq.read_metadata, (one, lazily))
+    ]
+    assert sizes == [[131_072, 131_072, 37_856]] * 2
+    assert one.read_bytes() == lazily.read_bytes()

@@ -4,7 +4,7 @@ much of it, an example, what to do; in Python's words, or in the shell's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,10 +74,19 @@ class MalformedLineError(RankframeError):
 
 
 class MissingColumnError(RankframeError):
-    """A column that is needed and not there."""
+    """A column that is needed and not there.
+
+    `asked`: by which name it was asked for; `shared`: of whichever side has it.
+    """
 
     def __init__(
-        self, role: str, column: str, found: Sequence[str], *, asked: str | None = None
+        self,
+        role: str,
+        column: str,
+        found: Sequence[str],
+        *,
+        asked: str | None = None,
+        shared: bool = False,
     ) -> None:
         what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
         near = nearest(asked or column, found)
@@ -85,11 +94,26 @@ class MissingColumnError(RankframeError):
         if column == "relevance" and not asked and "score" in found:
             hint = ("Is this the run? The judgments come first",)
         elif column == "relevance" and not asked:
-            hint = hint or ("If every row is a relevant pair, add one that is 1 everywhere",)
-        elif not asked:
-            hint = hint or ("Name it: ", Option("columns", {column: "your_column"}))
+            hint = hint or ("If every row is a relevant pair, pass ", Option("relevance", 1.0))
+        elif not asked or shared:
+            hint = hint or ("Name it: ", _of_side(role, column, "your_column"))
         said = (Role(role), f" has no {what}; it has {listing(found)}")
         super().__init__(*sentences(said, hint))
+
+    @classmethod
+    def everywhere(
+        cls, column: str, asked: str, sides: Mapping[str, Sequence[str]]
+    ) -> MissingColumnError:
+        """A column that none of the inputs has: what they are called, and their columns."""
+        near = nearest(asked, [name for found in sides.values() for name in found])
+        said: list[Part] = [f"there is no column {asked!r} (asked for as {column}): "]
+        for at, (role, found) in enumerate(sides.items()):
+            said += ["; " if at else "", Role(role), f" has {listing(found)}"]
+        error = cls.__new__(cls)
+        RankframeError.__init__(
+            error, *sentences(said, (f"Did you mean {near[0]!r}?",) if near else ())
+        )
+        return error
 
 
 class AmbiguousColumnError(RankframeError):
@@ -100,9 +124,14 @@ class AmbiguousColumnError(RankframeError):
             Role(role),
             f" has {len(candidates)} columns that may be {column}: {listing(candidates)}. "
             "Say which: ",
-            Option("columns", {column: candidates[0]}),
+            _of_side(role, column, candidates[0]),
             ".",
         )
+
+
+def _of_side(role: str, column: str, name: str) -> Option:
+    """How to say what a column is called, on one side."""
+    return Option("columns", {role.removeprefix("ranking "): {column: name}})
 
 
 class UnorderedRunError(RankframeError):
@@ -126,15 +155,19 @@ class UnorderedRunError(RankframeError):
 class ColumnMappingError(RankframeError):
     """A `columns=` mapping with a key that rankframe does not know."""
 
-    def __init__(self, unknown: str, known: Sequence[str]) -> None:
+    def __init__(self, unknown: str, known: Sequence[str], sides: Sequence[str] = ()) -> None:
+        alone: tuple[Part, ...] = ()
+        if sides:
+            alone = (f"Of one side ({listing(sides)}): ", _of_side(sides[0], known[0], "yours"))
         super().__init__(
             *sentences(
                 (
                     Option("columns"),
                     f" names {unknown!r}, which is not a column of rankframe",
                 ),
-                (did_you_mean(unknown, known),),
+                (did_you_mean(unknown, [*known, *sides]),),
                 (f"It takes {listing(known)}, each mapped to a name in your data",),
+                alone,
             )
         )
 
@@ -197,8 +230,8 @@ class DuplicateError(RankframeError):
 class EmptyInputError(RankframeError):
     """An input without rows."""
 
-    def __init__(self, role: str, source: str) -> None:
-        super().__init__(Role(role), f" is empty: {source} has no rows.")
+    def __init__(self, role: str, source: str, advice: str = "") -> None:
+        super().__init__(*sentences((Role(role), f" is empty: {source} has no rows"), (advice,)))
 
 
 class NoOverlapError(RankframeError):
@@ -286,6 +319,13 @@ class MissingExtraError(RankframeError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional part: pip install 'rankframe[{extra}]'.")
+
+    @classmethod
+    def package(cls, feature: str, package: str) -> MissingExtraError:
+        """The same of a package that is in no extra: whoever wants it has it."""
+        error = cls.__new__(cls)
+        RankframeError.__init__(error, f"{feature} needs {package}: pip install {package}.")
+        return error
 
 
 @contextmanager

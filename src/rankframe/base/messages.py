@@ -5,7 +5,8 @@ of several runs, and lists of names.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -38,7 +39,7 @@ class Option:
         if value is None or value is True:
             return flag
         if isinstance(value, Mapping):
-            return " ".join(f"{flag} {key}={of}" for key, of in value.items())
+            return " ".join(f"{flag} {pair}" for pair in _pairs(value))
         return f"{flag} {value}"
 
 
@@ -85,17 +86,26 @@ def sentences(*said: Sequence[Part]) -> list[Part]:
     return parts
 
 
+def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
+    """A mapping as a shell has it: `run.doc_id=_id` for one within another."""
+    for key, of in value.items():
+        if isinstance(of, Mapping):
+            yield from _pairs(of, f"{within}{key}.")
+        else:
+            yield shlex.quote(f"{within}{key}={of}")
+
+
 def _literal(value: object) -> str:
     """A value as people type it: text in double quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f'"{key}": "{of}"' for key, of in value.items()) + "}"
+        return "{" + ", ".join(f'"{key}": {_literal(of)}' for key, of in value.items()) + "}"
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def listing(names: Sequence[str], most: int = 12) -> str:
     """Names, quoted, and how many more there are."""
     shown = ", ".join(repr(shorten(name)) for name in names[:most])
-    more = f", and {len(names) - most} more" if len(names) > most else ""
+    more = f", and {len(names) - most:,} more" if len(names) > most else ""
     return (shown + more) or "nothing"
 
 

@@ -49,7 +49,7 @@ class Said:
 
     sentence: str  # in the documentation of functions
     help: str  # of its flag
-    ledger: Callable[[Any], str] | None  # its line there, given its value; None: it has none
+    ledger: Callable[[Any], str | None] | None  # its line there, given its value; None: it has none
     check: Callable[[str, Any], None] | None  # refuses values that its type does not
     of_averages: bool  # it says what is averaged, not what the frame holds
 
@@ -59,7 +59,7 @@ def option(
     sentence: str,
     help: str,  # noqa: A002 (as everybody calls it)
     *,
-    ledger: Callable[[Any], str] | None = str,
+    ledger: Callable[[Any], str | None] | None = str,
     check: Callable[[str, Any], None] | None = None,
     of_averages: bool = False,
 ) -> Any:
@@ -93,11 +93,11 @@ class Options:
 
     def described(self) -> dict[str, str]:
         """As the ledger shows them."""
-        return {
-            one.name: said.ledger(getattr(self, one.name))
+        lines = {
+            one.name: said.ledger and said.ledger(getattr(self, one.name))
             for one, _, said in declared(type(self))
-            if said.ledger is not None
         }
+        return {name: line for name, line in lines.items() if line is not None}
 
 
 @cache
@@ -199,6 +199,13 @@ class Policies(Options):
         "use the grades themselves.",
         "Grade from which a document is relevant; else any above 0.",
         ledger=lambda rel: "any grade above 0" if rel is None else f"grade of at least {rel:g}",
+    )
+    relevance: float | None = option(
+        None,
+        "the grade of every pair, for judgments that are pairs of query and document without "
+        "grades; refused where they have grades.",
+        "Grade of every pair, where judgments have no grades.",
+        ledger=lambda grade: None if grade is None else f"{grade:g} for every pair",
     )
     missing: Missing = option(
         "zero",

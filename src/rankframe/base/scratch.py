@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from rankframe.base.errors import OutputError
+from rankframe.base.errors import OutputError, RankframeError
 
 try:
     import fcntl
@@ -29,6 +29,7 @@ LOCK = "rankframe.lock"
 _SCRATCH = "rankframe-scratch-"
 # In a lock file that could not be locked: its folder is only removed by its own process.
 _UNLOCKED = b"this folder could not be locked\n"
+_NO_SPACE = ("No space left", "File too large", "quota exceeded")
 _ATTEMPTS, _PAUSE = 50, 0.05
 # Folders of this process, to be removed when a signal ends it.
 _live: dict[Path, int] = {}
@@ -48,6 +49,22 @@ def scratch_folder() -> Iterator[Path]:
                 "Point the environment variable TMPDIR to another folder."
             ) from error
         yield folder
+
+
+@contextmanager
+def room_for(folder: Path) -> Iterator[None]:
+    """Say what to do where temporary files find no room, whichever library writes them."""
+    try:
+        yield
+    except RankframeError:
+        raise
+    except Exception as error:
+        if any(sign in str(error) for sign in _NO_SPACE):
+            raise OutputError(
+                f"no room for temporary files in {folder.parent}. "
+                "Make some, or point the environment variable TMPDIR to a larger disk."
+            ) from error
+        raise
 
 
 @contextmanager

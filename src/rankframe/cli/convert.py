@@ -21,7 +21,7 @@ EXAMPLES = """
 """
 
 
-@takes(duplicates=Policies, order=Policies)
+@takes(duplicates=Policies, order=Policies, relevance=Policies)
 def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")

@@ -89,9 +89,10 @@ def diff(
             **how,
         )
     tell_if_every_relevant(found.every_relevant)
-    for target, frame in ((per_query, found.per_query), (documents, found.documents)):
+    for target, name in ((per_query, "per_query"), (documents, "documents")):
         if target:
-            write_frame(frame, target)
+            about = {"frame": name, "metrics": found.summary["metric"].to_list(), "k": found.k}
+            write_frame(getattr(found, name), target, about)
     if style != "table":
         print(show.diff_text(found, style))
         return

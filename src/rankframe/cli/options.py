@@ -93,7 +93,7 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column", "-c", metavar="NAME=YOURS",
-        help="A column of yours, e.g. query_id=user_id (repeat).",
+        help="A column of yours, e.g. query_id=user, run.doc_id=_id (repeat).",
     ),
 ]  # fmt: skip
 Metrics = Annotated[

@@ -56,7 +56,7 @@ def evaluate_on_spark(
         results[name] = (
             found.to_result()
             if values
-            else Result(found.summary, found.no_values, found.ledger, found.slices)
+            else Result(found.summary, found.no_values, found.ledger, found.slices, found.inputs)
         )
         found.unpersist()
     return results

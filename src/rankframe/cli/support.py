@@ -37,13 +37,27 @@ def run_names(runs: list[str]) -> list[str]:
     return [f"{run} ({number})" for number, run in enumerate(runs, start=1)]
 
 
-def column_names(given: list[str] | None) -> Mapping[str, str]:
-    """NAME=YOURS pairs as a mapping."""
-    pairs = [item.partition("=") for item in given or ()]
-    for name, equals, yours in pairs:
+def column_names(given: list[str] | None) -> dict[str, Any]:
+    """NAME=YOURS pairs as a mapping; SIDE.NAME=YOURS as one for that side.
+
+    >>> column_names(["query_id=user", "run.doc_id=_id"])
+    {'query_id': 'user', 'run': {'doc_id': '_id'}}
+    """
+    names: dict[str, Any] = {}
+    for item in given or ():
+        name, equals, yours = item.partition("=")
         if not (name and equals and yours):
-            raise OptionError(f"--column reads NAME=YOURS, e.g. query_id=user_id, not {name!r}.")
-    return {name: yours for name, _, yours in pairs}
+            raise OptionError(
+                "--column reads NAME=YOURS, e.g. query_id=user_id, or for one side "
+                f"run.doc_id=_id, not {item!r}."
+            )
+        side, dot, column = name.partition(".")
+        of = names.setdefault(side, {}) if dot and column else names
+        key = column if dot and column else name
+        if not isinstance(of, dict) or key in of:
+            raise OptionError(f"--column names {name!r} twice. Leave one of them out.")
+        of[key] = yours
+    return names
 
 
 def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
@@ -109,9 +123,13 @@ def deliver(
     from rankframe.sources.writers import write_frame
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
-    for target, frame in ((per_query, show.per_query_frame), (summary, show.summary_frame)):
+    for target, name, frame in (
+        (per_query, "per_query", show.per_query_frame),
+        (summary, "summary", show.summary_frame),
+    ):
         if target:
-            write_frame(frame(results), target)
+            about = {run: result.about(name) for run, result in results.items()}
+            write_frame(frame(results), target, {"frame": name, "runs": about})
     if style != "table":
         print(show.as_text(results, metrics, style))
         return

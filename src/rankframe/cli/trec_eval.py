@@ -31,6 +31,7 @@ agrees, 1 if some differ, 2 if something is wrong.
 # The formats that trec_eval's -R and -T name, and those of them that are read here.
 _FORMATS = {"-R": "qrels", "-T": "trec_results"}
 # The version whose lines these are.
+_OURS = ("--check", "--column", "--relevance")
 _VERSION = "10.0"
 
 
@@ -61,7 +62,7 @@ class Command(TyperCommand):
     def _written_out(self, args: list[str]) -> list[str]:
         """Long options as C's getopt_long finds them: by a beginning that only one has."""
         names = [opt for one in self.params for opt in one.opts if opt.startswith("--")]
-        theirs = [name for name in names if name not in ("--check", "--column")] + ["--help"]
+        theirs = [name for name in names if name not in _OURS] + ["--help"]
         end = args.index("--") if "--" in args else len(args)
         found = []
         for arg in args[:end]:
@@ -144,6 +145,9 @@ def trec_eval(
         list[str] | None,
         typer.Option(metavar="NAME=YOURS", help="A column of yours, e.g. query_id=user (repeat)."),
     ] = None,
+    relevance: Annotated[
+        float | None, typer.Option(help="Grade of every pair, where judgments have no grades.")
+    ] = None,
 ) -> None:
     """What trec_eval does: its options, its measures, its lines, for any number of queries."""
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
@@ -157,7 +161,12 @@ def trec_eval(
     unasked = DEFAULT_MEASURES if output is None else measures_in(output)
     judgments, documents = open_sources([qrels, run])
     found = evaluate_trec(
-        judgments, documents, measure or unasked, options, columns=column_names(column)
+        judgments,
+        documents,
+        measure or unasked,
+        options,
+        columns=column_names(column),
+        relevance=relevance,
     )
     checked = None if output is None else compare_output(output, found)
     if found.missing and not complete:

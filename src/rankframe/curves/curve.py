@@ -23,8 +23,8 @@ from rankframe.curves.by_score import (
     vertical_mean,
 )
 from rankframe.evaluation.job import Job
-from rankframe.inputs.queries import Attributes, By, read_attributes, refuse_strangers
-from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]
@@ -65,6 +65,7 @@ def curve(
     recall_of: RecallOf = "all",
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -153,8 +154,9 @@ def curve(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
-    judgments = scan(qrels, "qrels", columns)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
     documents = scan(run, "run", columns, order=order, ranks=ranks)
+    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:
         job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
         return metric_points(judgments, documents, job, metrics, per_query=per_query)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from rankframe.decisions.lacking import Lack
+from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT
 
 _LONGEST = 40  # characters of an id on the screen
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Diff:
+class Diff(Exported):
     """What changed between run a (before) and run b (after), for one metric.
 
     summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
@@ -30,7 +31,11 @@ class Diff:
     k: how deep documents were looked at.
     lacks: how many judged queries each run lacks, and what became of them.
     every_relevant: all judged documents count as relevant, of several grades, and nobody said so.
+
+    `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
     """
+
+    FRAMES = ("summary", "per_query", "movers", "documents")
 
     summary: pl.DataFrame
     per_query: pl.DataFrame

@@ -64,6 +64,7 @@ def compare(
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -146,6 +147,7 @@ def compare(
         },
         baseline=baseline,
         lacks=opened.lacks,
+        inputs={name: system.inputs for name, system in opened.systems.items()},
     )
 
 

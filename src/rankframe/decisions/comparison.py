@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -16,8 +17,11 @@ from rankframe.base.places import place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
+from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
+from rankframe.evaluation.result import about_frame
 from rankframe.metrics.names import Metric
+from rankframe.sources.writers import write_parquet
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
 PAIR_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -67,7 +71,7 @@ HEADER = ("metric", "slice", "system", "value", "diff", "%", "interval", "p", "r
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Exported):
     """The outcome of a comparison.
 
     table: a row for each metric, slice and pair of systems: both values, their difference (absolute
@@ -80,7 +84,12 @@ class Comparison:
         scenarios, if_none_relevant and if_all_relevant.
     ledger: system (null: of the comparison), item, value, note.
     per_query: by name, the values that were compared.
+
+    `to_arrow()` and `to_pandas()` give the table, or another of these frames by its name; of the
+    values of queries one frame, with a column `system` in front.
     """
+
+    FRAMES = ("table", "systems", "per_query", "ledger")
 
     table: pl.DataFrame
     systems: pl.DataFrame
@@ -92,14 +101,38 @@ class Comparison:
     baseline: str | None = None
     # judged queries that runs lack
     lacks: Sequence[Lack] = ()
+    # of each system what was evaluated, as far as it is known
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
         check_flag("overwrite", overwrite)
         with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
-            for name in COMPARISON_FILES:
-                getattr(self, name.removesuffix(".parquet")).write_parquet(fresh / name)
+            for file in COMPARISON_FILES:
+                name = file.removesuffix(".parquet")
+                write_parquet(getattr(self, name), fresh / file, self._about(name))
         return place(folder)
+
+    def _about(self, frame: str) -> dict[str, Any]:
+        """What a file with a frame of it says of itself."""
+        labels = [metric.label for metric in self.metrics]
+        # What holds for all runs is said of each; of stored values nothing may be.
+        whole, own = pl.col("system").is_null(), pl.col("system") == self.names[0]
+        policies = pl.concat([self.ledger.filter(own), self.ledger.filter(whole)])
+        inputs = {}
+        for name, named in self.inputs.items():
+            counted = self.ledger.filter(pl.col("system") == name)
+            inputs[name] = about_frame(frame, (), counted, named)["inputs"]
+        about = about_frame(frame, labels, policies, {})
+        return about | {"baseline": self.baseline, "inputs": inputs}
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        if name != "per_query":
+            return super()._frame(name)
+        return pl.concat(
+            frame.select(pl.lit(system).alias("system"), pl.all())
+            for system, frame in self.per_query.items()
+        )
 
     def to_markdown(self) -> str:
         """Systems down, metrics across: the best in bold, what differs significantly marked."""

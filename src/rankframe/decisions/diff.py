@@ -24,7 +24,7 @@ from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.result import Result
 from rankframe.frames.rank import prepare_run
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.sources.formats import READ_ERRORS, unreadable
@@ -51,6 +51,7 @@ def diff(
     only: Sequence[str] | None = None,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -103,11 +104,12 @@ def diff(
     policies = Policies.given(locals())
     retrieved = retrieved_beside([chosen])
     job = Job(judged_plan([chosen, retrieved]), policies, intervals=Intervals(None))
-    judgments = scan(qrels, "qrels", columns)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
         with naming_the_run(side):
             runs.append(scan(source, "run", columns, order=order, ranks=ranks))
+    refuse_absent_columns(columns, judgments, *runs)
     held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
     for side, run, pieces in zip(_SIDES, held.rights, held.pieces, strict=True):

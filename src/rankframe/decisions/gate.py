@@ -56,6 +56,7 @@ def gate(
     unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",

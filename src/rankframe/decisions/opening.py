@@ -14,8 +14,15 @@ from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
 from rankframe.evaluation.evaluate import DEFAULT_METRICS
-from rankframe.inputs.queries import Attributes, By, Known, read_attributes, refuse_strangers
-from rankframe.inputs.scan import Columns, Source
+from rankframe.inputs.queries import (
+    Attributes,
+    By,
+    Known,
+    asked_of,
+    read_attributes,
+    refuse_strangers,
+)
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns
 from rankframe.metrics.names import Metric, Metrics, resolve
 
 
@@ -98,4 +105,6 @@ def open_systems(
         chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
     chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
+    if runs is None:
+        refuse_absent_columns(columns, queries=asked_of(attributes))
     return Opening(systems, runs, chosen, attributes, unpaired, missing)

@@ -70,7 +70,8 @@ def _read(name: str, source: Source) -> dict[str, System]:
         with suppress(OSError):  # a name that is too long: whoever opens it says so
             source = Result.read(folder) if is_result(folder) else source
     if isinstance(source, Result):
-        return {name: _system(_as_stored(source.per_query, name), name, _ledger(source, name))}
+        system = _system(_as_stored(source.per_query, name), name, _ledger(source, name))
+        return {name: replace(system, inputs=source.inputs)}
     scanned = scan(source, "queries")
     schema = scanned.raw.collect_schema()
     key = scanned.mapping[QUERY]

@@ -18,8 +18,8 @@ from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
 from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.queries import Attributes
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.queries import Attributes, asked_of
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -35,6 +35,8 @@ class System:
     judged: Mapping[int, str] = field(default_factory=dict)
     # columns of which one that is not 0 says that the run has the query
     evidence: Sequence[str] = ()
+    # what was evaluated, by name, as far as it is known
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def values(self) -> pl.DataFrame:
@@ -79,12 +81,13 @@ def evaluate_runs(
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),
     )
-    qrels = scan(runs.qrels, "qrels", runs.columns)
+    qrels = scan(runs.qrels, "qrels", runs.columns, relevance=runs.policies.relevance)
     opened: list[Scanned] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
             order, ranks = runs.policies.order, runs.policies.ranks
             opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks))
+    refuse_absent_columns(runs.columns, qrels, *opened, queries=asked_of(attributes))
     held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
@@ -97,7 +100,7 @@ def evaluate_runs(
             result, computed = evaluate_computed(
                 held.left, run, job, pieces=pieces, progress=report
             )
-        found[name] = System(computed, result.ledger, judged, (retrieved.label,))
+        found[name] = System(computed, result.ledger, judged, (retrieved.label,), result.inputs)
     return found, held
 
 

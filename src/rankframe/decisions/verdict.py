@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe.base.wording import number_text, percent_text, signed_text
 from rankframe.decisions.lacking import Lack
+from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
@@ -42,7 +43,7 @@ _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Exported):
     """The outcome of a gate.
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
@@ -50,7 +51,11 @@ class Verdict:
         they are undefined for one side only, status ("pass", "fail", "undecided", "skipped") and
         reason.
     counted: what was compared, and what it takes to decide.
+
+    `to_arrow()` and `to_pandas()` give the checks.
     """
+
+    FRAMES = ("checks",)
 
     checks: pl.DataFrame
     counted: Mapping[str, Any]

@@ -7,7 +7,7 @@ files first (`split.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,16 +18,25 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
-from rankframe.base.scratch import scratch_folder
-from rankframe.engine.split import by_split, room_for
+from rankframe.base.scratch import room_for, scratch_folder
+from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import count_rows
 from rankframe.sources.formats import READ_ERRORS
+from rankframe.sources.writers import About, write_parquet
 
 # Rows of a stretch: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
+
+
+@dataclass(frozen=True)
+class Into:
+    """A Parquet file for values per query, and what it says of itself when all are known."""
+
+    path: Path
+    about: Callable[[Piece], About]
 
 
 def in_pieces(
@@ -36,12 +45,12 @@ def in_pieces(
     work: Work,
     *,
     pieces: int,
-    into: Path | None = None,
+    into: Into | None = None,
     report: Report | None = None,
 ) -> Piece:
     """Work on inputs that do not fit in memory, as so many pieces (or more).
 
-    `into`: a Parquet file for the values per query, which are then never all in memory.
+    `into`: a file for the values per query, which are then never all in memory.
     """
     rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
     with scratch_folder() as folder:
@@ -54,25 +63,25 @@ def in_pieces(
             whole = merged(values.kept(stream, work), ordered=True)
             if whole is not None and stream.complete:
                 refuse_lost_rows(whole.counts, names, rows)
-                values.write(ordered=True)
+                values.write(whole, ordered=True)
                 return whole
         split = by_split(left, right, work, folder, pieces)
         whole = merged(values.kept(split, work))
         refuse_lost_rows(whole and whole.counts, names, rows)
         assert whole is not None  # neither side is empty
-        values.write(ordered=False)
+        values.write(whole, ordered=False)
         return whole
 
 
 def with_values(
-    pieces: Iterable[Piece], work: Work, *, into: Path | None, report: Report | None
+    pieces: Iterable[Piece], work: Work, *, into: Into | None, report: Report | None
 ) -> Piece:
     """Pieces as one, each in any order of its queries; `into` as for `in_pieces`."""
     with scratch_folder() as folder:
         values = _Values(folder, into, report or (lambda _: None), 0)
         whole = merged(values.kept(((piece, sum(piece.counts.rows)) for piece in pieces), work))
         assert whole is not None  # there is always one
-        values.write(ordered=False)
+        values.write(whole, ordered=False)
         return whole
 
 
@@ -81,7 +90,7 @@ class _Values:
     """The values of pieces as these come: held by them, or in files on the way to `into`."""
 
     folder: Path
-    into: Path | None
+    into: Into | None
     tell: Report
     total_rows: int
     rows: int = 0
@@ -106,20 +115,27 @@ class _Values:
                 values.write_parquet(self.files[-1], compression="lz4")
             yield replace(piece, computed=work.plan.no_values())
 
-    def write(self, *, ordered: bool) -> None:
-        """Put the files together, in order of their queries; `ordered`: they come so."""
+    def write(self, whole: Piece, *, ordered: bool) -> None:
+        """Put the files together, in order of their queries; `ordered`: they come so.
+
+        `whole`: all pieces as one.
+        """
         if self.into is not None:
             self.tell(Progress("writing values", self.rows, self.total_rows, self.queries))
-            _join(self.files, self.into, ordered=ordered)
-            written = pl.scan_parquet(self.into, glob=False).select(pl.len()).collect().item()
+            into = self.into.path
+            try:
+                write_parquet(_joined(self.files, ordered=ordered), into, self.into.about(whole))
+            except READ_ERRORS as error:
+                raise cannot_write(into, error) from error
+            written = pl.scan_parquet(into, glob=False).select(pl.len()).collect().item()
             if written != self.queries:
                 raise OutputError(
-                    f"cannot write {self.into}: it has values of {written:,} queries, not of "
+                    f"cannot write {into}: it has values of {written:,} queries, not of "
                     f"{self.queries:,}. Somebody removed temporary files; try again."
                 )
 
 
-def _join(parts: Sequence[Path], into: Path, *, ordered: bool) -> None:
+def _joined(parts: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
     """Files that are each in order of their queries → one that is, without reading them whole."""
     frames = (
         [pl.scan_parquet(list(parts), glob=False)]
@@ -132,7 +148,4 @@ def _join(parts: Sequence[Path], into: Path, *, ordered: bool) -> None:
             one.merge_sorted(other, QUERY)
             for one, other in zip(frames[::2], frames[1::2], strict=False)
         ] + odd
-    try:
-        frames[0].sink_parquet(into, engine="streaming")
-    except READ_ERRORS as error:
-        raise cannot_write(into, error) from error
+    return frames[0]

@@ -7,14 +7,14 @@ One streaming pass over each side writes its rows to Parquet files; all rows of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import BadValueError, DuplicateError, OutputError
+from rankframe.base.errors import BadValueError, DuplicateError
+from rankframe.base.scratch import room_for
 from rankframe.engine.work import Piece, Work
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import check_rows, one_of_each, refuse_non_numeric
@@ -22,7 +22,6 @@ from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _BUCKET = "_bucket"
 _SEED = 20_011
-_NO_SPACE = ("No space left", "File too large", "quota exceeded")
 
 
 def by_split(
@@ -40,20 +39,6 @@ def by_split(
             side = left if error.role == left.role else right
             raise _all_duplicates(side, folder, pieces) from None
         yield piece, ours.height + theirs.height
-
-
-@contextmanager
-def room_for(folder: Path) -> Iterator[None]:
-    """Say what to do where temporary files find no room."""
-    try:
-        yield
-    except (*READ_ERRORS, OSError) as error:
-        if any(sign in str(error) for sign in _NO_SPACE):
-            raise OutputError(
-                f"no room for temporary files in {folder.parent}. "
-                "Make some, or point the environment variable TMPDIR to a larger disk."
-            ) from error
-        raise
 
 
 def _split(scanned: Scanned, folder: Path, pieces: int) -> None:

@@ -22,7 +22,7 @@ from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
-from rankframe.engine.drive import in_pieces
+from rankframe.engine.drive import Into, in_pieces
 from rankframe.engine.grouped import Told, workers
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
@@ -30,13 +30,21 @@ from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.engine.work import Additive, Piece
 from rankframe.evaluation.ledger import DROPPED, RENUMBERED, columns_of, described
 from rankframe.evaluation.pairing import Pairing
-from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result, about_frame
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import Pairs
 from rankframe.inputs.queries import Known
-from rankframe.inputs.scan import Columns, Scanned, Source, part_of, scan_ranking
+from rankframe.inputs.scan import (
+    Columns,
+    Scanned,
+    Source,
+    part_of,
+    refuse_absent_columns,
+    scan_ranking,
+)
 from rankframe.inputs.validate import count_rows, some_ids
 from rankframe.metrics.names import Metrics, resolve
+from rankframe.sources.writers import About
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
 _TALLIED = 1 << 17  # queries that are added up together
@@ -102,6 +110,7 @@ def agree(
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    refuse_absent_columns(columns, *sides)
     pieces = count_pieces(*sides, job.row_bytes, max_memory)
     if output is None:
         return agree_scanned(*sides, job, pieces=pieces, progress=progress)
@@ -123,7 +132,12 @@ def agree_scanned(
     if pieces == 1:
         piece = job.whole(a, b, _told(a, b, progress))
     else:
-        values = None if into is None else into / PER_QUERY_FILE
+
+        def about(piece: Piece) -> About:
+            ledger = _ledger(piece, job, (a, b))
+            return about_frame("per_query", job.plan.labels, ledger, _inputs((a, b)))
+
+        values = None if into is None else Into(into / PER_QUERY_FILE, about)
         piece = in_pieces(a, b, job, pieces=pieces, into=values, report=progress)
     result = pairs_summed_up(piece, job, (a, b), lambda: [some_ids(side, QUERY) for side in (a, b)])
     if into is not None:
@@ -164,8 +178,19 @@ def pairs_summed_up(
     return Result(
         summary=summarise(job.plan.metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=counts.ledger(sides, {**job.policies.described(), **job.intervals.described()}),
+        ledger=_ledger(piece, job, sides),
+        inputs=_inputs(sides),
     )
+
+
+def _ledger(piece: Piece, job: Agreement, sides: tuple[Scanned, Scanned]) -> pl.DataFrame:
+    counts = piece.counts
+    assert isinstance(counts, PairCounts)  # a comparison has no others
+    return counts.ledger(sides, {**job.policies.described(), **job.intervals.described()})
+
+
+def _inputs(sides: tuple[Scanned, Scanned]) -> dict[str, str]:
+    return {"a": sides[0].name, "b": sides[1].name}
 
 
 @dataclass(frozen=True)

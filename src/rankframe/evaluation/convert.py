@@ -8,10 +8,12 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
-from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import load_one_of_each
 from rankframe.sources.numbers import whole_again
 from rankframe.sources.trec_format import Kind
@@ -26,16 +28,22 @@ def convert_file(
     columns: Columns | None = None,
     duplicates: Duplicates = "error",
     order: Order = "columns",
+    relevance: float | None = None,
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
-    run in the order of its rows gets a column of ranks.
+    run in the order of its rows gets a column of ranks. With `relevance`, it is qrels without
+    grades, and this is that of all.
     """
+    if relevance is not None and kind == "run":
+        raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
     form = format_of(target, any_table=False)
     file_place(target)
     refuse_inputs(target, [source])
-    scanned = scan(source, kind, columns, order=order)
+    kind = kind if relevance is None else "qrels"
+    scanned = scan(source, kind, columns, order=order, relevance=relevance)
+    refuse_absent_columns(columns, scanned)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     frame = frame.with_columns(_whole_numbers(frame))
@@ -43,7 +51,8 @@ def convert_file(
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
     frame = whole_again(frame)
-    write_as(form, frame, target)
+    about = {"frame": found, "inputs": {found: {"name": scanned.name, "rows": frame.height}}}
+    write_as(form, frame, target, about)
     return found, frame.height
 
 

@@ -18,7 +18,7 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
-from rankframe.engine.drive import in_pieces, with_values
+from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import count_pieces, left_fits
 from rankframe.engine.plan import PerQuery, Plan
@@ -27,12 +27,19 @@ from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.job import Job, evaluate_found, judged_plan
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.lookup import Lookup
-from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result, about_frame
 from rankframe.evaluation.summary import summarise, summarise_slices
-from rankframe.inputs.queries import By, read_attributes, refuse_strangers, unweighted_error
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.queries import (
+    By,
+    asked_of,
+    read_attributes,
+    refuse_strangers,
+    unweighted_error,
+)
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.names import Metric, Metrics, resolve
+from rankframe.sources.writers import About
 
 _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
@@ -45,6 +52,7 @@ def evaluate(
     *,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -74,9 +82,12 @@ def evaluate(
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         what `rf.metric` makes of one.
-    columns: names in your data, `{"query_id": "user_id"}`, or one such mapping for each side.
+    columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
+        or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
     rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
         use the grades themselves.
+    relevance: the grade of every pair, for judgments that are pairs of query and document without
+        grades; refused where they have grades.
     missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
         "error".
     no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
@@ -116,8 +127,9 @@ def evaluate(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
-    judgments = scan(qrels, "qrels", columns)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
     documents = scan(run, "run", columns, order=order, ranks=ranks)
+    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:
@@ -159,7 +171,7 @@ def evaluate_computed(
     def no_overlap(*, shared_queries: bool) -> NoReturn:
         refuse_no_overlap(qrels, run, shared_queries=shared_queries)
 
-    result = summed_up(piece, job, run, no_overlap)
+    result = summed_up(piece, job, (qrels, run), no_overlap)
     if into is not None:
         result.write_files(into, values=pieces == 1)
     return result, piece.computed
@@ -180,7 +192,12 @@ def _in_pieces(
     of each query of the run are together.
     """
     count_rows(qrels)
-    values = None if into is None else into / PER_QUERY_FILE
+
+    def about(piece: Piece) -> About:
+        ledger = _ledger(piece, job, run)
+        return about_frame("per_query", job.plan.labels, ledger, _inputs((qrels, run)))
+
+    values = None if into is None else Into(into / PER_QUERY_FILE, about)
     if left_fits(qrels, run, job.row_bytes, pieces):
         lookup, job = _prepared(qrels, run, job)
         found = lookup.found_if_grouped(_told(lookup, report))
@@ -206,7 +223,9 @@ def _told(lookup: Lookup, report: Report | None) -> Told:
     return lambda rows: report(Progress("evaluating", judged + rows, total, 0))
 
 
-def summed_up(piece: Piece, job: Job, run: Scanned, no_overlap: Callable[..., NoReturn]) -> Result:
+def summed_up(
+    piece: Piece, job: Job, sides: tuple[Scanned, Scanned], no_overlap: Callable[..., NoReturn]
+) -> Result:
     """All queries as one piece → the result, or why there is none.
 
     `no_overlap` says what the ids of both sides look like: of documents, or of queries.
@@ -220,13 +239,24 @@ def summed_up(piece: Piece, job: Job, run: Scanned, no_overlap: Callable[..., No
     refuse_strangers(counts.absent, counts.evaluated, piece.values[QUERY])
     if counts.unweighted:
         raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
-    described = {**policies.described(), **job.intervals.described()}
     return Result(
         summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=make_ledger(counts, described, run, rel=policies.rel),
+        ledger=_ledger(piece, job, sides[1]),
         slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
+        inputs=_inputs(sides),
     )
+
+
+def _ledger(piece: Piece, job: Job, run: Scanned) -> pl.DataFrame:
+    counts, policies = piece.counts, job.policies
+    assert isinstance(counts, Counts)  # an evaluation has no others
+    described = {**policies.described(), **job.intervals.described()}
+    return make_ledger(counts, described, run, rel=policies.rel)
+
+
+def _inputs(sides: tuple[Scanned, Scanned]) -> dict[str, str]:
+    return {"qrels": sides[0].name, "run": sides[1].name}
 
 
 def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:

@@ -14,7 +14,7 @@ from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
-from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 
 
 def judge(
@@ -23,6 +23,7 @@ def judge(
     *,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     order: options.Order = "columns",
     ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
@@ -66,8 +67,9 @@ def judge(
     schema = JUDGED_FRAME.schema
     for level in levels:
         schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
-    scanned_qrels = scan(qrels, "qrels", columns)
+    scanned_qrels = scan(qrels, "qrels", columns, relevance=relevance)
     scanned_run = scan(run, "run", columns, order=order, ranks=ranks)
+    refuse_absent_columns(columns, scanned_qrels, scanned_run)
 
     def make(needed: set[str]) -> pl.DataFrame:
         lookup = Lookup.of(scanned_qrels, scanned_run, policies, needed)

@@ -12,7 +12,7 @@ from rankframe.base.errors import OptionError
 from rankframe.base.options import PairPolicies, is_count
 from rankframe.evaluation.pairing import Pairing
 from rankframe.frames.lazily import lazy_frame
-from rankframe.inputs.scan import Columns, Source, scan_ranking
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan_ranking
 
 
 def pair(
@@ -56,6 +56,7 @@ def pair(
     schema = PAIR_FRAME.schema
     schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
     sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    refuse_absent_columns(columns, *sides)
 
     def make(needed: set[str]) -> pl.DataFrame:
         wanted = {QUERY, *needed}

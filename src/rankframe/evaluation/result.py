@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import os
 import time
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -18,7 +19,10 @@ from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import did_you_mean
 from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
+from rankframe.evaluation.exported import Exported
+from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
+from rankframe.sources.writers import read_about, write_parquet
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
@@ -51,14 +55,19 @@ _ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
 _State: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
 
 
-class Result:
+class Result(Exported):
     """The outcome of an evaluation.
 
     summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
     per_query: query_id and one column a metric, in byte order of query_id.
     ledger: item, value, note: what was counted and under which policies.
     slices: by, slice, then as the summary, and small: too few queries to rely on.
+    inputs: what was evaluated, by name: {"qrels": "qrels.parquet", "run": "bm25.parquet"}.
+
+    `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
     """
+
+    FRAMES = ("summary", "per_query", "slices", "ledger")
 
     def __init__(
         self,
@@ -66,10 +75,12 @@ class Result:
         per_query: pl.DataFrame | Path,
         ledger: pl.DataFrame,
         slices: pl.DataFrame | None = None,
+        inputs: Mapping[str, str] | None = None,
     ) -> None:
         self.summary = summary
         self.ledger = ledger
         self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
+        self.inputs = dict(inputs or {})
         self._values = per_query
         # by which its files are known again, if they were read
         self._state = _state(per_query) if isinstance(per_query, Path) else None
@@ -139,7 +150,13 @@ class Result:
         for name in _COLUMNS:
             frame = None if name == "per_query" and not values else getattr(self, name)
             if frame is not None and not (name == "slices" and frame.is_empty()):
-                frame.write_parquet(folder / f"{name}.parquet")
+                write_parquet(frame, folder / f"{name}.parquet", self.about(name))
+
+    def about(self, frame: str) -> dict[str, Any]:
+        """What a file with this frame says of itself, under the key `rankframe` of its metadata:
+        metrics, policies, and what was evaluated.
+        """
+        return about_frame(frame, list(self.means), self.ledger, self.inputs)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Result:
@@ -184,7 +201,7 @@ class Result:
                 )
         if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
             raise UnreadableInputError(str(folder), "its writing was not completed")
-        read = cls(per_query=paths["per_query"], **frames)
+        read = cls(per_query=paths["per_query"], **frames, inputs=_named(paths["ledger"]))
         if _state(folder) != state:
             raise UnreadableInputError(str(folder), "it was replaced while it was read")
         return read
@@ -236,6 +253,36 @@ class Result:
             elif value or not said:
                 said.append(text.format(value or 0))
         return ", ".join(said)
+
+
+def about_frame(
+    frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a file with a frame of a result says of itself: of what it was made, and how."""
+    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
+    counts = dict(zip(ledger["item"], ledger["value"], strict=True))
+    return {
+        "frame": frame,
+        "metrics": list(metrics),
+        "policies": {
+            item.removeprefix(POLICY): note
+            for item, note in notes.items()
+            if item.startswith(POLICY)
+        },
+        "inputs": {
+            side: {"name": name, "rows": int(counts.get(f"{side}_rows") or 0)}
+            for side, name in inputs.items()
+        },
+    }
+
+
+def _named(path: Path) -> dict[str, str]:
+    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
+    inputs = read_about(path).get("inputs") if path.is_file() else None
+    if not isinstance(inputs, dict):
+        return {}
+    sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}
+    return {side: str(of["name"]) for side, of in sides.items()}
 
 
 def is_result(folder: Path) -> bool:

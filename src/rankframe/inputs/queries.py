@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -50,6 +50,8 @@ class Attributes:
     frame: pl.DataFrame
     # for each way of slicing: what it is called, and the names of its slices
     slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # of the columns asked for of no side in particular: our column → whether it is here
+    asked: Mapping[str, bool] = field(default_factory=dict)
 
     def of(self, queries: pl.Series) -> Known:
         """What is known of these queries."""
@@ -162,7 +164,12 @@ def read_attributes(
             pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
         )
         slices.append((_JOIN.join(way), tuple(names)))
-    return Attributes(frame, tuple(slices))
+    return Attributes(frame, tuple(slices), scanned.asked)
+
+
+def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
+    """Of the columns asked for of no side in particular, those that it has."""
+    return {} if attributes is None else attributes.asked
 
 
 def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -18,13 +18,10 @@ from rankframe.base.columns import (
     RELEVANCE,
     SCORE,
     SCORE_REST,
-    SYNONYMS,
     Role,
     Side,
 )
 from rankframe.base.errors import (
-    AmbiguousColumnError,
-    ColumnMappingError,
     ColumnTypeError,
     MissingColumnError,
     OptionError,
@@ -34,7 +31,15 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
+from rankframe.inputs.column_names import (
+    Asked,
+    Columns,
+    find_columns,
+    guess_role,
+    refuse_absent,
+)
 from rankframe.inputs.dicts import from_dicts
+from rankframe.sources.arrow_tables import open_arrow
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
@@ -42,15 +47,6 @@ from rankframe.sources.opening import Opened, numeric_columns, open_path, open_s
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.
 Source: TypeAlias = Any
-# {"query_id": "user_id"}, or one such mapping for each side: {"qrels": {…}, "run": {…}}.
-Columns: TypeAlias = Mapping[str, Any]
-
-_WANTED: dict[Role, tuple[str, ...]] = {
-    "queries": (QUERY,),
-    "qrels": (QUERY, DOC, RELEVANCE),
-    "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
-}
-_OPTIONAL = (SCORE, RANK, DISTANCE)
 # Whole numbers that are not all an Int64.
 _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
 
@@ -72,6 +68,10 @@ class Scanned:
     # how its documents are ordered, and which of its columns are not looked at
     ordered: str = ""
     unused: tuple[str, ...] = ()
+    # of the columns asked for of no side in particular: our column → whether it is here
+    asked: Mapping[str, bool] = field(default_factory=dict)
+    # the grade of every row, where it has none of its own
+    grade: float | None = None
     # whether these are some of the rows of an input, so that there may be none
     part: bool = False
     # what was made of its rows, where these are held for whoever works on them again
@@ -119,13 +119,15 @@ def scan(
     *,
     order: Order | None = None,
     ranks: Ranks = "renumbered",
+    relevance: float | None = None,
     called: Side | None = None,
 ) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
     `order`: what a run is ordered by; None: the caller sees to it that there is something. With
-    `ranks` that are kept, its scores are not looked at.
+    `ranks` that are kept, its scores are not looked at. `relevance`: the grade of judgments that
+    have none. Of columns asked for of no side in particular, see `refuse_absent_columns`.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
     """
     if isinstance(source, Scanned):
@@ -137,17 +139,64 @@ def scan(
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
+    found, side = list(schema), called.removeprefix("ranking ") if called else None
     if role is None:
-        role = _guess_role(list(schema), columns)
-    mapping = _find_columns(list(schema), role, columns, called or role)
-    for ours, found in mapping.items():
-        _check_type(called or role, ours, found, schema[found])
+        role = guess_role(found, columns, side)
+    ours = find_columns(
+        found,
+        role,
+        Asked.of(columns, side or role),
+        called or role,
+        without=() if relevance is None else (RELEVANCE,),
+    )
+    mapping = ours.mapping
+    for name_of_ours, one in mapping.items():
+        _check_type(called or role, name_of_ours, one, schema[one])
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
-    return _ordered(scanned, order, ranks) if role == "run" else scanned
+    scanned = Scanned(
+        called or role, name, raw, mapping, seekable, distance is not None, text=text,
+        asked=ours.asked,
+    )  # fmt: skip
+    if role == "run":
+        return _ordered(scanned, order, ranks)
+    return scanned if role == "queries" or relevance is None else _graded(scanned, relevance)
+
+
+def _graded(qrels: Scanned, grade: float) -> Scanned:
+    """The same with this grade in every row; refused where it has grades."""
+    if RELEVANCE in qrels.mapping:
+        raise OptionError(
+            Option("relevance", grade),
+            " is the grade of judgments that have none, and ",
+            f"{qrels.role} has the column {qrels.mapping[RELEVANCE]!r}. Leave one of them out. (",
+            Option("rel"),
+            " says from which grade on documents are relevant.)",
+        )
+    column = RELEVANCE
+    while column in qrels.raw.collect_schema():
+        column = f"_{column}"
+    value = pl.lit(float(grade)).alias(column)
+    return replace(
+        qrels,
+        raw=qrels.raw.with_columns(value),
+        text=None if qrels.text is None else qrels.text.with_columns(value),
+        mapping={**qrels.mapping, RELEVANCE: column},
+        grade=float(grade),
+    )
+
+
+def refuse_absent_columns(
+    columns: Columns | None, *sides: Scanned, queries: Mapping[str, bool] | None = None
+) -> None:
+    """Refuse columns asked for of no side in particular that none has.
+
+    `queries`: what `asked` of the frame of queries says. To be called when all sides are open.
+    """
+    opened = [(side.role, list(side.raw.collect_schema()), side.asked) for side in sides]
+    refuse_absent(columns, opened, queries)
 
 
 def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> Scanned:
@@ -192,14 +241,6 @@ def scan_ranking(
 
     `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
     """
-    if isinstance(columns, Mapping):
-        if wrong := [key for key in columns if key in ("qrels", "run")]:
-            raise ColumnMappingError(wrong[0], [*SYNONYMS, "a", "b"])
-        others = {key: value for key, value in columns.items() if key not in ("a", "b")}
-        own = columns.get(side) or {}
-        if not isinstance(own, Mapping):
-            raise ColumnMappingError.kind(own)
-        columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
@@ -244,76 +285,14 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         return open_stream(source, role, name)
     if isinstance(source, Mapping):
         return Opened(from_dicts(source, role, name).lazy(), seekable=True)
-    if hasattr(source, "__arrow_c_stream__"):
-        try:
-            return Opened(pl.DataFrame(source).lazy(), seekable=True)
-        except Exception as error:  # whatever the exporting library raises
-            raise UnreadableInputError(
-                name, f"it cannot be turned into Arrow data ({error})"
-            ) from error
+    opened = open_arrow(source, role or "input", name)
+    if opened is not None:
+        return opened
     raise UnreadableInputError(
         name,
         "this is neither a frame, an Arrow table, a path nor a dict of dicts",
         "For plain Python lists see rankframe.from_lists",
     )
-
-
-def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
-    def has(ours: str, asked: Mapping[str, str]) -> bool:
-        return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
-
-    graded = has(RELEVANCE, _asked_for("qrels", columns))
-    placed = any(has(ours, _asked_for("run", columns)) for ours in _OPTIONAL)
-    return "qrels" if graded and not placed else "run"
-
-
-def _find_columns(
-    found: Sequence[str], role: Role, columns: Columns | None, called: str
-) -> dict[str, str]:
-    asked = _asked_for(role, columns)
-    mapping: dict[str, str] = {}
-    if SCORE in asked and DISTANCE in asked:
-        raise AmbiguousColumnError(called, SCORE, [asked[SCORE], asked[DISTANCE]])
-    for ours in _WANTED[role]:
-        if ours not in asked and (
-            (ours == SCORE and DISTANCE in asked)
-            or (ours == DISTANCE and (SCORE in mapping or RANK in mapping))
-        ):
-            continue
-        if ours in asked:
-            if asked[ours] not in found:
-                raise MissingColumnError(called, ours, found, asked=asked[ours])
-            mapping[ours] = asked[ours]
-            continue
-        taken = set(asked.values())
-        candidates = [c for c in found if c.lower() == ours and c not in taken] or [
-            c for c in found if c.lower() in SYNONYMS[ours] and c not in taken
-        ]
-        if len(candidates) > 1:
-            raise AmbiguousColumnError(called, ours, candidates)
-        if candidates:
-            mapping[ours] = candidates[0]
-        elif ours not in _OPTIONAL:
-            raise MissingColumnError(called, ours, found)
-    return mapping
-
-
-def _asked_for(role: Role, columns: Columns | None) -> dict[str, str]:
-    """The part of a `columns=` mapping that speaks of this side."""
-    flat: dict[str, str] = {}
-    if not isinstance(columns, Mapping | None):
-        raise ColumnMappingError.kind(columns)
-    for key, value in (columns or {}).items():
-        if not isinstance(key, str):
-            raise ColumnMappingError.kind(columns)
-        if key in ("qrels", "run"):
-            if key == role:
-                flat.update(_asked_for(role, value))
-        elif key not in SYNONYMS:
-            raise ColumnMappingError(key, list(SYNONYMS))
-        elif key in _WANTED[role]:
-            flat[key] = str(value)
-    return flat
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:

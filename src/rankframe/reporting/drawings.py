@@ -53,7 +53,7 @@ def drawings(
         )
     best = _best(found)
     taken = {name: policies[name] for name in Policies.names(frame_only=True)}
-    judged = judge(qrels, systems[best], columns=policies["columns"], **taken)
+    judged = judge(qrels, systems[best], **taken)
     drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
         judged, most=30
     )

@@ -21,7 +21,7 @@ from rankframe.engine.held import hold
 from rankframe.evaluation.job import Job
 from rankframe.evaluation.lookup import Lookup
 from rankframe.inputs.queries import By
-from rankframe.inputs.scan import Columns, Scanned, Source, scan
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.metrics.names import Metrics
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.drawings import charts, drawings
@@ -57,6 +57,7 @@ def report(
     seed: int = 0,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -84,12 +85,15 @@ def report(
     for name, source in systems.items():
         with naming_the_run(repr(name)):
             runs.append(scan(source, "run", columns, order=order, ranks=ranks))
-    held = hold(scan(qrels, "qrels", columns), runs, Job.row_bytes, again=True)
-    truth, opened = held.left, dict(zip(systems, held.rights, strict=True))
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
     known = None if queries is None else scan(queries, "queries", columns)
+    refuse_absent_columns(columns, judgments, *runs, queries=None if known is None else known.asked)
+    # From here on all is open, and its columns are found.
+    held = hold(judgments, runs, Job.row_bytes, again=True)
+    truth, opened = held.left, dict(zip(systems, held.rights, strict=True))
     base = baseline if baseline is not None else next(iter(opened), None)
     tell = _Steps(progress)
-    policies = {"columns": columns, **vars(given.each)}
+    policies = vars(given.each)
     intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
     tell("reading")
     if set(held.pieces) <= {1}:
@@ -101,7 +105,7 @@ def report(
     found = compare(
         truth, opened, metrics, baseline=base, bounds=True,
         queries=known if by is not None or weight is not None else None, by=by, weight=weight,
-        **vars(comparing), **vars(intervals), **vars(given), columns=columns,
+        **vars(comparing), **vars(intervals), **vars(given),
     )  # fmt: skip
     first = found.metrics[0]
     moved = {}

@@ -32,8 +32,15 @@ from rankframe.evaluation.evaluate import (
     summed_up,
 )
 from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.queries import By, read_attributes
-from rankframe.inputs.scan import Columns, Scanned, Source, scan, scan_ranking
+from rankframe.inputs.queries import By, asked_of, read_attributes
+from rankframe.inputs.scan import (
+    Columns,
+    Scanned,
+    Source,
+    refuse_absent_columns,
+    scan,
+    scan_ranking,
+)
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
@@ -62,6 +69,7 @@ def evaluate(
     partitions: int | None = None,
     columns: Columns | None = None,
     rel: float | None = None,
+    relevance: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
     no_overlap: options.NoOverlap = "error",
@@ -102,11 +110,17 @@ def evaluate(
     known = _collected(queries) if is_spark_frame(queries) else queries
     attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
     sides = (
-        open_input(qrels, session, _named(qrels, lambda f: scan(f, "qrels", columns)), "qrels"),
+        open_input(
+            qrels,
+            session,
+            _named(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance)),
+            "qrels",
+        ),
         open_input(
             run, session, _named(run, lambda f: scan(f, "run", columns, ranks=ranks)), "run"
         ),
     )
+    refuse_absent_columns(columns, *(side.scanned for side in sides), queries=asked_of(attributes))
     refuse_row_order(sides[1], ties, order)
     highest = sides[0].highest()
 
@@ -129,7 +143,7 @@ def evaluate(
         sides,
         job,
         values,
-        lambda piece: summed_up(piece, job, sides[1].scanned, no_overlap_seen),
+        lambda piece: summed_up(piece, job, (sides[0].scanned, sides[1].scanned), no_overlap_seen),
         partitions=partitions or _partitions(session, sides, job),
     )
 
@@ -166,6 +180,7 @@ def agree(
         open_input(a, session, _named(a, lambda f: scan_ranking(f, "a", columns)), "ranking"),
         open_input(b, session, _named(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
     )
+    refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
         refuse_row_order(side, ties, order)
     values = {**dict.fromkeys(PAIR_COUNTS, "int64"),

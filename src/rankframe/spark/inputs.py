@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, RANK, SCORE, SCORE_REST
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.base.errors import (
     BadValueError,
     ColumnTypeError,
@@ -18,7 +18,7 @@ from rankframe.base.errors import (
     SparkError,
     UnreadableInputError,
 )
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, listing
 from rankframe.inputs.scan import Scanned, Source
 from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
 from rankframe.spark.worker import SIDE
@@ -160,6 +160,9 @@ def open_input(
                 "ids that every program writes alike (text, whole numbers, dates): "
                 "cast it to string in Spark, as you cast it on the other side",
             )
+    if scanned.grade is not None:
+        column = _quoted(scanned.mapping[RELEVANCE])
+        frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     return Input(frame, scanned)
 
 
@@ -178,7 +181,7 @@ def refuse_row_order(input_: Input, ties: str, order: str) -> None:
     if not {SCORE, RANK} & set(input_.scanned.mapping):
         raise OptionError(
             f"{input_.scanned.role} has neither a score nor a rank column, and rows have no order "
-            f"on Spark. It has {', '.join(map(repr, input_.frame.columns))}."
+            f"on Spark. It has {listing(input_.frame.columns)}."
         )
 
 

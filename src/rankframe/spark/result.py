@@ -38,6 +38,7 @@ class SparkResult:
         self.summary = result.summary
         self.ledger = result.ledger
         self.slices = result.slices
+        self.inputs = result.inputs
         self.per_query = per_query
         self._result, self._kept = result, kept
 
@@ -63,7 +64,7 @@ class SparkResult:
         """The same with the values per query on this machine, in byte order of query_id."""
         with spark_errors():
             values = pl.DataFrame(self.per_query.toArrow())
-        return Result(self.summary, values.sort(QUERY), self.ledger, self.slices)
+        return Result(self.summary, values.sort(QUERY), self.ledger, self.slices, self.inputs)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write Parquet to any place that Spark can write to.

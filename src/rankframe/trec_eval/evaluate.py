@@ -19,7 +19,7 @@ from rankframe.engine.memory import count_pieces
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
-from rankframe.inputs.scan import Columns, Scanned, Source
+from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.sources.formats import READ_ERRORS
@@ -110,8 +110,10 @@ def evaluate_trec(
     options: TrecOptions | None = None,
     *,
     columns: Columns | None = None,
+    relevance: float | None = None,
 ) -> TrecResult:
-    """Evaluate a run as trec_eval would; `measures` as its -m takes them.
+    """Evaluate a run as trec_eval would; `measures` as its -m takes them, and
+    `relevance` the grade of judgments that have none.
 
     >>> found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
     >>> found.summary["text"].to_list()
@@ -121,8 +123,9 @@ def evaluate_trec(
     asked = parse_measures(measures)
     # What is wrong with a measure is said before anything is read, if grades need not be known.
     lines_of({name: given for name, given in asked.items() if not has_gains({name: given})})
-    judgments = judgments_of(qrels, columns)
+    judgments = judgments_of(qrels, columns, relevance)
     documents, run_id = run_of(run, columns)
+    refuse_absent_columns(columns, judgments, documents)
     if options.deepest == 0:
         documents = unmatched(documents)
     grades = _grades(judgments) if has_gains(asked) else ()

@@ -25,12 +25,17 @@ _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
 
 
-def judgments_of(source: Source, columns: Columns | None) -> Scanned:
-    """Judgments whose grades are cut off after the whole number that they begin with."""
+def judgments_of(
+    source: Source, columns: Columns | None, relevance: float | None = None
+) -> Scanned:
+    """Judgments whose grades are cut off after the whole number that they begin with.
+
+    `relevance`: the grade of those that have none.
+    """
     source = _held(source)
     texts = trec_texts(source)
     if texts is None:
-        return _truncated(scan(source, "qrels", columns))
+        return _truncated(scan(source, "qrels", columns, relevance=relevance))
     name = describe(source, "qrels")
     try:
         frames = [
@@ -39,7 +44,7 @@ def judgments_of(source: Source, columns: Columns | None) -> Scanned:
         ]
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    return replace(scan(pl.concat(frames), "qrels", columns), name=name)
+    return replace(scan(pl.concat(frames), "qrels", columns, relevance=relevance), name=name)
 
 
 def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:

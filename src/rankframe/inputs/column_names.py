@@ -1,0 +1,212 @@
+"""Which columns of an input are ours: by the names that were asked for, or by usual ones.
+
+Names are compared without case, dashes, underscores and blanks: `Query-ID` is `query_id`. What is
+asked for of one side (`{"run": {"doc_id": "_id"}}`) must be there; what is asked for of none in
+particular (`{"doc_id": "_id"}`) is taken from the sides that have it, and one of them must.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from rankframe.base.columns import (
+    DISTANCE,
+    DOC,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SYNONYMS,
+    Role,
+)
+from rankframe.base.errors import AmbiguousColumnError, ColumnMappingError, MissingColumnError
+
+# {"query_id": "user_id"}, or one such mapping for a side: {"qrels": {…}, "run": {…}}.
+Columns: TypeAlias = Mapping[str, Any]
+
+# The sides that a mapping can speak of: where judgments are, and of two rankings.
+SIDES: Final = ("qrels", "run", "queries")
+RANKINGS: Final = ("a", "b")
+
+_WANTED: dict[Role, tuple[str, ...]] = {
+    "queries": (QUERY,),
+    "qrels": (QUERY, DOC, RELEVANCE),
+    "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
+}
+_OPTIONAL = (SCORE, RANK, DISTANCE)
+_SEPARATORS = re.compile(r"[-_\s]+")
+
+
+def plain(name: str) -> str:
+    """A name without what people write in different ways.
+
+    >>> plain("Query-ID"), plain("query_id"), plain(" Query Id")
+    ('queryid', 'queryid', 'queryid')
+    """
+    return _SEPARATORS.sub("", name).lower()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a `columns=` mapping asks for, as far as it is about a side."""
+
+    # of this side alone
+    own: Mapping[str, str]
+    # of whichever side has it
+    shared: Mapping[str, str]
+
+    @classmethod
+    def of(cls, columns: Columns | None, side: str) -> Asked:
+        """The part of a mapping that speaks of this side; the whole of it is checked."""
+        sides = RANKINGS if side in RANKINGS else SIDES
+        if not isinstance(columns, Mapping | None):
+            raise ColumnMappingError.kind(columns)
+        own, shared = {}, {}
+        for key, value in (columns or {}).items():
+            if key in sides:
+                inner = _named(value, ())
+                own |= inner if key == side else {}
+            else:
+                shared |= _named({key: value}, sides)
+        return cls(own, shared)
+
+    def wanted(self, role: Role) -> Asked:
+        """Without the columns that such an input is not looked at for."""
+        own, shared = (
+            {ours: name for ours, name in asked.items() if ours in _WANTED[role]}
+            for asked in (self.own, self.shared)
+        )
+        return Asked(own, {ours: name for ours, name in shared.items() if ours not in own})
+
+
+def _named(columns: object, sides: Sequence[str]) -> dict[str, str]:
+    """A mapping from our columns to names, which it must be."""
+    if not isinstance(columns, Mapping):
+        raise ColumnMappingError.kind(columns)
+    for key, value in columns.items():
+        if not isinstance(key, str) or (isinstance(value, Mapping) and key in SYNONYMS):
+            raise ColumnMappingError.kind(columns)
+        if key not in SYNONYMS:
+            raise ColumnMappingError(key, list(SYNONYMS), sides)
+    return {key: str(value) for key, value in columns.items()}
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """Our columns in an input."""
+
+    # our column → the column of the input
+    mapping: dict[str, str]
+    # of what was asked for of no side in particular: our column → whether it is here
+    asked: dict[str, bool]
+
+
+def guess_role(found: Sequence[str], columns: Columns | None, ranking: str | None = None) -> Role:
+    """What an input is by its columns: with a grade, and neither score nor rank, judgments.
+
+    `ranking`: which of two it is, where it is one.
+    """
+
+    def has(ours: str, role: Role) -> bool:
+        asked = Asked.of(columns, ranking or role)
+        return (
+            ours in asked.own
+            or (ours in asked.shared and bool(_alike(asked.shared[ours], found)))
+            or bool(_candidates(ours, found, set()))
+        )
+
+    graded, placed = has(RELEVANCE, "qrels"), any(has(ours, "run") for ours in _OPTIONAL)
+    return "qrels" if graded and not placed else "run"
+
+
+def find_columns(
+    found: Sequence[str],
+    role: Role,
+    asked: Asked,
+    called: str,
+    *,
+    without: Sequence[str] = (),
+) -> FoundColumns:
+    """Our columns of an input, or an error that says which is missing, or in doubt.
+
+    `called`: what errors call the input; `without`: columns that it need not have.
+    """
+    asked = asked.wanted(role)
+    given = {
+        ours: _the_one(ours, name, found, called)
+        for ours, name in (asked.own | asked.shared).items()
+    }
+    for ours, name in asked.own.items():
+        if given[ours] is None:
+            raise MissingColumnError(called, ours, found, asked=name)
+    here = {ours: name for ours, name in given.items() if name is not None}
+    if SCORE in here and DISTANCE in here:
+        raise AmbiguousColumnError(called, SCORE, [here[SCORE], here[DISTANCE]])
+    mapping: dict[str, str] = {}
+    for ours in _WANTED[role]:
+        if ours in here:
+            mapping[ours] = here[ours]
+            continue
+        if (ours == SCORE and DISTANCE in here) or (
+            ours == DISTANCE and (SCORE in mapping or RANK in mapping)
+        ):
+            continue
+        candidates = _candidates(ours, found, set(here.values()))
+        if len(candidates) > 1:
+            raise AmbiguousColumnError(called, ours, candidates)
+        if candidates:
+            mapping[ours] = candidates[0]
+        elif ours not in (*_OPTIONAL, *without):
+            name = asked.shared.get(ours)
+            raise MissingColumnError(called, ours, found, asked=name, shared=True)
+    lost = [ours for ours in asked.shared if ours in _OPTIONAL and ours not in here]
+    if lost and not set(_OPTIONAL) & set(mapping):
+        raise MissingColumnError(called, lost[0], found, asked=asked.shared[lost[0]])
+    return FoundColumns(mapping, {ours: ours in here for ours in asked.shared})
+
+
+def refuse_absent(
+    columns: Columns | None,
+    sides: Sequence[tuple[str, Sequence[str], Mapping[str, bool]]],
+    beside: Mapping[str, bool] | None = None,
+) -> None:
+    """Refuse what was asked for of no side in particular, where none has it.
+
+    Of each side: what it is called, its columns, and what `FoundColumns` says was asked for;
+    `beside`: the last of these for the frame of queries.
+    """
+    every = [asked for _, _, asked in sides] + [beside or {}]
+    for ours, name in (columns or {}).items():
+        seen = [asked[ours] for asked in every if ours in asked]
+        if seen and not any(seen):
+            raise MissingColumnError.everywhere(
+                ours, str(name), {called: found for called, found, _ in sides}
+            )
+
+
+def _the_one(ours: str, name: str, found: Sequence[str], called: str) -> str | None:
+    """The column that goes by this name; None if there is none."""
+    alike = _alike(name, found)
+    if len(alike) > 1:
+        raise AmbiguousColumnError(called, ours, alike)
+    return alike[0] if alike else None
+
+
+def _alike(name: str, found: Sequence[str]) -> list[str]:
+    """The column of this very name, or else those that are written alike."""
+    return [name] if name in found else [one for one in found if plain(one) == plain(name)]
+
+
+def _candidates(ours: str, found: Sequence[str], taken: set[str]) -> list[str]:
+    """The columns that are called so, or else those by one of its other names.
+
+    With an underscore in front it is another name: those are of the program that wrote it, beside
+    which people have their own.
+    """
+    free = {one: plain(one) for one in found if one not in taken}
+    called = [one for one, name in free.items() if name == plain(ours) and not one.startswith("_")]
+    known = {plain(name) for name in (ours, *SYNONYMS[ours])}
+    return called or [one for one, name in free.items() if name in known]
