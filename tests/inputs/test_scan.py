@@ -17,7 +17,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.inputs.scan import comparable, part_of, scan
+from rankframe.inputs.scan import scan
+from rankframe.inputs.scanned import comparable, part_of
 
 METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
 QRELS = pl.DataFrame(
@@ -417,7 +418,7 @@ def test_a_mapping_that_is_none_is_refused(columns: Any, refusal: Callable[..., 
     [
         ([("q", "d", 1)], ["the run list", "neither a frame", "rankframe.from_lists"]),
         (None, ["the run NoneType", "neither a frame"]),
-        ({"q": ["a"]}, ["the run dict", "each query to a dict", "rankframe.from_lists"]),
+        ({"q": {"a"}}, ["the run dict", "1 of its lists are sets", "no order"]),
         ({"q": {"a": "high"}}, ["the run dict", "not a number: 'high'"]),
         ({"q": {"a": 10**400}}, ["the run dict", "number"]),
         (io.BytesIO(b""), ["run is empty", "the open file"]),
@@ -426,7 +427,7 @@ def test_a_mapping_that_is_none_is_refused(columns: Any, refusal: Callable[..., 
         (pl.DataFrame({"doc_id": [object()]}), ["query_id"]),
         (RUN.with_columns(pl.Series("doc_id", [object()] * 5)), ["'doc_id' has type Object"]),
     ],
-    ids=["list", "None", "dict of lists", "text", "too large", "empty", "cut gzip", "mixed pandas",
+    ids=["list", "None", "dict of sets", "text", "too large", "empty", "cut gzip", "mixed pandas",
          "object", "object id"],
 )  # fmt: skip
 def test_what_cannot_be_read_is_called_by_its_name(

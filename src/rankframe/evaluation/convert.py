@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
@@ -30,7 +30,7 @@ def convert_file(
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
-    run in the order of its rows gets a column of ranks.
+    run in the order of its rows or lists gets a column of ranks.
     """
     form = format_of(target, any_table=False)
     file_place(target)
@@ -39,7 +39,8 @@ def convert_file(
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     frame = frame.with_columns(_whole_numbers(frame))
-    if found == "run" and (order == "rows" or not form.any_table):
+    ordered = SCORE in frame.columns or RANK in frame.columns
+    if found == "run" and not (ordered and form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
     frame = whole_again(frame)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
@@ -17,7 +17,6 @@ from rankframe.base.columns import (
     RANK,
     RELEVANCE,
     SCORE,
-    SCORE_REST,
     SYNONYMS,
     Role,
     Side,
@@ -34,13 +33,22 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
-from rankframe.inputs.dicts import from_dicts
+from rankframe.inputs.list_columns import (
+    Schema,
+    all_relevant,
+    called_like,
+    lists_of,
+    looks_judged,
+    taken_apart,
+)
+from rankframe.inputs.plain import NO_SOURCE, open_plain, ranking
+from rankframe.inputs.scanned import Scanned
 from rankframe.sources.formats import READ_ERRORS, unreadable
-from rankframe.sources.numbers import as_float, beyond_float, with_rest
+from rankframe.sources.numbers import with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
 
-# A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
-# was opened already, a `Scanned`.
+# A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also what was
+# opened already, a `Scanned`.
 Source: TypeAlias = Any
 # {"query_id": "user_id"}, or one such mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
@@ -51,65 +59,6 @@ _WANTED: dict[Role, tuple[str, ...]] = {
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _OPTIONAL = (SCORE, RANK, DISTANCE)
-# Whole numbers that are not all an Int64.
-_LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """An input that was opened and whose columns were found, but whose rows were not read."""
-
-    role: Role | Side
-    name: str
-    # as found: for error messages that quote the input
-    raw: pl.LazyFrame
-    # rankframe's column → the column of the input
-    mapping: dict[str, str]
-    # whether any stretch of its rows can be read without reading those before
-    seekable: bool = False
-    # whether its score is a distance: turned round as it is read, so that more is better
-    distance: bool = False
-    # how its documents are ordered, and which of its columns are not looked at
-    ordered: str = ""
-    unused: tuple[str, ...] = ()
-    # whether these are some of the rows of an input, so that there may be none
-    part: bool = False
-    # what was made of its rows, where these are held for whoever works on them again
-    made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
-    # the same as `raw`, faster where all of it is read, with texts for categories
-    text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def whole(self) -> pl.LazyFrame:
-        """As found, or with texts for categories: the faster way to read all of it."""
-        return self.raw if self.text is None else self.text
-
-    def changed(self, raw: pl.LazyFrame) -> Scanned:
-        """The same with other rows."""
-        return replace(self, raw=raw, text=None)
-
-    def with_number(self, ours: str, source: str) -> Scanned:
-        """The same with one more numeric column."""
-        return replace(self, mapping={**self.mapping, ours: source})
-
-    @property
-    def frame(self) -> pl.LazyFrame:
-        """Only our columns, under our names: ids as strings, numbers as Float64."""
-        return self.with_ids({})
-
-    def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-        """The same with some ids of these types."""
-        schema = self.raw.collect_schema()
-        return self.raw.select(
-            pl.col(source).cast(types.get(ours, pl.String())).alias(ours)
-            if ours in (QUERY, DOC)
-            else self._number(ours, source, schema[source]).alias(ours)
-            for ours, source in self.mapping.items()
-        )
-
-    def _number(self, ours: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        number = (beyond_float if ours == SCORE_REST else as_float)(source, dtype)
-        return -number if self.distance and ours in (SCORE, SCORE_REST) else number
 
 
 def scan(
@@ -133,20 +82,31 @@ def scan(
     refuse_if_stranded()
     name = describe(source, called or role or "input")
     try:
-        raw, seekable, text = _open(source, role, name)
-        schema = raw.collect_schema()
+        opened = _open(source, role, name)
+        schema = opened.frame.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
     if role is None:
-        role = _guess_role(list(schema), columns)
-    mapping = _find_columns(list(schema), role, columns, called or role)
+        role = _guess_role(schema, columns, ranking=called is not None)
+    flat = taken_apart(schema, role, _asked_for(role, columns), called or role)
+    mapping = _find_columns(flat.schema, role, columns, called or role)
+    raw, seekable, text, ranked = opened
+    lists = lists_of(raw if text is None else text, flat, mapping, called or role)
+    if lists is not None:
+        raw, seekable, text, ranked = lists.unrolled(), False, None, True
+        if role == "qrels" and RELEVANCE not in mapping:
+            raw, mapping[RELEVANCE] = raw.with_columns(pl.lit(1.0).alias(RELEVANCE)), RELEVANCE
+        schema = raw.collect_schema()
     for ours, found in mapping.items():
         _check_type(called or role, ours, found, schema[found])
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
+    scanned = Scanned(
+        called or role, name, raw, mapping, seekable, distance is not None, text=text,
+        ranked=ranked, lists=lists, numbered=lists is None,
+    )  # fmt: skip
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
 
@@ -166,19 +126,13 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
         run = replace(run, mapping=mapping, distance=False)
     by = next((ours for ours in (SCORE, RANK) if ours in run.mapping), None)
     unused = [name for name in found if name not in run.mapping.values()]
-    if by is None and order == "columns":
+    if by is None and order == "columns" and not run.ranked:
         raise UnorderedRunError(run.role, found, numeric_columns(run.raw, unused))
-    said = "as the rows stand"
+    said = f"as the {'lists' if run.ranked else 'rows'} stand"
     if by is not None:
         largest = by == SCORE and not run.distance
         said = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
     return replace(run, ordered=said, unused=tuple(unused))
-
-
-def part_of(frame: pl.DataFrame, role: Role | Side) -> Scanned:
-    """Some rows of an input that was opened and checked, under our names."""
-    same = {name: name for name in frame.columns}
-    return Scanned(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
 
 
 def scan_ranking(
@@ -201,27 +155,13 @@ def scan_ranking(
             raise ColumnMappingError.kind(own)
         columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
+    source = ranking(source, describe(source, called))
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
         return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
     mapping = with_rest(mapping, scanned.raw.collect_schema())
     return _ordered(replace(scanned, mapping=mapping), order)
-
-
-def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
-    """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
-    where all have whole numbers or the same categories, else as strings. To be read as a whole.
-    """
-    sides = tuple(side.changed(side.whole) for side in sides)
-    types: dict[str, pl.DataType] = {}
-    for name in (QUERY, DOC):
-        found = [side.raw.collect_schema()[side.mapping[name]] for side in sides]
-        if all(kind.is_integer() and kind not in _LARGE for kind in found):
-            types[name] = pl.Int64()
-        elif found[0] in (pl.Categorical, pl.Enum) and all(kind == found[0] for kind in found):
-            types[name] = found[0]
-    return [side.with_ids(types) for side in sides]
 
 
 def describe(source: Source, role: str) -> str:
@@ -242,8 +182,8 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         return open_path(os.fspath(source), role, name)
     if hasattr(source, "read"):
         return open_stream(source, role, name)
-    if isinstance(source, Mapping):
-        return Opened(from_dicts(source, role, name).lazy(), seekable=True)
+    if isinstance(source, Mapping | list | tuple):
+        return open_plain(source, role, name)
     if hasattr(source, "__arrow_c_stream__"):
         try:
             return Opened(pl.DataFrame(source).lazy(), seekable=True)
@@ -251,26 +191,26 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
             raise UnreadableInputError(
                 name, f"it cannot be turned into Arrow data ({error})"
             ) from error
-    raise UnreadableInputError(
-        name,
-        "this is neither a frame, an Arrow table, a path nor a dict of dicts",
-        "For plain Python lists see rankframe.from_lists",
-    )
+    raise UnreadableInputError(name, *NO_SOURCE)
 
 
-def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
+def _guess_role(schema: Schema, columns: Columns | None, *, ranking: bool) -> Role:
+    """`ranking`: one of two, which judgments are by their grades only."""
+    qrels, run = _asked_for("qrels", columns), _asked_for("run", columns)
+    schema = taken_apart(schema, None, qrels, "input").schema
+
     def has(ours: str, asked: Mapping[str, str]) -> bool:
-        return ours in asked or any(c.lower() in (ours, *SYNONYMS[ours]) for c in found)
+        known = any(c.lower() in (ours, *SYNONYMS[ours]) for c in schema)
+        return ours in asked or known or bool(called_like(ours, "qrels", schema))
 
-    graded = has(RELEVANCE, _asked_for("qrels", columns))
-    placed = any(has(ours, _asked_for("run", columns)) for ours in _OPTIONAL)
-    return "qrels" if graded and not placed else "run"
+    graded = has(RELEVANCE, qrels) or (not ranking and DOC not in run and looks_judged(schema))
+    return "qrels" if graded and not any(has(ours, run) for ours in _OPTIONAL) else "run"
 
 
 def _find_columns(
-    found: Sequence[str], role: Role, columns: Columns | None, called: str
+    schema: Schema, role: Role, columns: Columns | None, called: str
 ) -> dict[str, str]:
-    asked = _asked_for(role, columns)
+    asked, found = _asked_for(role, columns), list(schema)
     mapping: dict[str, str] = {}
     if SCORE in asked and DISTANCE in asked:
         raise AmbiguousColumnError(called, SCORE, [asked[SCORE], asked[DISTANCE]])
@@ -289,10 +229,13 @@ def _find_columns(
         candidates = [c for c in found if c.lower() == ours and c not in taken] or [
             c for c in found if c.lower() in SYNONYMS[ours] and c not in taken
         ]
+        candidates = candidates or [c for c in called_like(ours, role, schema) if c not in taken]
         if len(candidates) > 1:
             raise AmbiguousColumnError(called, ours, candidates)
         if candidates:
             mapping[ours] = candidates[0]
+        elif ours == RELEVANCE and all_relevant(schema, mapping[DOC]):
+            continue
         elif ours not in _OPTIONAL:
             raise MissingColumnError(called, ours, found)
     return mapping
