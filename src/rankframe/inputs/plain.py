@@ -19,7 +19,7 @@ from rankframe.base.columns import (
     SYNONYMS,
     Role,
 )
-from rankframe.base.errors import UnreadableInputError
+from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import shown
 from rankframe.inputs.dicts import from_dicts, refuse_alike
 from rankframe.sources.numbers import given_numbers
@@ -45,6 +45,8 @@ _NAMES = {
 def open_plain(source: Mapping[Any, Any] | Sequence[Any], role: Role | None, name: str) -> Opened:
     """A dict by query, a dict of columns, or a list of rows."""
     if not isinstance(source, Mapping):
+        if not source:
+            raise EmptyInputError(role or "input", name)
         return Opened(_of_rows(source, name).lazy(), seekable=True)
     values = source.values()
     dicts = [isinstance(one, Mapping) for one in values]
@@ -69,17 +71,18 @@ def open_plain(source: Mapping[Any, Any] | Sequence[Any], role: Role | None, nam
 
 
 def ranking(source: Any, name: str) -> Any:
-    """A ranking of one query as a list, or of several as lists of lists or rows of a matrix, as a
-    dict of lists; whatever else as it is. Queries without names are called 0, 1, ….
+    """A ranking of one query as a list of documents or of pairs with scores, or of several as lists
+    of lists or rows of a matrix → a dict of lists; whatever else as it is. Queries without names
+    are called 0, 1, ….
     """
-    if isinstance(source, pl.Series) and not source.dtype.is_nested():
+    if isinstance(source, pl.Series):
         source = source.to_list()
     elif hasattr(source, "tolist") and getattr(source, "ndim", 0) in (1, 2):
         source = source.tolist()
     if not isinstance(source, list | tuple) or any(isinstance(one, Mapping) for one in source):
         return source
     nested = [_is_list(one) for one in source]
-    if not any(nested):
+    if not any(nested) or all(map(_is_scored, source)):
         return {"0": source}
     if not all(nested):
         raise UnreadableInputError(
@@ -141,7 +144,7 @@ def _of_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
             NO_SOURCE[1],
         )
     try:
-        return pl.from_dicts(list(rows), infer_schema_length=None) if rows else pl.DataFrame()
+        return pl.from_dicts(list(rows), infer_schema_length=None)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
         raise _unlike(name, error) from error
 
@@ -163,6 +166,12 @@ def _are_columns(source: Mapping[Any, Any]) -> bool:
     """Whether the keys are names of columns, rather than queries."""
     names = {key.lower() for key in source if isinstance(key, str)}
     return all(names & known for known in _NAMES.values())
+
+
+def _is_scored(value: Any) -> bool:
+    """Whether this is a document with its score, rather than a list of two."""
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and isinstance(value[1], float) and not isinstance(value[0], float)
 
 
 def _is_list(value: object) -> bool:
