@@ -28,6 +28,8 @@ _HOMES = {
     "diff": "decisions.diff",
     "evaluate": "evaluation.evaluate",
     "from_lists": "inputs.lists",
+    "from_relevance": "inputs.graded_rows",
+    "from_topk": "inputs.topk",
     "gate": "decisions.gate",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",

@@ -30,6 +30,8 @@ DOORS = {
     "pair": "rf.pair(R, R)",
     "report": "rf.report(Q, {'a': R}, 'map', output=OUT + '.html')",
     "from_lists": "rf.from_lists([['a']], {'a'})",
+    "from_topk": "rf.from_topk([[1, 2]])",
+    "from_relevance": "rf.from_relevance([[1, 0]])",
     "read": "rf.Result.read(OUT)",
 }
 # A child that hangs is ended by its alarm, and has said nothing.

@@ -18,7 +18,8 @@ from rankframe.engine import grouped
 from rankframe.engine.grouped import take_grouped, workers
 from rankframe.frames.found import Found
 from rankframe.inputs.batches import Batches
-from rankframe.inputs.scan import comparable, part_of, scan
+from rankframe.inputs.scan import scan
+from rankframe.inputs.scanned import comparable, part_of
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 

@@ -11,7 +11,8 @@ import pytest
 from rankframe.arrays import chunk
 from rankframe.engine.scattered import take_scattered
 from rankframe.inputs.batches import Batches
-from rankframe.inputs.scan import comparable, scan
+from rankframe.inputs.scan import scan
+from rankframe.inputs.scanned import comparable
 from tests.engine.test_grouped import Taken, batches, run_of
 from tests.support.looked_up import POOR_HASHES, layouts
 

@@ -15,7 +15,8 @@ from rankframe.arrays.chunk import HASHES, KEY, QUERY_HASH
 from rankframe.base.columns import SCORE_REST
 from rankframe.engine import grouped
 from rankframe.inputs.batches import Batches
-from rankframe.inputs.scan import comparable, part_of, scan
+from rankframe.inputs.scan import scan
+from rankframe.inputs.scanned import comparable, part_of
 from rankframe.inputs.validate import load
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.columns import SYNONYMS
+from rankframe.base.columns import SYNONYMS, plain_name
 from rankframe.evaluation.convert import convert_file
-from rankframe.inputs.column_names import plain
 from rankframe.trec_eval.evaluate import evaluate_trec
 
 METRICS = ["ndcg@3", "map", "mrr"]
@@ -157,10 +156,12 @@ def test_names_are_compared_without_case_dashes_underscores_and_blanks(name: str
 
 
 def test_no_two_columns_have_a_name_in_common() -> None:
-    known = [plain(name) for ours, names in SYNONYMS.items() for name in {ours, *names}]
-    of = {plain(name): ours for ours, names in SYNONYMS.items() for name in (ours, *names)}
+    known = [plain_name(name) for ours, names in SYNONYMS.items() for name in {ours, *names}]
+    of = {plain_name(name): ours for ours, names in SYNONYMS.items() for name in (ours, *names)}
     assert set(known) == set(of)
-    assert {of[plain(name)] == ours for ours, names in SYNONYMS.items() for name in names} == {True}
+    assert {of[plain_name(name)] == ours for ours, names in SYNONYMS.items() for name in names} == {
+        True
+    }
 
 
 def test_names_that_are_written_alike_are_in_doubt(refusal: Callable[..., str]) -> None:

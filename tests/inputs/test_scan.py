@@ -17,7 +17,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.inputs.scan import comparable, part_of, scan
+from rankframe.inputs.scan import scan
+from rankframe.inputs.scanned import comparable, part_of
 
 METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
 QRELS = pl.DataFrame(
@@ -306,7 +307,7 @@ def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
     columns = {"score": "doc", "distance": "distance"}
     assert refusal(rf.evaluate, TRUTH, far, columns=columns) == (
         "run has 2 columns that may be score: 'doc', 'distance'. "
-        'Say which: columns={"score": "doc"}.'
+        'Say which: columns={"run": {"score": "doc"}}.'
     )
 
 
@@ -315,7 +316,7 @@ def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
     [
         ([("q", "d", 1)], ["the run list", "neither a frame", "rankframe.from_lists"]),
         (None, ["the run NoneType", "neither a frame"]),
-        ({"q": ["a"]}, ["the run dict", "each query to a dict", "rankframe.from_lists"]),
+        ({"q": {"a"}}, ["the run dict", "1 of its lists are sets", "no order"]),
         ({"q": {"a": "high"}}, ["the run dict", "not a number: 'high'"]),
         ({"q": {"a": 10**400}}, ["the run dict", "number"]),
         (io.BytesIO(b""), ["run is empty", "the open file"]),
@@ -324,7 +325,7 @@ def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
         (pl.DataFrame({"doc_id": [object()]}), ["query_id"]),
         (RUN.with_columns(pl.Series("doc_id", [object()] * 5)), ["'doc_id' has type Object"]),
     ],
-    ids=["list", "None", "dict of lists", "text", "too large", "empty", "cut gzip", "mixed pandas",
+    ids=["list", "None", "dict of sets", "text", "too large", "empty", "cut gzip", "mixed pandas",
          "object", "object id"],
 )  # fmt: skip
 def test_what_cannot_be_read_is_called_by_its_name(

@@ -43,9 +43,46 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
 }  # fmt: skip
+# Names under which columns of lists are recognised, where none of the above is there. Documents:
+# first those that say which side they are of, so that one table can have both.
+LIST_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    DOC: (
+        "doc_ids", "docids", "docs", "docnos", "documents", "document_ids", "item_ids", "itemids",
+        "items", "ids", "product_ids", "products", "skus",
+    ),
+    RELEVANCE: ("relevances", "rels", "grades", "labels", "judgments", "judgements", "ratings",
+                "gains"),
+    SCORE: ("similarities", "sims"),
+    DISTANCE: ("dists",),
+    RANK: ("ranks", "positions"),
+}  # fmt: skip
+LIST_SYNONYMS_OF: Final[dict[Role, tuple[str, ...]]] = {
+    "queries": (),
+    "qrels": (
+        "relevant", "relevant_docs", "relevant_documents", "relevant_doc_ids", "relevant_items",
+        "relevant_item_ids", "relevant_ids", "relevant_products", "positives", "positive_docs",
+        "positive_items", "ground_truth", "groundtruth", "truth", "gold", "actual",
+    ),
+    "run": (
+        "recommendations", "recs", "recommended", "recommended_items", "recommended_ids",
+        "retrieved", "retrieved_docs", "retrieved_documents", "retrieved_ids", "results", "hits",
+        "ranking", "ranked", "ranked_list", "ranked_docs", "ranked_items", "top_k", "topk",
+        "predicted_items", "candidates", "neighbors", "neighbours",
+    ),
+}  # fmt: skip
+_SEPARATORS = re.compile(r"[-_\s]+")
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _TIES = ("", "_w", "_a", "_b")
+
+
+def plain_name(name: str) -> str:
+    """A name of a column without what people write in different ways.
+
+    >>> plain_name("Query-ID"), plain_name("query_id"), plain_name(" Query Id")
+    ('queryid', 'queryid', 'queryid')
+    """
+    return _SEPARATORS.sub("", name).lower()
 
 
 class Column(NamedTuple):

@@ -91,7 +91,7 @@ class MissingColumnError(RankframeError):
         what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
         near = nearest(asked or column, found)
         hint: tuple[Part, ...] = (f"Did you mean {near[0]!r}?",) if near else ()
-        if column == "relevance" and not asked and "score" in found:
+        if column == "relevance" and not asked and {"score", "scores"} & set(found):
             hint = ("Is this the run? The judgments come first",)
         elif column == "relevance" and not asked:
             hint = hint or ("If every row is a relevant pair, pass ", Option("relevance", 1.0))

@@ -59,9 +59,10 @@ def estimated_need(scanned: Scanned, row_bytes: int, limit: int | None = None) -
     whoever reads it will say why.
     """
     try:
-        rows = scanned.raw.select(pl.len()).collect(engine="streaming").item()
+        rows = scanned.about()
         need = rows * (row_bytes + _long_ids_of(_some_rows(scanned, rows)))
         if rows > _SAMPLE and limit is not None and need * _PLENTY > limit:
+            rows = rows if scanned.lists is None else scanned.count()
             some = _some_rows(scanned, rows, throughout=True)
             need = max(need, rows * (row_bytes + _long_ids_of(some)))
     except READ_ERRORS:
@@ -162,7 +163,7 @@ def refuse_too_large_a_query(
     """
     for side in sides:
         try:
-            rows = side.raw.select(pl.len()).collect(engine="streaming").item()
+            rows = side.count()
             some = _some_rows(side, rows, throughout=True)[QUERY]
             if not len(some):
                 continue

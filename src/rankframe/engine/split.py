@@ -75,7 +75,10 @@ def _parts(
                     check_rows(frame.lazy(), side.role, side.name)
                 except BadValueError:
                     # Said of the whole input: how many in all, and which row of it.
-                    check_rows(side.frame, side.role, side.name, engine="streaming")
+                    check_rows(
+                        side.frame, side.role, side.name, engine="streaming",
+                        numbered=side.numbered,
+                    )  # fmt: skip
                     raise
             frames.append(frame)
         yield frames[0], frames[1]
@@ -92,6 +95,7 @@ def _all_duplicates(side: Scanned, folder: Path, pieces: int) -> DuplicateError:
     example = found[0].example
     same = [pl.col(key) == value for key, value in example.items()]
     rows = side.frame.with_row_index("_row", offset=1).filter(same).select("_row")
+    rows = rows if side.numbered else rows.clear()
     return DuplicateError(
         side.role,
         sum(error.count for error in found),

@@ -34,14 +34,8 @@ from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result, ab
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import Pairs
 from rankframe.inputs.queries import Known
-from rankframe.inputs.scan import (
-    Columns,
-    Scanned,
-    Source,
-    part_of,
-    refuse_absent_columns,
-    scan_ranking,
-)
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan_ranking
+from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.inputs.validate import count_rows, some_ids
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.sources.writers import About

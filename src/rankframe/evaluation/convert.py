@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
@@ -33,8 +33,8 @@ def convert_file(
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
-    run in the order of its rows gets a column of ranks. With `relevance`, it is qrels without
-    grades, and this is that of all.
+    run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels
+    without grades, and this is that of all.
     """
     if relevance is not None and kind == "run":
         raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
@@ -47,7 +47,8 @@ def convert_file(
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
     frame = frame.with_columns(_whole_numbers(frame))
-    if found == "run" and (order == "rows" or not form.any_table):
+    ordered = SCORE in frame.columns or RANK in frame.columns
+    if found == "run" and not (ordered and form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
     frame = whole_again(frame)

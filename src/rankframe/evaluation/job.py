@@ -23,7 +23,7 @@ from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
 from rankframe.inputs.queries import Attributes, Known
-from rankframe.inputs.scan import Scanned, part_of
+from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.metrics.names import Metric
 
 # Judgments that are worked on together; more where queries are looked up in a frame of them.

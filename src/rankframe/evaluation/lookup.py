@@ -18,7 +18,7 @@ from rankframe.frames.found import Found
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.listed import Listing
 from rankframe.inputs.batches import Batches
-from rankframe.inputs.scan import Scanned, comparable
+from rankframe.inputs.scanned import Scanned, comparable
 from rankframe.inputs.validate import load_one_of_each, one_of_each
 
 
@@ -137,7 +137,8 @@ def read_judgments(qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates) 
         return judgments
     rows = table.drop(HASHES, strict=False)
     if duplicates == "error":
-        one_of_each(Keyed(rows.cast({QUERY: pl.String, DOC: pl.String})), qrels.role, duplicates)
+        texts = Keyed(rows.cast({QUERY: pl.String, DOC: pl.String}))
+        one_of_each(texts, qrels.role, duplicates, numbered=qrels.numbered)
         return judgments
     best = one_of_each(Keyed(rows), qrels.role, duplicates)
     return IndexedJudgments.of(

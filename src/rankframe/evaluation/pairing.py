@@ -22,7 +22,7 @@ from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_held import HeldRanking
 from rankframe.frames.pair_matching import Side
 from rankframe.inputs.batches import Batches
-from rankframe.inputs.scan import Scanned, comparable
+from rankframe.inputs.scanned import Scanned, comparable
 from rankframe.inputs.validate import load_one_of_each
 
 Made = TypeVar("Made")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -92,7 +93,7 @@ class Batches:
         if table.is_empty() and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
         if not self._looks_clean(table):
-            check_rows(_as_checked(table), self.scanned.role, self.scanned.name)
+            self._refuse(_as_checked(table))
         return table
 
     def by_name(self) -> Batches:
@@ -114,8 +115,14 @@ class Batches:
             return
         # Where the whole cannot be read again, or is another by now: what was seen.
         with suppress(OSError, pl.exceptions.PolarsError):
-            check_rows(side.frame, side.role, side.name, engine="streaming")
-        check_rows(rows, side.role, side.name)
+            self._refuse(side.frame, engine="streaming")
+        self._refuse(rows)
+
+    def _refuse(
+        self, rows: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
+    ) -> None:
+        side = self.scanned
+        check_rows(rows, side.role, side.name, engine=engine, numbered=side.numbered)
 
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
         """Whether no rule can be broken, as far as is quickly seen."""

@@ -7,8 +7,7 @@ particular (`{"doc_id": "_id"}`) is taken from the sides that have it, and one o
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -21,8 +20,16 @@ from rankframe.base.columns import (
     SCORE,
     SYNONYMS,
     Role,
+    plain_name,
 )
 from rankframe.base.errors import AmbiguousColumnError, ColumnMappingError, MissingColumnError
+from rankframe.inputs.list_columns import (
+    Schema,
+    all_relevant,
+    called_like,
+    looks_judged,
+    taken_apart,
+)
 
 # {"query_id": "user_id"}, or one such mapping for a side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
@@ -37,16 +44,6 @@ _WANTED: dict[Role, tuple[str, ...]] = {
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _OPTIONAL = (SCORE, RANK, DISTANCE)
-_SEPARATORS = re.compile(r"[-_\s]+")
-
-
-def plain(name: str) -> str:
-    """A name without what people write in different ways.
-
-    >>> plain("Query-ID"), plain("query_id"), plain(" Query Id")
-    ('queryid', 'queryid', 'queryid')
-    """
-    return _SEPARATORS.sub("", name).lower()
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,11 @@ class Asked:
             else:
                 shared |= _named({key: value}, sides)
         return cls(own, shared)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Our column → what it is called, as far as it is asked for at all."""
+        return {**self.shared, **self.own}
 
     def wanted(self, role: Role) -> Asked:
         """Without the columns that such an input is not looked at for."""
@@ -104,26 +106,29 @@ class FoundColumns:
     asked: dict[str, bool]
 
 
-def guess_role(found: Sequence[str], columns: Columns | None, ranking: str | None = None) -> Role:
-    """What an input is by its columns: with a grade, and neither score nor rank, judgments.
+def guess_role(schema: Schema, columns: Columns | None, ranking: str | None = None) -> Role:
+    """What an input is by its columns: with a grade, and neither score nor rank, judgments; and so
+    are lists of what is called relevant.
 
-    `ranking`: which of two it is, where it is one.
+    `ranking`: which of two it is, where it is one, which judgments are by their grades only.
     """
+    qrels, run = (Asked.of(columns, ranking or role) for role in ("qrels", "run"))
+    schema = taken_apart(schema, None, qrels.names, "input").schema
 
-    def has(ours: str, role: Role) -> bool:
-        asked = Asked.of(columns, ranking or role)
+    def has(ours: str, asked: Asked) -> bool:
         return (
             ours in asked.own
-            or (ours in asked.shared and bool(_alike(asked.shared[ours], found)))
-            or bool(_candidates(ours, found, set()))
+            or (ours in asked.shared and bool(_alike(asked.shared[ours], schema)))
+            or bool(_candidates(ours, "qrels", schema, set()))
         )
 
-    graded, placed = has(RELEVANCE, "qrels"), any(has(ours, "run") for ours in _OPTIONAL)
-    return "qrels" if graded and not placed else "run"
+    relevant = ranking is None and DOC not in run.names and looks_judged(schema)
+    graded = relevant or has(RELEVANCE, qrels)
+    return "qrels" if graded and not any(has(ours, run) for ours in _OPTIONAL) else "run"
 
 
 def find_columns(
-    found: Sequence[str],
+    schema: Schema,
     role: Role,
     asked: Asked,
     called: str,
@@ -134,7 +139,7 @@ def find_columns(
 
     `called`: what errors call the input; `without`: columns that it need not have.
     """
-    asked = asked.wanted(role)
+    asked, found = asked.wanted(role), list(schema)
     given = {
         ours: _the_one(ours, name, found, called)
         for ours, name in (asked.own | asked.shared).items()
@@ -154,11 +159,13 @@ def find_columns(
             ours == DISTANCE and (SCORE in mapping or RANK in mapping)
         ):
             continue
-        candidates = _candidates(ours, found, set(here.values()))
+        candidates = _candidates(ours, role, schema, set(here.values()))
         if len(candidates) > 1:
             raise AmbiguousColumnError(called, ours, candidates)
         if candidates:
             mapping[ours] = candidates[0]
+        elif ours == RELEVANCE and all_relevant(schema, mapping[DOC]):
+            continue
         elif ours not in (*_OPTIONAL, *without):
             name = asked.shared.get(ours)
             raise MissingColumnError(called, ours, found, asked=name, shared=True)
@@ -195,18 +202,23 @@ def _the_one(ours: str, name: str, found: Sequence[str], called: str) -> str | N
     return alike[0] if alike else None
 
 
-def _alike(name: str, found: Sequence[str]) -> list[str]:
+def _alike(name: str, found: Collection[str]) -> list[str]:
     """The column of this very name, or else those that are written alike."""
-    return [name] if name in found else [one for one in found if plain(one) == plain(name)]
+    return (
+        [name] if name in found else [one for one in found if plain_name(one) == plain_name(name)]
+    )
 
 
-def _candidates(ours: str, found: Sequence[str], taken: set[str]) -> list[str]:
-    """The columns that are called so, or else those by one of its other names.
+def _candidates(ours: str, role: Role, schema: Schema, taken: set[str]) -> list[str]:
+    """The columns that are called so, or else those by one of its other names; of lists, by those
+    that lists go by.
 
     With an underscore in front it is another name: those are of the program that wrote it, beside
     which people have their own.
     """
-    free = {one: plain(one) for one in found if one not in taken}
-    called = [one for one, name in free.items() if name == plain(ours) and not one.startswith("_")]
-    known = {plain(name) for name in (ours, *SYNONYMS[ours])}
-    return called or [one for one, name in free.items() if name in known]
+    free = {one: plain_name(one) for one in schema if one not in taken}
+    same = plain_name(ours)
+    called = [one for one, name in free.items() if name == same and not one.startswith("_")]
+    known = {plain_name(name) for name in (ours, *SYNONYMS[ours])}
+    called = called or [one for one, name in free.items() if name in known]
+    return called or [one for one in called_like(ours, role, schema) if one in free]

@@ -16,12 +16,6 @@ from rankframe.sources.numbers import given_numbers
 
 def from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
     """Judgments or a run of a dict of dicts."""
-    if source and not all(isinstance(docs, Mapping) for docs in source.values()):
-        raise UnreadableInputError(
-            name,
-            "a dict must map each query to a dict of document → value",
-            "For ranked lists see rankframe.from_lists",
-        )
     if None in source or any(None in docs for docs in source.values()):
         raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
     lengths = np.fromiter(map(len, source.values()), np.int64, len(source))

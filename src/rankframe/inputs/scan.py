@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
@@ -17,7 +17,6 @@ from rankframe.base.columns import (
     RANK,
     RELEVANCE,
     SCORE,
-    SCORE_REST,
     Role,
     Side,
 )
@@ -38,78 +37,17 @@ from rankframe.inputs.column_names import (
     guess_role,
     refuse_absent,
 )
-from rankframe.inputs.dicts import from_dicts
+from rankframe.inputs.list_columns import lists_of, taken_apart
+from rankframe.inputs.plain import NO_SOURCE, open_plain, ranking
+from rankframe.inputs.scanned import Scanned
 from rankframe.sources.arrow_tables import open_arrow
 from rankframe.sources.formats import READ_ERRORS, unreadable
-from rankframe.sources.numbers import as_float, beyond_float, with_rest
+from rankframe.sources.numbers import with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
 
-# A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
-# was opened already, a `Scanned`.
+# A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also what was
+# opened already, a `Scanned`.
 Source: TypeAlias = Any
-# Whole numbers that are not all an Int64.
-_LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """An input that was opened and whose columns were found, but whose rows were not read."""
-
-    role: Role | Side
-    name: str
-    # as found: for error messages that quote the input
-    raw: pl.LazyFrame
-    # rankframe's column → the column of the input
-    mapping: dict[str, str]
-    # whether any stretch of its rows can be read without reading those before
-    seekable: bool = False
-    # whether its score is a distance: turned round as it is read, so that more is better
-    distance: bool = False
-    # how its documents are ordered, and which of its columns are not looked at
-    ordered: str = ""
-    unused: tuple[str, ...] = ()
-    # of the columns asked for of no side in particular: our column → whether it is here
-    asked: Mapping[str, bool] = field(default_factory=dict)
-    # the grade of every row, where it has none of its own
-    grade: float | None = None
-    # whether these are some of the rows of an input, so that there may be none
-    part: bool = False
-    # what was made of its rows, where these are held for whoever works on them again
-    made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
-    # the same as `raw`, faster where all of it is read, with texts for categories
-    text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def whole(self) -> pl.LazyFrame:
-        """As found, or with texts for categories: the faster way to read all of it."""
-        return self.raw if self.text is None else self.text
-
-    def changed(self, raw: pl.LazyFrame) -> Scanned:
-        """The same with other rows."""
-        return replace(self, raw=raw, text=None)
-
-    def with_number(self, ours: str, source: str) -> Scanned:
-        """The same with one more numeric column."""
-        return replace(self, mapping={**self.mapping, ours: source})
-
-    @property
-    def frame(self) -> pl.LazyFrame:
-        """Only our columns, under our names: ids as strings, numbers as Float64."""
-        return self.with_ids({})
-
-    def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-        """The same with some ids of these types."""
-        schema = self.raw.collect_schema()
-        return self.raw.select(
-            pl.col(source).cast(types.get(ours, pl.String())).alias(ours)
-            if ours in (QUERY, DOC)
-            else self._number(ours, source, schema[source]).alias(ours)
-            for ours, source in self.mapping.items()
-        )
-
-    def _number(self, ours: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        number = (beyond_float if ours == SCORE_REST else as_float)(source, dtype)
-        return -number if self.distance and ours in (SCORE, SCORE_REST) else number
 
 
 def scan(
@@ -135,21 +73,30 @@ def scan(
     refuse_if_stranded()
     name = describe(source, called or role or "input")
     try:
-        raw, seekable, text = _open(source, role, name)
-        schema = raw.collect_schema()
+        opened = _open(source, role, name)
+        schema = opened.frame.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    found, side = list(schema), called.removeprefix("ranking ") if called else None
+    side = called.removeprefix("ranking ") if called else None
     if role is None:
-        role = guess_role(found, columns, side)
+        role = guess_role(schema, columns, side)
+    asked = Asked.of(columns, side or role)
+    flat = taken_apart(schema, role, asked.names, called or role)
     ours = find_columns(
-        found,
+        flat.schema,
         role,
-        Asked.of(columns, side or role),
+        asked,
         called or role,
         without=() if relevance is None else (RELEVANCE,),
     )
     mapping = ours.mapping
+    raw, seekable, text, ranked = opened
+    lists = lists_of(raw if text is None else text, flat, mapping, called or role)
+    if lists is not None:
+        raw, seekable, text, ranked = lists.unrolled(), False, None, True
+        if role == "qrels" and RELEVANCE not in mapping and relevance is None:
+            raw, mapping[RELEVANCE] = raw.with_columns(pl.lit(1.0).alias(RELEVANCE)), RELEVANCE
+        schema = raw.collect_schema()
     for name_of_ours, one in mapping.items():
         _check_type(called or role, name_of_ours, one, schema[one])
     distance = mapping.pop(DISTANCE, None)
@@ -158,7 +105,7 @@ def scan(
     mapping = with_rest(mapping, schema)
     scanned = Scanned(
         called or role, name, raw, mapping, seekable, distance is not None, text=text,
-        asked=ours.asked,
+        ranked=ranked, lists=lists, numbered=lists is None, asked=ours.asked,
     )  # fmt: skip
     if role == "run":
         return _ordered(scanned, order, ranks)
@@ -215,19 +162,13 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
         run = replace(run, mapping=mapping, distance=False)
     by = next((ours for ours in (SCORE, RANK) if ours in run.mapping), None)
     unused = [name for name in found if name not in run.mapping.values()]
-    if by is None and order == "columns":
+    if by is None and order == "columns" and not run.ranked:
         raise UnorderedRunError(run.role, found, numeric_columns(run.raw, unused))
-    said = "as the rows stand"
+    said = f"as the {'lists' if run.ranked else 'rows'} stand"
     if by is not None:
         largest = by == SCORE and not run.distance
         said = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
     return replace(run, ordered=said, unused=tuple(unused))
-
-
-def part_of(frame: pl.DataFrame, role: Role | Side) -> Scanned:
-    """Some rows of an input that was opened and checked, under our names."""
-    same = {name: name for name in frame.columns}
-    return Scanned(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
 
 
 def scan_ranking(
@@ -242,27 +183,13 @@ def scan_ranking(
     `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
     """
     called: Side = "ranking a" if side == "a" else "ranking b"
+    source = ranking(source, describe(source, called))
     scanned = scan(source, None, columns, order=order, called=called)
     if RELEVANCE not in scanned.mapping:
         return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
     mapping = with_rest(mapping, scanned.raw.collect_schema())
     return _ordered(replace(scanned, mapping=mapping), order)
-
-
-def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
-    """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
-    where all have whole numbers or the same categories, else as strings. To be read as a whole.
-    """
-    sides = tuple(side.changed(side.whole) for side in sides)
-    types: dict[str, pl.DataType] = {}
-    for name in (QUERY, DOC):
-        found = [side.raw.collect_schema()[side.mapping[name]] for side in sides]
-        if all(kind.is_integer() and kind not in _LARGE for kind in found):
-            types[name] = pl.Int64()
-        elif found[0] in (pl.Categorical, pl.Enum) and all(kind == found[0] for kind in found):
-            types[name] = found[0]
-    return [side.with_ids(types) for side in sides]
 
 
 def describe(source: Source, role: str) -> str:
@@ -283,16 +210,12 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         return open_path(os.fspath(source), role, name)
     if hasattr(source, "read"):
         return open_stream(source, role, name)
-    if isinstance(source, Mapping):
-        return Opened(from_dicts(source, role, name).lazy(), seekable=True)
+    if isinstance(source, Mapping | list | tuple):
+        return open_plain(source, role, name)
     opened = open_arrow(source, role or "input", name)
     if opened is not None:
         return opened
-    raise UnreadableInputError(
-        name,
-        "this is neither a frame, an Arrow table, a path nor a dict of dicts",
-        "For plain Python lists see rankframe.from_lists",
-    )
+    raise UnreadableInputError(name, *NO_SOURCE)
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:

@@ -83,14 +83,14 @@ def load(scanned: Scanned) -> pl.DataFrame:
     except READ_ERRORS as error:
         refuse_non_numeric(scanned)
         raise unreadable(scanned.name, error) from error
-    check_rows(frame.lazy(), scanned.role, scanned.name)
+    check_rows(frame.lazy(), scanned.role, scanned.name, numbered=scanned.numbered)
     return frame
 
 
 def count_rows(scanned: Scanned) -> int:
     """How many rows an input has; none is an error."""
     try:
-        rows = scanned.raw.select(pl.len()).collect(engine="streaming").item()
+        rows = scanned.count()
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
     if not rows:
@@ -100,7 +100,8 @@ def count_rows(scanned: Scanned) -> int:
 
 def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
     """The same, and refuse (or, with `keep_best`, resolve) duplicates."""
-    return one_of_each(Keyed(load(scanned)), scanned.role, duplicates)
+    table = Keyed(load(scanned))
+    return one_of_each(table, scanned.role, duplicates, numbered=scanned.numbered)
 
 
 def check_rows(
@@ -109,15 +110,19 @@ def check_rows(
     name: str,
     *,
     engine: Literal["in-memory", "streaming"] = "in-memory",
+    numbered: bool = True,
 ) -> None:
-    """Refuse a frame without rows, or with a row that breaks a rule."""
+    """Refuse a frame without rows, or with a row that breaks a rule.
+
+    `numbered`: the numbers of its rows mean something to whoever has the input.
+    """
     rows, broken = first_broken(frame, engine=engine)
     if not rows:
         raise EmptyInputError(role, name)
     if broken is not None:
         rule, count = broken.rule, broken.rows
         bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
-        where = _quote(bad.row(0, named=True), rule.column)
+        where = _quote(bad.row(0, named=True), rule.column, numbered=numbered)
         raise BadValueError(role, rule.problem, count, where, rule.advice)
 
 
@@ -148,7 +153,7 @@ def some_ids(side: Scanned, key: str, other: Scanned | None = None) -> list[str]
     return some.unique(maintain_order=True).head(3).to_list()
 
 
-def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:
+def one_of_each(table: Keyed, role: str, duplicates: Duplicates, *, numbered: bool = True) -> Keyed:
     """The table itself if no key is there twice; else an error, or the best row of each key."""
     suspects = table.possible_duplicates()
     if not len(suspects):
@@ -165,7 +170,7 @@ def one_of_each(table: Keyed, role: str, duplicates: Duplicates) -> Keyed:
         groups = repeated.group_by(keys, maintain_order=True).agg(pl.col("_row") + 1)
         first = groups.row(0, named=True)
         rows = first.pop("_row")
-        raise DuplicateError(role, groups.height, first, rows)
+        raise DuplicateError(role, groups.height, first, rows if numbered else [])
     best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
     smaller = best in (RANK, "_row")
     by = [best, SCORE_REST] if best == SCORE and SCORE_REST in frame.columns else [best]
@@ -207,8 +212,10 @@ def _refuse_non_numeric(scanned: Scanned) -> None:
             )
 
 
-def _quote(row: dict[str, object], column: str) -> str:
+def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:
     others = quoted_keys(row, column)
+    if others and not numbered:
+        return ", ".join(others)
     where = f" ({', '.join(others)})" if others else ""
     return f"row {int(str(row['_row'])) + 1:,}{where}"
 

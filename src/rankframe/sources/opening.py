@@ -45,6 +45,8 @@ class Opened(NamedTuple):
     seekable: bool
     # the same with texts for categories, where it has any and all of it is read much faster so
     text: pl.LazyFrame | None = None
+    # whether its rows stand in the order of the ranking, whatever its columns
+    ranked: bool = False
 
 
 def open_path(path: str, role: Role | None, name: str) -> Opened:
