@@ -28,6 +28,7 @@ _HOMES = {
     "diff": "decisions.diff",
     "evaluate": "evaluation.evaluate",
     "from_lists": "inputs.lists",
+    "from_responses": "inputs.responses",
     "gate": "decisions.gate",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",

@@ -25,14 +25,15 @@ RANK: Final = "rank"
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 
-# Other names under which these columns are recognised, compared without case.
+# Other names under which these columns are recognised, compared without case, dashes, underscores.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     QUERY: (
-        "qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user", "userid", "uid",
+        "qid", "q_id", "query-id", "query", "queryid", "topic", "topic_id", "user_id", "user",
+        "userid", "uid",
     ),
     DOC: (
         "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid",
-        "iid", "product_id", "sku",
+        "iid", "product_id", "sku", "corpus_id", "corpus-id",
     ),
     RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
     SCORE: (
@@ -43,6 +44,16 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
 }  # fmt: skip
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared with others: without case, dashes and underscores.
+
+    >>> plain_name("Query-ID")
+    'queryid'
+    """
+    return re.sub(r"[-_\s]", "", name).lower()
+
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _TIES = ("", "_w", "_a", "_b")

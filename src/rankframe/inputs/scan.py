@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -35,6 +35,7 @@ from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option
 from rankframe.base.options import Order, Ranks
 from rankframe.inputs.dicts import from_dicts
+from rankframe.inputs.nested import completed, names_in
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
@@ -78,6 +79,8 @@ class Scanned:
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     # the same as `raw`, faster where all of it is read, with texts for categories
     text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+    # how it was read, where that had to be told from its look
+    note: str = ""
 
     @property
     def whole(self) -> pl.LazyFrame:
@@ -132,8 +135,11 @@ def scan(
         return source
     refuse_if_stranded()
     name = describe(source, called or role or "input")
+    asked = names_in(columns)
     try:
-        raw, seekable, text = _open(source, role, name)
+        opened = _open(source, role, name, asked)
+        raw, text = (completed(one, role, asked) for one in (opened.frame, opened.text))
+        assert raw is not None  # the frame of what was opened
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
@@ -146,7 +152,9 @@ def scan(
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
+    turned = distance is not None
+    scanned = Scanned(called or role, name, raw, mapping, opened.seekable, turned, text=text)
+    scanned = replace(scanned, note=opened.note)
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
 
@@ -172,6 +180,7 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
     if by is not None:
         largest = by == SCORE and not run.distance
         said = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
+    said += f" ({run.note})" if run.note else ""
     return replace(run, ordered=said, unused=tuple(unused))
 
 
@@ -233,15 +242,15 @@ def describe(source: Source, role: str) -> str:
     return f"the {role} {type(source).__name__}"
 
 
-def _open(source: Source, role: Role | None, name: str) -> Opened:
+def _open(source: Source, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
     if isinstance(source, pl.LazyFrame):
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
     if isinstance(source, str | os.PathLike):
-        return open_path(os.fspath(source), role, name)
+        return _table(open_path(os.fspath(source), role, name, asked), role, name)
     if hasattr(source, "read"):
-        return open_stream(source, role, name)
+        return _table(open_stream(source, role, name, asked), role, name)
     if isinstance(source, Mapping):
         return Opened(from_dicts(source, role, name).lazy(), seekable=True)
     if hasattr(source, "__arrow_c_stream__"):
@@ -256,6 +265,11 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         "this is neither a frame, an Arrow table, a path nor a dict of dicts",
         "For plain Python lists see rankframe.from_lists",
     )
+
+
+def _table(found: Opened | Mapping[str, Any], role: Role | None, name: str) -> Opened:
+    """What a file gave; of an object of queries, what it means."""
+    return found if isinstance(found, Opened) else _open(found, role, name)
 
 
 def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:

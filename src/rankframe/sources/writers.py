@@ -1,8 +1,7 @@
-"""Frames into files, by their endings: plain or gzipped, whole or not at all."""
+"""Frames into files, by their endings: plain or packed, whole or not at all."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +9,7 @@ import polars as pl
 from rankframe.base.errors import OutputError
 from rankframe.base.outputs import write_file
 from rankframe.sources.formats import Format, by_ending, writable
+from rankframe.sources.packing import by_name
 
 
 def write_frame(frame: pl.DataFrame, target: Path) -> None:
@@ -19,7 +19,7 @@ def write_frame(frame: pl.DataFrame, target: Path) -> None:
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
     """The format that a target's ending says: one for any table, or for judgments and runs."""
-    found = by_ending(target, packed=(".gz",))
+    found = by_ending(target)
     if found is None or (any_table and not found.any_table):
         raise OutputError(
             f"cannot tell the format of {target} from its ending. "
@@ -29,14 +29,14 @@ def format_of(target: Path, *, any_table: bool = True) -> Format:
 
 
 def write_as(form: Format, frame: pl.DataFrame, target: Path) -> None:
-    """Write a frame in this format; gzipped where the target's ending says so."""
+    """Write a frame in this format; packed where the target's ending says so."""
+    packing = by_name(target)
 
     def write(path: Path) -> None:
-        if target.suffix.lower() != ".gz":
+        if packing is None:
             form.write(frame, path)
             return
-        # Neither a name nor a time in it: the same frame gives the same bytes.
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+        with path.open("wb") as raw, packing.write(raw) as file:
             form.write(frame, file)
 
     write_file(target, write)
