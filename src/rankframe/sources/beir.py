@@ -10,7 +10,6 @@ import polars as pl
 
 from rankframe.base.columns import RELEVANCE, SCORE, SYNONYMS, Role, plain_name
 from rankframe.base.errors import UnreadableInputError
-from rankframe.base.messages import listing
 from rankframe.sources.packing import bare_name
 
 _TEXTS = ("corpus", "queries")
@@ -41,7 +40,7 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
         raise UnreadableInputError(
             name,
             f"it has the judgments of {len(files):,} splits",
-            f"Give one of {listing([str(one) for one in files])}",
+            f"Give one of {', '.join(repr(str(one)) for one in files)}",
         )
     return str(files[0])
 

@@ -25,6 +25,8 @@ from rankframe.sources.trec_format import FIELDS, is_comment, looks_like_trec
 _NUMBERED = re.compile(r"column_([1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _KNOWN = frozenset(plain_name(name) for ours, also in SYNONYMS.items() for name in (ours, *also))
+# What stands in the second column of TREC text, which nobody reads.
+_ITERATIONS = ("0", "Q0")
 # Enough for the first line of any table that people made.
 _HEAD = 1 << 16
 # From so many ranks of a query on, grades do not happen to be 1, 2, 3, …
@@ -91,11 +93,12 @@ def fields_of(head: bytes, separator: str) -> list[str]:
 
 def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
     """Whether a first line can be no header: no name that is known or asked for, and digits in
-    every field.
+    every field, or the fields of TREC text.
     """
-    named = any(plain_name(one) in _KNOWN or one in asked for one in fields)
+    if len(fields) < 2 or is_named(fields) or set(asked) & set(fields):
+        return False
     digits = all(any(c.isdigit() for c in one) for one in fields)
-    return len(fields) > 1 and digits and not named
+    return digits or (fields[1] in _ITERATIONS and looks_like_trec(" ".join(fields)))
 
 
 def is_named(fields: Sequence[str]) -> bool:
@@ -125,9 +128,9 @@ def _without_header(
 ) -> Noted:
     """A table whose columns are known by their number, and by what they hold."""
     count = len(fields)
-    if count == len(FIELDS["qrels"]) and fields[1] in ("0", "Q0") and role != "run":
+    if count == len(FIELDS["qrels"]) and fields[1] in _ITERATIONS and role != "run":
         names = FIELDS["qrels"]
-    elif count == len(FIELDS["run"]) and fields[1] in ("0", "Q0") and role != "qrels":
+    elif count == len(FIELDS["run"]) and fields[1] in _ITERATIONS and role != "qrels":
         names = FIELDS["run"]
     elif count == 2:
         names = (QUERY, DOC)

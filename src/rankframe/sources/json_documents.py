@@ -31,6 +31,8 @@ Found: TypeAlias = pl.LazyFrame | Mapping[str, Any]
 _SAMPLE = 20
 # An error comes with a status and headers at the most.
 _ERROR = 3
+# More names than this are no row.
+_MOST = 500
 _OF_CORPUS = {"_id", "text"}
 _RESPONSES = re.compile(r'"responses"\s*:\s*\[')
 _NAMED = {
@@ -89,6 +91,7 @@ def _held(  # noqa: PLR0911 (a way for each shape)
             return read_responses(texts, shape, name, queries, inside=inside)
         if all(error_in(value) for value in values):
             _refuse_error(values[0], name)
+        _refuse_wide(values[0], asked, name)
         return open_json_lines(files, name)
     # Where each file is one answer, each has a query.
     each = None if queries is None or len(queries) != len(files) else [[one] for one in queries]
@@ -101,9 +104,11 @@ def _held(  # noqa: PLR0911 (a way for each shape)
     if all(isinstance(one, Mapping) for one in found):
         return _merged([one for one in found if isinstance(one, Mapping)], name)
     if all(isinstance(one, pl.DataFrame) for one in found):
-        return pl.concat(
-            [one for one in found if isinstance(one, pl.DataFrame)], how="diagonal_relaxed"
-        )
+        hits = [one for one in found if isinstance(one, pl.DataFrame)]
+        return pl.concat(hits, how="diagonal_relaxed")
+    if all(isinstance(one, pl.LazyFrame) for one in found):
+        tables = [one for one in found if isinstance(one, pl.LazyFrame)]
+        return pl.concat(tables, how="diagonal_relaxed")
     raise UnreadableInputError(name, "some of its files hold rows, and others something else")
 
 
@@ -317,6 +322,19 @@ def _refuse_corpus(value: Any, role: Role | None, name: str) -> None:
             f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or the "
             "queries of a collection: neither judgments nor a run",
             "The judgments of BEIR's collections are in qrels/test.tsv",
+        )
+
+
+def _refuse_wide(value: Any, asked: Collection[str], name: str) -> None:
+    """Refuse a row with more columns than any has, and none that is known."""
+    if not isinstance(value, Mapping) or len(value) <= _MOST or value.keys() & set(asked):
+        return
+    if not any({plain_name(key) for key in value} & of for of in _NAMED.values()):
+        raise UnreadableInputError(
+            name,
+            f"its first line is an object with {len(value):,} names ({listing(list(value), 3)}), "
+            "none of which is that of a query or a document",
+            'A row is an object such as {"query_id": "q1", "doc_id": "d7", "score": 0.5}',
         )
 
 

@@ -29,9 +29,12 @@ _MAGIC: tuple[tuple[bytes, Look], ...] = (
     (b"\x89HDF\r\n\x1a\n", Look("an HDF5 file", _AS_PARQUET)),
     (b"ORC", Look("an ORC file", "Read it with pyarrow.orc.read_table, and give the table")),
     (b"Obj\x01", Look("an Avro file", "Read it with polars.read_avro, and give the frame")),
-    (b"FEA1", Look("an old Feather file (version 1)", "Write it anew: today's Feather is read")),
+    (
+        b"FEA1\x00",
+        Look("an old Feather file (version 1)", "Write it anew: today's Feather is read"),
+    ),
     (b"SQLite format 3\x00", Look("a SQLite database", _AS_PARQUET)),
-    (b"RDX", Look("an R workspace", _AS_PARQUET)),
+    (b"RDX3\n", Look("an R workspace", _AS_PARQUET)),
     (b"%PDF-", Look("a PDF document")),
     (b"\x89PNG\r\n", Look("a picture")),
     (b"\xff\xd8\xff", Look("a picture")),
@@ -49,7 +52,7 @@ _TAR = 257  # where a tar archive says that it is one
 def look_of(head: bytes) -> Look | None:
     """What begins like this, if that is known and is none of the formats."""
     for begin, look in _MAGIC:
-        if head.startswith(begin):
+        if head.startswith(begin) and (begin != b"ORC" or b"\x00" in head):
             return _WORKBOOK if begin == b"PK\x03\x04" and _is_workbook(head) else look
     if head[_TAR : _TAR + 5] == b"ustar":
         return Look("a tar archive", _UNPACK)
@@ -62,11 +65,6 @@ def look_of(head: bytes) -> Look | None:
         advice = f"Save it as UTF-8: iconv -f {encoding} -t UTF-8 old > new"
         return Look(f"{encoding} text", advice)
     return _text_look(head)
-
-
-def is_binary(head: bytes) -> bool:
-    """Whether something is no text at all."""
-    return b"\x00" in head
 
 
 def _is_workbook(head: bytes) -> bool:
