@@ -4,17 +4,25 @@ judgments in `qrels/`, a file for each split; in these, the grade is called scor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from rankframe.base.columns import RELEVANCE, SCORE, SYNONYMS, Role, plain_name
+from rankframe.base.columns import DOC, QUERY, RELEVANCE, SCORE, SYNONYMS, Role, plain_name
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.messages import listing
 from rankframe.sources.packing import bare_name
 
 _TEXTS = ("corpus", "queries")
 _TABLES = (".tsv", ".jsonl", ".csv", ".parquet", ".json", ".txt")
 _GRADES = frozenset(plain_name(name) for name in (RELEVANCE, *SYNONYMS[RELEVANCE]))
+# Names of a query and of a document: what rows of judgments and runs have.
+KEYS = tuple(
+    frozenset(plain_name(name) for name in (ours, *SYNONYMS[ours])) for ours in (QUERY, DOC)
+)
+_OF_TEXTS = {"_id", "text"}
 _DOC = plain_name("corpus-id")
 
 
@@ -53,6 +61,23 @@ def with_grades(judgments: pl.LazyFrame) -> pl.LazyFrame:
     if _DOC not in names or SCORE not in names or _GRADES & names.keys():
         return judgments
     return judgments.with_columns(pl.col(names[SCORE]).alias(RELEVANCE))
+
+
+def refuse_texts(value: Any, role: Role | None, name: str) -> None:
+    """Refuse documents, or queries, with their texts: of a collection, not of what was found in it.
+
+    `value`: the first row.
+    """
+    if role == "queries" or not isinstance(value, Mapping) or not value.keys() >= _OF_TEXTS:
+        return
+    names = {plain_name(key) for key in value}
+    if not any(names & of for of in KEYS):
+        raise UnreadableInputError(
+            name,
+            f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or the "
+            "queries of a collection: neither judgments nor a run",
+            "The judgments of BEIR's collections are in qrels/test.tsv",
+        )
 
 
 def _is_table(path: Path) -> bool:

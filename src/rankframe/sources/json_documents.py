@@ -16,9 +16,10 @@ from typing import IO, Any, NoReturn, TypeAlias
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, SYNONYMS, Role, plain_name
+from rankframe.base.columns import Role, plain_name
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import listing, shorten
+from rankframe.sources.beir import KEYS, refuse_texts
 from rankframe.sources.json_lines import loaded, open_json_lines
 from rankframe.sources.packing import opened, unpacked
 from rankframe.sources.response_shapes import Shape, error_in, is_by_query, shape_of
@@ -33,11 +34,7 @@ _SAMPLE = 20
 _ERROR = 3
 # More names than this are no row.
 _MOST = 500
-_OF_CORPUS = {"_id", "text"}
 _RESPONSES = re.compile(r'"responses"\s*:\s*\[')
-_NAMED = {
-    ours: frozenset(plain_name(name) for name in (ours, *SYNONYMS[ours])) for ours in (QUERY, DOC)
-}
 _KINDS = {str: "text", int: "numbers", float: "numbers", bool: "truth values", list: "lists"}
 
 
@@ -81,7 +78,7 @@ def _held(  # noqa: PLR0911 (a way for each shape)
     if not lines or not lines[0].startswith(("{", "[")):
         return open_json_lines(files, name)
     if _are_lines(lines, values, follows=follows):
-        _refuse_corpus(values[0], role, name)
+        refuse_texts(values[0], role, name)
         batches = [_batch(value) for value in values]
         inside = ("responses",) if batches[0] is not None else None
         some = values if inside is None else [one for of in batches for one in of or ()]
@@ -240,7 +237,7 @@ def _rows(text: str, role: Role | None, name: str) -> pl.DataFrame:
             f"of its {len(held):,} elements, number {other:,} is no object: "
             f"{shorten(json.dumps(held[other - 1]))}",
         ) from error
-    _refuse_corpus(dict.fromkeys(table.columns), role, name)
+    refuse_texts(dict.fromkeys(table.columns), role, name)
     # A name twice in a row would go unseen. There are as many names as rows that have the column,
     # unless one is there twice, or elsewhere too: only then is every row taken apart.
     whole = pl.Series([text])
@@ -271,7 +268,7 @@ def _object(
     if error_in(value) and len(value) <= _ERROR:
         _refuse_error(value, name)
     names = {plain_name(key) for key in value}
-    if all(names & of for of in _NAMED.values()):
+    if all(names & of for of in KEYS):
         return _by_columns(value, name)
     if _is_document(value) and len({type(one) for one in held}) == 1:
         return value
@@ -311,25 +308,11 @@ def _merged(objects: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any
     return merged
 
 
-def _refuse_corpus(value: Any, role: Role | None, name: str) -> None:
-    """Documents, or queries, with their texts: of a collection, not of what was found in it."""
-    if role == "queries" or not isinstance(value, Mapping) or not value.keys() >= _OF_CORPUS:
-        return
-    names = {plain_name(key) for key in value}
-    if not any(names & of for of in _NAMED.values()):
-        raise UnreadableInputError(
-            name,
-            f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or the "
-            "queries of a collection: neither judgments nor a run",
-            "The judgments of BEIR's collections are in qrels/test.tsv",
-        )
-
-
 def _refuse_wide(value: Any, asked: Collection[str], name: str) -> None:
     """Refuse a row with more columns than any has, and none that is known."""
     if not isinstance(value, Mapping) or len(value) <= _MOST or value.keys() & set(asked):
         return
-    if not any({plain_name(key) for key in value} & of for of in _NAMED.values()):
+    if not any({plain_name(key) for key in value} & of for of in KEYS):
         raise UnreadableInputError(
             name,
             f"its first line is an object with {len(value):,} names ({listing(list(value), 3)}), "
