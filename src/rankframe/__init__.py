@@ -29,6 +29,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "from_lists": "inputs.lists",
     "from_relevance": "inputs.graded_rows",
+    "from_responses": "inputs.responses",
     "from_topk": "inputs.topk",
     "gate": "decisions.gate",
     "judge": "evaluation.judge",

@@ -17,6 +17,7 @@ from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
 from rankframe.inputs.graded_rows import from_relevance
 from rankframe.inputs.lists import from_lists
+from rankframe.inputs.responses import from_responses
 from rankframe.inputs.topk import from_topk
 from rankframe.metrics.agreement import (
     average_overlap,
@@ -101,13 +102,13 @@ __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Verdict", "agree",
     "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
     "cg", "compare", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "f", "f1",
-    "fall_out", "fcp", "from_lists", "from_relevance", "from_topk", "g_measure", "gate", "hit_rate",
-    "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag",
-    "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr", "num_nonrelevant_judged_retrieved",
-    "num_relevant", "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson", "plot",
-    "precision", "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_ext",
-    "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
-    "relative_precision", "report", "rndcg", "set_f", "set_map", "set_precision", "set_recall",
-    "spark", "spearman", "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj",
-    "unjudged", "utility", "yaap",
+    "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "g_measure",
+    "gate", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge", "judged",
+    "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr",
+    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
+    "overlap", "pair", "pearson", "plot", "precision", "precision_at_recall", "r_precision",
+    "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp",
+    "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "report", "rndcg", "set_f",
+    "set_map", "set_precision", "set_recall", "spark", "spearman", "success", "tau_ap", "thin",
+    "trec_rbp", "trec_rbp_resid", "trec_unj", "unjudged", "utility", "yaap",
 ]  # fmt: skip

@@ -28,6 +28,7 @@ TREC = {
 POLICIES = [
     "rel", "missing", "no_relevant", "order", "ranks", "ties", "duplicates", "k_max", "judged_only",
 ]  # fmt: skip
+ENDINGS = ["parquet", "csv", "tsv", "jsonl", "trec", "csv.gz", "trec.zst", "arrow", "jsonl.bz2"]
 TWO = ["order", "ties", "duplicates", "k_max"]
 
 
@@ -184,7 +185,7 @@ def agree(case: Case, _: Any, run: Any, other: Any, folder: Path) -> list[str]:
 
 def convert(case: Case, qrels: Any, run: Any, _: Any, folder: Path) -> list[str]:
     said = asked(case, ["order", "duplicates"])[1]
-    ending = ["parquet", "csv", "tsv", "jsonl", "trec", "csv.gz", "trec.gz"][case.seed % 7]
+    ending = ENDINGS[case.seed % len(ENDINGS)]
     written = folder / f"converted.{ending}"
     called("convert", run, written, "--kind", "run", *said)
     # What was written has scores or ranks; what a tie or a gap was is decided by then.

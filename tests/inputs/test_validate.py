@@ -220,7 +220,8 @@ _BAD_FILES: dict[str, tuple[str, bytes, list[str]]] = {
     "cut gzip": ("x.csv.gz", gzip.compress(HEADER.encode() * 99)[:40], ["x.csv.gz"]),
     "cut gzip, no ending": ("x", gzip.compress(HEADER.encode() * 99)[:40], ["cannot read", "x"]),
     "bad gzip, no ending": ("x", gzip.compress(b"")[:10] + b"\xff" * 50, ["cannot read", "x"]),
-    "unknown ending": ("x.xlsx", b"PK\x03\x04" + bytes(99), ["its ending", ".parquet", ".jsonl"]),
+    "unknown ending": ("x.xlsx", b"PK\x03\x04" + bytes(99), ["looks like a zip archive"]),
+    "strange ending": ("x.docx", b"what\n", ["its ending", ".parquet", ".jsonl"]),
 }
 
 

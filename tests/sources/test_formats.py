@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from rankframe.inputs.scan import scan
 from rankframe.sources.formats import (
+    BINARY,
     FORMATS,
     TREC,
     Format,
     by_beginning,
     by_ending,
-    head_of,
     of_file,
 )
+from rankframe.sources.packing import PACKINGS, Packing, head_of, packing_of
 from rankframe.sources.writers import format_of, write_as
 
 RUN = pl.DataFrame(
@@ -33,22 +36,36 @@ EVERY = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 ENDINGS = [(form, ending) for form in FORMATS for ending in (*form.endings, *form.also)]
 
 
-def found(source: object) -> list[tuple]:
-    frame = scan(source, "run").frame.select(RUN.columns).collect()
+def zstd(content: bytes) -> bytes:
+    return pa.compress(content, codec="zstd", asbytes=True)
+
+
+def found(source: object, form: Format = TREC) -> list[tuple]:
+    frame = scan(source, "run").frame.select(held(form).columns).collect()
     return frame.rows()
 
 
+def held(form: Format) -> pl.DataFrame:
+    """What a format holds of the run."""
+    return RUN.drop("rank") if form.name == "JSON" else RUN
+
+
 @pytest.mark.parametrize(("form", "ending"), ENDINGS)
-@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("packing", [None, *PACKINGS], ids=lambda one: one and one.name)
 def test_a_format_is_written_and_read_by_its_endings(
-    form: Format, ending: str, packed: str, tmp_path: Path
+    form: Format, ending: str, packing: Packing | None, tmp_path: Path, refusal
 ) -> None:
-    target = tmp_path / f"RUN{ending.upper()}{packed}"
+    target = tmp_path / f"RUN{ending.upper()}{packing.ending.upper() if packing else ''}"
     write_as(format_of(target, any_table=False), RUN, target)
     assert by_ending(target) is form
-    assert target.read_bytes().startswith(b"\x1f\x8b") == bool(packed)
-    if (form.name, packed) != ("Parquet", ".gz"):  # which polars does not unpack
-        assert found(target) == RUN.rows()
+    assert packing_of(target.read_bytes()) is packing
+    if packing and form in BINARY:
+        said = refusal(scan, target, "run")
+        assert said.endswith(
+            f"it should be {form.name}, and was packed once more by {packing.name}. Unpack it."
+        )
+    else:
+        assert found(target, form) == held(form).rows()
 
 
 @EVERY
@@ -56,9 +73,9 @@ def test_a_format_is_known_by_its_beginning(form: Format, tmp_path: Path) -> Non
     target = tmp_path / "without ending"
     form.write(RUN, target)
     assert by_beginning(head_of(str(target))) is form
-    assert found(target) == RUN.rows()
-    for content in (target.read_bytes(), gzip.compress(target.read_bytes())):
-        assert found(io.BytesIO(content)) == RUN.rows()
+    assert found(target, form) == held(form).rows()
+    for pack in (bytes, gzip.compress, bz2.compress, zstd):
+        assert found(io.BytesIO(pack(target.read_bytes())), form) == held(form).rows()
 
 
 def test_no_ending_means_two_formats() -> None:
@@ -139,10 +156,11 @@ def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
     strange = tmp_path / "x.xlsx"
     strange.write_bytes(b"PK nothing\n")
     assert refusal(scan, strange, "run").endswith(
-        "It reads .parquet, .csv, .tsv, .jsonl, and TREC text (.trec, .txt, .qrels, .run)."
+        "It reads .parquet, .arrow, .csv, .tsv, .jsonl, .json, and TREC text (.trec, .txt, .qrels, "
+        ".run)."
     )
-    tables = "rankframe writes .parquet, .csv, .tsv, .jsonl, .ndjson"
+    tables = "rankframe writes .parquet, .arrow, .feather, .csv, .tsv, .jsonl, .ndjson"
     assert refusal(format_of, strange).endswith(f"{tables}.")
     assert refusal(format_of, strange, any_table=False).endswith(
-        f"{tables}, .trec, .txt, .qrels, .run."
+        f"{tables}, .json, .trec, .txt, .qrels, .run."
     )

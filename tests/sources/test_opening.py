@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.sources import opening
+from rankframe.sources import packing
 from rankframe.sources.opening import open_path, open_stream, trec_texts
 
 
@@ -180,7 +180,7 @@ def test_what_looks_like_nothing_is_refused_with_what_is_read(tmp_path: Path, re
     (tmp_path / "x.doc").write_bytes(b"one word\n")
     said = refusal(open_path, str(tmp_path / "x.doc"), "run", "it")
     assert said.startswith("cannot read it: its ending is not one that rankframe knows")
-    assert ".parquet, .csv" in said
+    assert ".parquet, .arrow, .csv" in said
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -219,7 +219,7 @@ def test_what_is_no_trec_text_is_left_to_others(tmp_path: Path) -> None:
 def test_a_packed_pipe_that_does_not_end_is_refused(
     refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(packing, "_MOST_UNPACKED", 1 << 20)
     line = b"q1 Q0 a 1 0.5 tag\n"
     bomb, plenty, large = (
         gzip.compress(line * (1 << 19)),

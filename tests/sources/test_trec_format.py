@@ -302,7 +302,7 @@ def test_a_file_without_rows_is_empty(text: str, refusal) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [RUN.encode("utf-16"), RUN.encode("latin-1"), b"PAR1\xff\xfe"],
+    [RUN.encode("utf-16"), RUN.encode("latin-1"), b"ABCD\xff\xfe"],
     ids=["UTF-16", "Latin-1", "binary"],
 )
 def test_what_is_not_utf8_text_is_refused_as_such(content: bytes, tmp_path: Path, refusal) -> None:

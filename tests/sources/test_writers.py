@@ -56,7 +56,7 @@ def test_the_ending_says_the_format_in_any_case() -> None:
             assert format_of(Path(f"x.{ending}.GZ"), any_table=False) is form
 
 
-@pytest.mark.parametrize("name", ["x", "x.gz", "x.csv.bz2", ".csv/x"])
+@pytest.mark.parametrize("name", ["x", "x.gz", "x.csv.xz", ".csv/x"])
 def test_another_ending_is_refused_and_nothing_is_written(
     name: str, tmp_path: Path, refusal
 ) -> None:

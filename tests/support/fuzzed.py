@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
@@ -13,12 +14,17 @@ from random import Random
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from tests.support.brute_force import How, Row
 from tests.support.small_inputs import ODD, Small, small
 
 COMMANDS = ["evaluate", "compare", "diff", "gate", "agree", "convert", "trec_eval"]
-FILES = ["parquet", "csv", "tsv", "jsonl", "trec", "csv.gz", "tsv.gz", "jsonl.gz", "trec.gz"]
+FILES = [
+    "parquet", "feather", "csv", "tsv", "jsonl", "json", "trec", "csv.gz", "tsv.gz", "jsonl.gz",
+    "trec.gz", "csv.zst", "jsonl.bz2", "trec.zst", "trec.bz2", "json.zst", "object.json",
+    "answers.jsonl", "answers.json.bz2",
+]  # fmt: skip
 OBJECTS = ["frame", "lazy", "arrow", "pandas", "dict"]
 # What is wrong with an input, if anything: it must be refused.
 SPOILT = [
@@ -127,7 +133,7 @@ def case(seed: int) -> Case:
         form if fits(form, given, of_run=bool(i)) else "parquet" for i, form in enumerate(forms)
     ]
     if command == "trec_eval":
-        forms = [chance.choice(["trec", "trec.gz"])] * 2
+        forms = [chance.choice(["trec", "trec.gz", "trec.zst", "trec.bz2"])] * 2
     spoilt = chance.choice(SPOILT) if chance.random() < 0.15 and command != "convert" else None
     if spoilt in ("NaN", "no order") and given.how.order == "rows":
         spoilt = "no metric"
@@ -136,7 +142,7 @@ def case(seed: int) -> Case:
         spoilt = spoilt if command != "trec_eval" else "garbage"
     if spoilt in ("empty", "cut", "garbage", "no file") and forms[1] in OBJECTS:
         spoilt = "no metric"
-    if spoilt == "cut" and not forms[1].endswith((".gz", "parquet")):
+    if spoilt == "cut" and not forms[1].endswith((".gz", ".zst", ".bz2", "parquet", "feather")):
         spoilt = "empty"
     return Case(seed, command, shell, given, other, (forms[0], forms[1]), ids, spoilt)
 
@@ -164,7 +170,9 @@ def fits(form: str, given: Small, *, of_run: bool) -> bool:
         # An id of nothing but # would begin a comment.
         plain = all(one.split() == [one] and one != "#" for one in every)
         return plain and (given.how.by == "score" if of_run else all(x == int(x) for x in values))
-    if form == "dict":
+    if form.startswith("answers"):
+        return of_run and in_answers(given)
+    if form in ("dict", "object.json"):
         pairs = {row[:2] for row in given.rows}
         return given.how.by == "score" and len(pairs) == len(given.rows)
     return True
@@ -189,7 +197,9 @@ def holds(values: pl.Series, kind: Any) -> bool:
     return values.cast(kind, strict=False).cast(pl.Float64).eq_missing(values).all()
 
 
-def source(case: Case, rows: list[Row], value: str, folder: Path, name: str) -> Any:
+def source(  # noqa: PLR0911 (a way for each form)
+    case: Case, rows: list[Row], value: str, folder: Path, name: str
+) -> Any:
     """What is handed over: an object, or the path of a file that was written."""
     form = case.forms[value != "relevance"]
     if form.startswith("trec"):
@@ -199,27 +209,58 @@ def source(case: Case, rows: list[Row], value: str, folder: Path, name: str) -> 
         ]
         return stored("".join(lines).encode(), folder / f"{name}.{form}")
     made = table(case, rows, value)
-    if form == "dict":
+    if form in ("dict", "object.json"):
         result: dict[str, dict[str, float]] = {}
         for query, doc, x in rows:
             result.setdefault(query, {})[doc] = x
-        return result
+        if form == "dict":
+            return result
+        return stored(json.dumps(result).encode(), folder / f"{name}.json")
+    if form.startswith("answers"):
+        answers = "\n".join(map(json.dumps, answered(rows)))
+        array = f"[{answers.replace(chr(10), ',')}]" if "json." in form else answers
+        return stored(array.encode(), folder / f"{name}.{form}")
     if form in OBJECTS:
         ways = {"lazy": made.lazy, "arrow": made.to_arrow, "pandas": made.to_pandas}
         return ways[form]() if form in ways else made
     path = folder / f"{name}.{form}"
-    if form == "parquet":
-        made.write_parquet(path)
+    if form in ("parquet", "feather"):
+        (made.write_parquet if form == "parquet" else made.write_ipc)(path)
         return path
     plain = made.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    if form.startswith("json") and not form.startswith("jsonl"):
+        return stored(json.dumps(plain.to_dicts()).encode(), path)
     if form.startswith("jsonl"):
         return stored("".join(json.dumps(row) + "\n" for row in plain.to_dicts()).encode(), path)
     return stored(plain.write_csv(separator="," if form[0] == "c" else "\t").encode(), path)
 
 
+def in_answers(given: Small) -> bool:
+    """Whether an engine could have answered so, whoever got which score: no two are alike."""
+    values = {x for _, _, x in given.rows}
+    scored = given.how.by == "score" and given.how.order != "rows" and given.how.ranks != "kept"
+    return scored and len(values) == len(given.rows)
+
+
+def answered(rows: list[Row]) -> list[dict[str, Any]]:
+    """The rows as responses of Elasticsearch."""
+    hits: dict[str, list[dict[str, Any]]] = {}
+    for query, doc, x in sorted(rows, key=lambda row: -row[2]):
+        hits.setdefault(query, []).append({"_id": doc, "_score": x, "_source": {"query_id": 1}})
+    return [
+        {"query_id": query, "timed_out": False, "_shards": {"failed": 0}, "hits": {"hits": of}}
+        for query, of in hits.items()
+    ]
+
+
 def stored(content: bytes, path: Path) -> Path:
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd}.get(path.suffix, bytes)
+    path.write_bytes(pack(content))
     return path
+
+
+def zstd(content: bytes) -> bytes:
+    return pa.compress(content, codec="zstd", asbytes=True)
 
 
 def spoil(case: Case, run: Any) -> Any:

@@ -25,14 +25,15 @@ RANK: Final = "rank"
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 
-# Other names under which these columns are recognised, compared without case.
+# Other names under which these columns are recognised, compared without case, dashes, underscores.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     QUERY: (
-        "qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user", "userid", "uid",
+        "qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user",
+        "userid", "uid",
     ),
     DOC: (
         "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid",
-        "iid", "product_id", "sku",
+        "iid", "product_id", "sku", "corpus_id",
     ),
     RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
     SCORE: (

@@ -59,10 +59,10 @@ def _restored(
 class UnreadableInputError(RankframeError):
     """A source that cannot be read as what it claims to be."""
 
-    def __init__(self, source: str, problem: str, advice: str = "") -> None:
+    def __init__(self, source: str, problem: str, *advice: Part) -> None:
         ours, _, kind = source.partition("the run ")
         named = ("the ", Role("run"), f" {kind}") if kind and not ours else (source,)
-        super().__init__(*sentences(("cannot read ", *named, f": {problem}"), (advice,)))
+        super().__init__(*sentences(("cannot read ", *named, f": {problem}"), advice))
 
 
 class MalformedLineError(RankframeError):
@@ -97,6 +97,10 @@ class MissingColumnError(RankframeError):
             hint = hint or ("If every row is a relevant pair, pass ", Option("relevance", 1.0))
         elif not asked or shared:
             hint = hint or ("Name it: ", _of_side(role, column, "your_column"))
+        if not asked and any(name.strip("+-.")[:1].isdigit() for name in found):
+            # Names that are numbers, or begin like one, are more likely to be values.
+            hint = ("If its first line is no header, name columns by their numbers: ",
+                    _of_side(role, column, "column_1"))  # fmt: skip
         said = (Role(role), f" has no {what}; it has {listing(found)}")
         super().__init__(*sentences(said, hint))
 

@@ -37,7 +37,7 @@ def convert(
     column: Columns = None,
     how: Given,
 ) -> None:
-    """Convert judgments or a run between Parquet, CSV, TSV, JSON Lines and TREC text."""
+    """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text."""
     from rankframe.evaluation.convert import convert_file
 
     (opened,) = open_sources([source])

@@ -26,9 +26,10 @@ def open_sources(given: list[str]) -> list[Any]:
 
 def run_names(runs: list[str]) -> list[str]:
     """File names without their endings, or the paths as given where those are not distinct."""
+    from rankframe.sources.packing import bare_name
+
     short = [
-        Path(run.rstrip("/")).name.removesuffix(".gz").rsplit(".", 1)[0] if run != "-" else "stdin"
-        for run in runs
+        bare_name(run.rstrip("/")).rsplit(".", 1)[0] if run != "-" else "stdin" for run in runs
     ]
     if len(set(short)) == len(short):
         return short

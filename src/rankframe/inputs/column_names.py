@@ -142,7 +142,7 @@ def find_columns(
     asked, found = asked.wanted(role), list(schema)
     given = {
         ours: _the_one(ours, name, found, called)
-        for ours, name in (asked.own | asked.shared).items()
+        for ours, name in asked.names.items()
     }
     for ours, name in asked.own.items():
         if given[ours] is None:

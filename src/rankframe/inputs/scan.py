@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -38,6 +38,7 @@ from rankframe.inputs.column_names import (
     refuse_absent,
 )
 from rankframe.inputs.list_columns import lists_of, taken_apart
+from rankframe.inputs.nested import completed, names_in
 from rankframe.inputs.plain import NO_SOURCE, open_plain, ranking
 from rankframe.inputs.scanned import Scanned
 from rankframe.sources.arrow_tables import open_arrow
@@ -72,9 +73,12 @@ def scan(
         return source
     refuse_if_stranded()
     name = describe(source, called or role or "input")
+    names = names_in(columns)
     try:
-        opened = _open(source, role, name)
-        schema = opened.frame.collect_schema()
+        opened = _open(source, role, name, names)
+        raw, text = (completed(one, role, names) for one in (opened.frame, opened.text))
+        assert raw is not None  # the frame of what was opened
+        schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
     side = called.removeprefix("ranking ") if called else None
@@ -90,7 +94,7 @@ def scan(
         without=() if relevance is None else (RELEVANCE,),
     )
     mapping = ours.mapping
-    raw, seekable, text, ranked = opened
+    seekable, ranked = opened.seekable, opened.ranked
     lists = lists_of(raw if text is None else text, flat, mapping, called or role)
     if lists is not None:
         raw, seekable, text, ranked = lists.unrolled(), False, None, True
@@ -105,7 +109,7 @@ def scan(
     mapping = with_rest(mapping, schema)
     scanned = Scanned(
         called or role, name, raw, mapping, seekable, distance is not None, text=text,
-        ranked=ranked, lists=lists, numbered=lists is None, asked=ours.asked,
+        ranked=ranked, lists=lists, numbered=lists is None, asked=ours.asked, note=opened.note,
     )  # fmt: skip
     if role == "run":
         return _ordered(scanned, order, ranks)
@@ -168,6 +172,7 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
     if by is not None:
         largest = by == SCORE and not run.distance
         said = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
+    said += f" ({run.note})" if run.note else ""
     return replace(run, ordered=said, unused=tuple(unused))
 
 
@@ -201,21 +206,26 @@ def describe(source: Source, role: str) -> str:
     return f"the {role} {type(source).__name__}"
 
 
-def _open(source: Source, role: Role | None, name: str) -> Opened:
+def _open(source: Source, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
     if isinstance(source, pl.LazyFrame):
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
     if isinstance(source, str | os.PathLike):
-        return open_path(os.fspath(source), role, name)
+        return _table(open_path(os.fspath(source), role, name, asked), role, name)
     if hasattr(source, "read"):
-        return open_stream(source, role, name)
+        return _table(open_stream(source, role, name, asked), role, name)
     if isinstance(source, Mapping | list | tuple):
         return open_plain(source, role, name)
     opened = open_arrow(source, role or "input", name)
     if opened is not None:
         return opened
     raise UnreadableInputError(name, *NO_SOURCE)
+
+
+def _table(found: Opened | Mapping[str, Any], role: Role | None, name: str) -> Opened:
+    """What a file gave; of an object of queries, what it means."""
+    return found if isinstance(found, Opened) else _open(found, role, name)
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:

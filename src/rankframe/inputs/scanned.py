@@ -43,6 +43,8 @@ class Scanned:
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     # the same as `raw`, faster where all of it is read, with texts for categories
     text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+    # how it was read, where that had to be told from its look
+    note: str = ""
     # whether its rows are in the order of the ranking, where no column says another
     ranked: bool = False
     # the lists that its rows come from, as long as these are not held

@@ -8,7 +8,7 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,19 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
-from rankframe.sources.json_lines import open_json_lines
+from rankframe.sources.delimited import (
+    Noted,
+    fields_of,
+    first_line,
+    is_named,
+    open_table,
+    separator_of,
+)
+from rankframe.sources.json_documents import open_json
+from rankframe.sources.json_lines import write_object
+from rankframe.sources.looks import look_of
+from rankframe.sources.packing import NATIVE, bare_name, head_of, packing_of
 from rankframe.sources.trec_format import (
-    GZIP,
-    is_comment,
     looks_like_tabbed_trec,
     looks_like_trec,
     read_trec,
@@ -30,10 +39,12 @@ from rankframe.sources.trec_format import (
 
 # Paths (or one address), or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
+# A table, perhaps with how it was read, or an object of JSON whose keys are queries.
+Found: TypeAlias = pl.LazyFrame | Noted | Mapping[str, Any]
 
-_HEAD = 4096
 # What a file of such a format has in its first line.
-_MARKS = {"CSV": ",;", "JSON Lines": "{"}
+_MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
+_STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
 # What reading a file may raise, whatever is wrong with it.
 READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
@@ -45,8 +56,8 @@ class Format:
     name: str
     # the endings by which it is called, the first foremost
     endings: tuple[str, ...]
-    # files of this format, their role and how messages call them
-    open: Callable[[Files, Role | None, str], pl.LazyFrame]
+    # files of this format, their role, how messages call them, and names that were asked for
+    open: Callable[[Files, Role | None, str, Collection[str]], Found]
     # whether a file that begins so, unpacked, is one
     begins: Callable[[bytes], bool]
     # into a path or an open file
@@ -57,18 +68,18 @@ class Format:
     any_table: bool = True
     # any stretch of its rows can be read without reading those before
     seekable: bool = False
+    # the packings in which it is read by a path; in others, what it holds is held in memory
+    packings: tuple[str, ...] = NATIVE
 
     def has(self, ending: str) -> bool:
         """Whether it goes by this ending."""
         return ending in (*self.endings, *self.also)
 
 
-def by_ending(path: str | Path, packed: tuple[str, ...] = (".gz", ".zst")) -> Format | None:
-    """The format that a name says, whether packed in one of these ways or not."""
-    name = Path(path).name.lower()
-    for compression in packed:
-        name = name.removesuffix(compression)
-    return next((one for one in FORMATS if one.has(Path(name).suffix)), None)
+def by_ending(path: str | Path) -> Format | None:
+    """The format that a name says, whether packed or not."""
+    ending = Path(bare_name(path).lower()).suffix
+    return next((one for one in FORMATS if one.has(ending)), None)
 
 
 def by_beginning(head: bytes) -> Format | None:
@@ -77,15 +88,18 @@ def by_beginning(head: bytes) -> Format | None:
 
 
 def of_file(path: str) -> Format | None:
-    """The format of a file: the one that its name says, or else the one that it looks like. TREC
-    text may have any name but that of a Parquet file.
+    """The format of a file: the one that its name says, or else the one that it looks like. What
+    tables of bytes begin with is in no text, and TREC text may have any name but theirs.
     """
-    named = by_ending(path)
-    if named is None:
-        return by_beginning(head_of(path))
-    if named in (PARQUET, TREC):
-        return named
-    line = _first_line(head_of(path))
+    named, head = by_ending(path), head_of(path)
+    if named in BINARY:
+        return next((one for one in BINARY if one.begins(head)), named)
+    found = by_beginning(head)
+    if named is None or found in BINARY:
+        return found
+    line = first_line(head)
+    if named is TREC:
+        return found if found and _is_table(found, head) else TREC
     # The names in a header may hold blanks, and numbers.
     if named.name == "TSV" and "\t" in line:
         return TREC if looks_like_tabbed_trec(line) else named
@@ -93,18 +107,24 @@ def of_file(path: str) -> Format | None:
     return TREC if looks_like_trec(line) and not header else named
 
 
-def head_of(file: str | IO[bytes]) -> bytes:
-    """How a file begins, unpacked."""
-    if not isinstance(file, str):
-        head = file.read(_HEAD)
-        file.seek(0)
-        return head
-    with Path(file).open("rb") as opened:
-        head = opened.read(_HEAD)
-    if not head.startswith(GZIP):
-        return head
-    with gzip.open(file) as unpacked:
-        return unpacked.read(_HEAD)
+def refuse_other(file: str | IO[bytes], name: str) -> None:
+    """Refuse a file that is known, and none of the formats, whatever its name."""
+    head = head_of(file)
+    look = look_of(head)
+    if look is not None:
+        raise UnreadableInputError(name, f"this looks like {look.kind}", look.advice)
+    named = by_ending(file) if isinstance(file, str) else None
+    if named not in BINARY or named is None or not isinstance(file, str):
+        return
+    with Path(file).open("rb") as raw:
+        packing = packing_of(raw.read(8))
+    if packing is not None:
+        problem = f"it should be {named.name}, and was packed once more by {packing.name}"
+        raise UnreadableInputError(name, problem, "Unpack it")
+    found = by_beginning(head)
+    if found is not None and found not in BINARY and len(head.splitlines()) > 1:
+        problem = f"it is not a {named.name} file: it looks like {found.name}"
+        raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
 
 
 def readable() -> str:
@@ -120,23 +140,29 @@ def writable(*, any_table: bool) -> str:
     return ", ".join(ending for one in able for ending in one.endings)
 
 
-def _open_parquet(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
+def _is_table(found: Format, head: bytes) -> bool:
+    """Whether what is called TREC text is a table, or JSON, beyond doubt."""
+    line, separator = first_line(head), separator_of(head)
+    if found is TREC or separator is None:
+        return found is not TREC
+    fields = fields_of(head, separator)
+    return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
+
+
+def _open_parquet(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
     return pl.scan_parquet(files, glob=False)
 
 
-def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str) -> pl.LazyFrame:
-    """A table with a header; of these separators the one that it has, else the first."""
-    remote = isinstance(files[0], str) and "://" in files[0]
-    found = None if remote else _separator(head_of(files[0]))
-    used = found if found and found in separators else separators[0]
-    return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
+def _open_arrow(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
+    """Files of Arrow (and Feather), or streams of it."""
+    if isinstance(files[0], str) and "://" in files[0]:
+        return pl.scan_ipc(files)
+    if not any(head_of(file).startswith(_STREAM) for file in files):
+        return pl.scan_ipc(files, glob=False)
+    return pl.concat([pl.read_ipc_stream(file) for file in files], how="diagonal_relaxed").lazy()
 
 
-def _open_json_lines(files: Files, _role: Role | None, name: str) -> pl.LazyFrame:
-    return open_json_lines(files, name)
-
-
-def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
+def _open_trec(files: Files, role: Role | None, name: str, _asked: object) -> pl.LazyFrame:
     if role == "queries":
         raise UnreadableInputError(name, "TREC text holds no table of queries")
     # One by one, so that a bad line is named by its own file and number.
@@ -144,18 +170,12 @@ def _open_trec(files: Files, role: Role | None, name: str) -> pl.LazyFrame:
     return pl.concat(frames, how="diagonal_relaxed").lazy()
 
 
-def _first_line(head: bytes) -> str:
-    """The first line that says something."""
-    lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
-    return next((s for s in map(str.strip, lines) if s and not is_comment(s)), "")
-
-
-def _separator(head: bytes) -> str | None:
-    """What parts the names in the header of a table; None where there is no such header."""
-    line = _first_line(head)
-    if line.startswith("{") or looks_like_trec(line):
+def _begins_as_json(head: bytes) -> str | None:
+    """Which JSON something looks like: a value a line, or one in all."""
+    line = first_line(head)
+    if not line.startswith(("{", "[")):
         return None
-    return next((c for c in ("\t", ",", ";") if c in line), None)
+    return "lines" if line.startswith("{") and line.rstrip(",") != "{" else "document"
 
 
 PARQUET = Format(
@@ -167,39 +187,60 @@ PARQUET = Format(
     write=pl.DataFrame.write_parquet,
     seekable=True,
 )
+ARROW = Format(
+    "Arrow",
+    (".arrow", ".feather"),
+    also=(".ipc", ".arrows"),
+    open=_open_arrow,
+    begins=lambda head: head.startswith((b"ARROW1", _STREAM)),
+    write=pl.DataFrame.write_ipc,
+    seekable=True,
+)
 TREC = Format(
     "TREC text",
     (".trec", ".txt", ".qrels", ".run"),
     open=_open_trec,
-    begins=lambda head: looks_like_trec(_first_line(head)),
+    begins=lambda head: looks_like_trec(first_line(head)),
     write=write_trec,
     any_table=False,
+    packings=("gzip",),
 )
+# Tables that are no text; packed inside, if at all.
+BINARY = (PARQUET, ARROW)
 # In the order in which they are listed; a file is of the first whose beginning it has.
 FORMATS = (
     PARQUET,
+    ARROW,
     Format(
         "CSV",
         (".csv",),
-        open=partial(_open_table, separators=",;"),
-        begins=lambda head: _separator(head) in (",", ";"),
+        open=partial(open_table, separators=",;"),
+        begins=lambda head: separator_of(head) in (",", ";"),
         write=pl.DataFrame.write_csv,
     ),
     Format(
         "TSV",
         (".tsv",),
         also=(".tab",),
-        open=partial(_open_table, separators="\t"),
-        begins=lambda head: _separator(head) == "\t",
+        open=partial(open_table, separators="\t"),
+        begins=lambda head: separator_of(head) == "\t",
         write=partial(pl.DataFrame.write_csv, separator="\t"),
     ),
     Format(
         "JSON Lines",
         (".jsonl", ".ndjson"),
         also=(".jsonlines",),
-        open=_open_json_lines,
-        begins=lambda head: _first_line(head).startswith("{"),
+        open=open_json,
+        begins=lambda head: _begins_as_json(head) == "lines",
         write=pl.DataFrame.write_ndjson,
+    ),
+    Format(
+        "JSON",
+        (".json",),
+        open=open_json,
+        begins=lambda head: _begins_as_json(head) == "document",
+        write=write_object,
+        any_table=False,
     ),
     TREC,
 )
@@ -210,7 +251,7 @@ _PLAIN = (
     (FileNotFoundError, "no such file"),
     (PermissionError, "no permission"),
     (IsADirectoryError, "it is a folder"),
-    ((EOFError, zlib.error, gzip.BadGzipFile), "its gzip compression is damaged or cut short"),
+    ((EOFError, zlib.error, gzip.BadGzipFile), "its compression is damaged or cut short"),
 )
 
 

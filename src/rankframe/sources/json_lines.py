@@ -1,4 +1,6 @@
-"""JSON Lines: an object a line. What is wrong with one is said with its number."""
+"""JSON Lines: an object a line. What is wrong with one is said with its number. And what is one
+value in all, as Python's objects: read, and, of queries with their documents, written.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ import glob as globbing
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import polars as pl
 
-from rankframe.base.errors import MalformedLineError
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.errors import MalformedLineError, UnreadableInputError
 from rankframe.base.messages import shorten
 
 _LINE, _NUMBER = "_line", "_number"
@@ -34,6 +38,62 @@ def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame
     for file in files:
         _refuse_repeated(file, file if isinstance(file, str) else name, columns)
     return frame
+
+
+def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
+    """Write judgments or a run as `{query: {document: grade or score}}`; without scores, the rank
+    counts, turned round, so that more is better.
+    """
+    value = next((one for one in (RELEVANCE, SCORE) if one in frame.columns), None)
+    number = -pl.col(RANK).cast(pl.Int64) if value is None else pl.col(value)
+    pair = pl.concat_str(_quoted(DOC), pl.lit(": "), number.cast(pl.String))
+    docs = frame.group_by(QUERY, maintain_order=True).agg(pair.str.join(", ").alias(DOC))
+    line = pl.concat_str(_quoted(QUERY), pl.lit(": {"), pl.col(DOC), pl.lit("}"))
+    content = b"{\n" + docs.select(line.str.join(",\n")).item().encode() + b"\n}\n"
+    if isinstance(target, str | Path):
+        Path(target).write_bytes(content)
+    else:
+        target.write(content)
+
+
+def loaded(text: str, name: str) -> Any:
+    """A text as Python's objects, in none of which a name is there twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [key for key, _ in pairs]
+            twice = next(key for key in names if names.count(key) > 1)
+            raise UnreadableInputError(
+                name, f"{shorten(twice)!r} is there more than once in one of its objects"
+            )
+        return made
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        _refuse_broken(error, text, name)
+    except RecursionError as error:
+        raise UnreadableInputError(name, "its JSON is nested too deeply") from error
+
+
+def _refuse_broken(error: json.JSONDecodeError, text: str, name: str) -> NoReturn:
+    if error.msg == "Extra data" and text[error.pos :].lstrip().startswith(("{", "[")):
+        raise UnreadableInputError(
+            name,
+            "it holds JSON values one after the other, each on several lines",
+            "Write each on one line (jq -c . does), or all as one array",
+        ) from error
+    cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith(("}", "]"))
+    problem = "it is JSON that is cut short" if cut else "it is no JSON"
+    where = f"line {error.lineno:,}, column {error.colno:,}"
+    raise UnreadableInputError(name, f"{problem} ({error.msg.lower()}, {where})") from error
+
+
+def _quoted(column: str) -> pl.Expr:
+    """Text as JSON writes it: that of an object, without what is around."""
+    encoded = pl.struct(pl.col(column).alias("_")).struct.json_encode()
+    return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
 
 
 def _lines(file: str | IO[bytes]) -> pl.LazyFrame:

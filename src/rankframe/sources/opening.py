@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import glob as globbing
-import gzip
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
+from rankframe.sources.beir import judgments_in
 from rankframe.sources.categories import categories_as_text
+from rankframe.sources.delimited import Noted
 from rankframe.sources.formats import (
     PARQUET,
     READ_ERRORS,
     TREC,
     Files,
+    Found,
     by_beginning,
     by_ending,
-    head_of,
     of_file,
     readable,
+    refuse_other,
 )
-from rankframe.sources.trec_format import GZIP
+from rankframe.sources.packing import STEP, head_of, unpacked, without_packing
 
 # Rows by which text is taken for numbers.
 _SAMPLE = 100
-# What comes through a pipe is held in memory: so much of it at a time is unpacked, and beyond so
-# much, nothing that grows like this. (Runs and judgments grow 4 to 20 times.)
-_STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
 
 
 class Opened(NamedTuple):
@@ -47,10 +46,24 @@ class Opened(NamedTuple):
     text: pl.LazyFrame | None = None
     # whether its rows stand in the order of the ranking, whatever its columns
     ranked: bool = False
+    # how it was read, where that had to be told from its look
+    note: str = ""
+
+    @classmethod
+    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> Opened | Mapping[str, Any]:
+        """What a format gave; `held`: to be read now."""
+        if isinstance(found, Mapping):
+            return found
+        frame, note = found if isinstance(found, Noted) else (found, "")
+        return cls(frame.collect().lazy() if held else frame, seekable, note=note)
 
 
-def open_path(path: str, role: Role | None, name: str) -> Opened:
-    """A file, a glob pattern, or a folder of Parquet files."""
+def open_path(
+    path: str, role: Role | None, name: str, asked: Collection[str] = ()
+) -> Opened | Mapping[str, Any]:
+    """A file, a glob pattern, or a folder of Parquet files; an object of JSON whose keys are
+    queries stays one. `asked`: names that the user gave to columns of some input.
+    """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
@@ -58,18 +71,21 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
         found = by_ending(path)
         if found is None:
             return Opened(pl.scan_parquet(path), seekable=True)
-        return Opened(found.open([path], role, name), found.seekable)
+        return Opened.of(found.open([path], role, name, asked), seekable=found.seekable)
+    if judgments := judgments_in(Path(path), role, name):
+        path = judgments
     if Path(path).is_dir():
         return Opened(_open_folder(Path(path), name), seekable=True)
-    files = _files_at(path)
+    files = files_at(path)
     if not files:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
-            return open_stream(pipe, role, name)
+            return open_stream(pipe, role, name, asked)
     if all(Path(file).stat().st_size == 0 for file in files):
         raise EmptyInputError(role or "input", name)
     _refuse_empty_parts(list(map(Path, files)), name)
+    refuse_other(files[0], name)
     found = of_file(files[0])
     if found is None:
         raise UnreadableInputError(
@@ -78,12 +94,16 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
             f"It reads {readable()}",
         )
     # Names are given to polars literally: a real file may have brackets in its name.
-    frame = found.open(files, role, name)
-    text = categories_as_text(files, frame) if found is PARQUET else None
-    return Opened(frame, found.seekable, text)
+    held = without_packing(files, found.packings)
+    opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
+    if found is not PARQUET or not isinstance(opened, Opened):
+        return opened
+    return opened._replace(text=categories_as_text(files, opened.frame))
 
 
-def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
+def open_stream(
+    file: IO[bytes], role: Role | None, name: str, asked: Collection[str] = ()
+) -> Opened | Mapping[str, Any]:
     """An open file or a pipe, read to its end."""
     try:
         content = file.read()
@@ -91,37 +111,19 @@ def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
         raise UnreadableInputError(name, str(error)) from error
     if isinstance(content, str):
         content = content.encode()
-    held = _unpacked(content, name)
+    held = unpacked(content, name)
     if _is_blank(held):
         raise EmptyInputError(role or "input", name)
+    refuse_other(held, name)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
-    return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
-
-
-def _unpacked(content: bytes, name: str) -> io.BytesIO:
-    """What was read, without its compression; refused where that seems to have no end."""
-    if not content.startswith(GZIP):
-        return io.BytesIO(content)
-    held = io.BytesIO()
-    with gzip.open(io.BytesIO(content)) as packed:
-        while part := packed.read(_STEP):
-            held.write(part)
-            if held.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
-                raise UnreadableInputError(
-                    name,
-                    f"its {len(content):,} bytes unpack to more than {held.tell():,}, and a pipe "
-                    "is held in memory",
-                    "Unpack it into a file, and give that",
-                )
-    held.seek(0)
-    return held
+    return Opened.of(found.open([held], role, name, asked), seekable=True, held=True)
 
 
 def _is_blank(held: io.BytesIO) -> bool:
     """Whether there is nothing to read, seen without a copy of it."""
     content = held.getbuffer()
-    return not content or (bytes(content[:_STEP]).isspace() and held.getvalue().isspace())
+    return not content or (bytes(content[:STEP]).isspace() and held.getvalue().isspace())
 
 
 def numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
@@ -142,19 +144,20 @@ def trec_texts(source: object) -> Files | None:
     """
     try:
         if isinstance(source, io.BytesIO):
-            held = _unpacked(source.getvalue(), "the open file")
+            held = unpacked(source.getvalue(), "the open file")
             is_text = not _is_blank(held) and by_beginning(head_of(held)) in (TREC, None)
             return [held] if is_text else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
-        files = _files_at(os.path.expanduser(source))  # noqa: PTH111
+        files = files_at(os.path.expanduser(source))  # noqa: PTH111
         is_text = all(Path(file).is_file() for file in files) and of_file(files[0]) is TREC
-        return files if is_text else None
+        return without_packing(files, TREC.packings) if is_text else None
     except (*READ_ERRORS, IndexError):
         return None
 
 
-def _files_at(path: str) -> list[str]:
+def files_at(path: str) -> list[str]:
+    """The file of this very name, or those that a pattern stands for."""
     return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 

@@ -1,4 +1,4 @@
-"""Frames into files, by their endings: plain or gzipped, whole or not at all.
+"""Frames into files, by their endings: plain or packed, whole or not at all.
 
 Every Parquet file that is an output is written by `write_parquet`, by polars: its files were the
 same before they said what they are about, and text goes in as polars has it, where pyarrow's writer
@@ -7,7 +7,6 @@ would first have to be given a copy.
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import polars as pl
 from rankframe.base.errors import OutputError
 from rankframe.base.outputs import write_file
 from rankframe.sources.formats import PARQUET, Format, by_ending, writable
+from rankframe.sources.packing import by_name
 
 # What a file is about: what JSON can hold. No times: the same input gives the same bytes.
 About: TypeAlias = Mapping[str, Any]
@@ -57,7 +57,7 @@ def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
     """The format that a target's ending says: one for any table, or for judgments and runs."""
-    found = by_ending(target, packed=(".gz",))
+    found = by_ending(target)
     if found is None or (any_table and not found.any_table):
         raise OutputError(
             f"cannot tell the format of {target} from its ending. "
@@ -67,7 +67,8 @@ def format_of(target: Path, *, any_table: bool = True) -> Format:
 
 
 def write_as(form: Format, frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
-    """Write a frame in this format; gzipped where the target's ending says so."""
+    """Write a frame in this format; packed where the target's ending says so."""
+    packing = by_name(target)
 
     def put(into: Path | IO[bytes]) -> None:
         if form is PARQUET:
@@ -76,11 +77,10 @@ def write_as(form: Format, frame: pl.DataFrame, target: Path, about: About | Non
             form.write(frame, into)
 
     def write(path: Path) -> None:
-        if target.suffix.lower() != ".gz":
+        if packing is None:
             put(path)
             return
-        # Neither a name nor a time in it: the same frame gives the same bytes.
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
-            put(file)  # pyright: ignore[reportArgumentType]
+        with path.open("wb") as raw, packing.write(raw) as file:
+            put(file)
 
     write_file(target, write)

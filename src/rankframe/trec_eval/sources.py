@@ -4,7 +4,6 @@ the last line of a run is its name.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 from collections.abc import Mapping
@@ -19,7 +18,8 @@ from rankframe.base.errors import MissingColumnError
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
 from rankframe.sources.formats import PARQUET, READ_ERRORS, unreadable
 from rankframe.sources.opening import trec_texts
-from rankframe.sources.trec_format import GZIP, is_comment, read_trec, tag_of
+from rankframe.sources.packing import bare_name, packing_of
+from rankframe.sources.trec_format import is_comment, read_trec, tag_of
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
@@ -129,14 +129,14 @@ def _last_tag(file: IO[bytes]) -> str | None:
 
 
 def _tail(file: IO[bytes]) -> bytes:
-    packed = file.read(len(GZIP)) == GZIP
+    packing = packing_of(file.read(8))
     file.seek(0)
-    if not packed:
+    if packing is None:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _TAIL, 0))
         return file.read()
     before = last = b""
-    with gzip.open(file) as unpacked:
+    with packing.read(file) as unpacked:
         while block := unpacked.read(_TAIL):
             before, last = last, block
     return before + last
@@ -151,5 +151,5 @@ def _run_id(run: Scanned, source: Source) -> str:
         if last:
             return last
     if isinstance(source, str | os.PathLike):
-        return Path(source).name.removesuffix(".gz").rsplit(".", 1)[0]
+        return bare_name(source).rsplit(".", 1)[0]
     return "rankframe"
