@@ -9,13 +9,25 @@ import pytest
 
 from rankframe.base.columns import (
     JUDGED_FRAME,
+    LIST_SYNONYMS,
+    LIST_SYNONYMS_OF,
     PAIR_FRAME,
     SYNONYMS,
     FrameColumns,
+    Role,
     at_level,
 )
 
 FRAMES = pytest.mark.parametrize("frame", [JUDGED_FRAME, PAIR_FRAME], ids=lambda f: f.kind)
+
+
+@pytest.mark.parametrize("role", LIST_SYNONYMS_OF)
+def test_no_name_of_lists_means_two_columns(role: Role) -> None:
+    of_lists = [*LIST_SYNONYMS_OF[role], *(name for of in LIST_SYNONYMS.values() for name in of)]
+    names = Counter([*of_lists, *SYNONYMS, *(name for of in SYNONYMS.values() for name in of)])
+    assert max(names.values()) == 1
+    assert all(name == name.lower() for name in names)
+    assert set(LIST_SYNONYMS) <= set(SYNONYMS)
 
 
 def test_no_synonym_means_two_columns() -> None:

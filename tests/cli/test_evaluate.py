@@ -44,6 +44,23 @@ def test_a_run_that_nothing_orders_is_refused_with_the_flags_to_pass(tmp_path: P
         assert json.loads(out)[0]["ordered"] == {"run_order": order}
 
 
+def test_lists_are_unrolled_and_need_no_flag(tmp_path: Path) -> None:
+    lists = {"user": ["u1", "u2"], "items": [["x", "a"], ["b"]]}
+    pl.DataFrame({**lists, "scores": [[1.0], [2.0]]}).write_parquet(tmp_path / "bad.parquet")
+    pl.DataFrame(lists).write_parquet(tmp_path / "run.parquet")
+    qrels = tmp_path / "qrels.jsonl"
+    qrels.write_text('{"user": "u1", "relevant": ["a"]}\n{"user": "u2", "relevant": ["b", "c"]}\n')
+    asked = ("-m", "mrr", "--format", "json")
+    _, out, _ = rankframe("evaluate", qrels, tmp_path / "run.parquet", *asked)
+    found = json.loads(out)[0]
+    assert found["ordered"] == {"run_order": "as the lists stand"}
+    assert found["metrics"]["mrr"] == 0.75
+    assert refused("evaluate", qrels, tmp_path / "bad.parquet", *asked) == (
+        "rankframe: run has 1 row with lists of different lengths, e.g. row 1 (query_id 'u1'): "
+        "2 in 'items', 1 in 'scores'. Give each document a number of its own.\n"
+    )
+
+
 def test_json_has_full_precision() -> None:
     _, out, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "json")
     (entry,) = json.loads(out)

@@ -18,7 +18,6 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.inputs.scan import scan
-from rankframe.inputs.scanned import comparable, part_of
 
 METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
 QRELS = pl.DataFrame(
@@ -339,48 +338,3 @@ def test_a_lazy_frame_that_fails_says_why(refusal: Callable[..., str]) -> None:
     failing = RUN.lazy().with_columns(score=pl.col("doc_id").str.to_integer())
     text = refusal(rf.evaluate, QRELS, failing, "map")
     assert text.startswith("cannot read the run LazyFrame: strict integer parsing failed")
-
-
-SMALL, LARGE, TEXT = pl.Int16(), pl.UInt64(), pl.String()
-
-
-@pytest.mark.parametrize(
-    ("kinds", "expected"),
-    [
-        ((SMALL, pl.Int64()), pl.Int64()),
-        ((SMALL, LARGE), TEXT),
-        ((LARGE, LARGE), TEXT),
-        ((SMALL, TEXT), TEXT),
-        ((pl.Categorical(), pl.Categorical()), pl.Categorical()),
-        ((pl.Categorical(), TEXT), TEXT),
-        ((pl.Enum(["1", "2"]), pl.Enum(["1", "2"])), pl.Enum(["1", "2"])),
-        ((pl.Enum(["1", "2"]), pl.Enum(["2", "1"])), TEXT),
-        ((pl.Enum(["1", "2"]), pl.Categorical()), TEXT),
-        ((pl.Float64(), pl.Float64()), TEXT),
-    ],
-    ids=str,
-)
-def test_ids_take_a_form_in_which_equal_ones_are_equal(kinds, expected: pl.DataType) -> None:
-    frame = pl.DataFrame({"query_id": ["1", "2"], "doc_id": ["2", "2"], "score": 1.0})
-    for changed in ("query_id", "doc_id"):
-        sides = [scan(frame.with_columns(pl.col(changed).cast(kind)), "run") for kind in kinds]
-        for side in comparable(*sides):
-            other = "doc_id" if changed == "query_id" else "query_id"
-            assert side.collect_schema() == {
-                "query_id": TEXT, "doc_id": TEXT, "score": pl.Float64(),
-            } | {changed: expected, other: TEXT}  # fmt: skip
-            if kinds[0] != pl.Float64():
-                assert (
-                    side.select(pl.col(changed).cast(pl.String))
-                    .collect()
-                    .equals(frame.select(changed))
-                )
-        assert scan(frame, "run").with_ids({}).collect().equals(scan(frame, "run").frame.collect())
-
-
-def test_a_part_has_the_columns_it_has_and_may_be_empty() -> None:
-    frame = pl.DataFrame({"query_id": ["1"], "doc_id": ["2"], "score": [1.0]})
-    part = part_of(frame.head(0), "run")
-    assert (part.role, part.name, part.part, part.seekable) == ("run", "the run", True, True)
-    assert part.frame.collect().equals(frame.head(0))
-    assert not scan(frame, "run").part

@@ -68,7 +68,8 @@ def agree(
 ) -> Result:
     """Compare two rankings of the same queries.
 
-    `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores.
+    `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores;
+    or plain lists of documents in order: one list, or a list of them, one for each query.
     Where the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
 
     metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
@@ -87,6 +88,8 @@ def agree(
     The result's per_query also has n_a, n_b and n_shared: how many documents each ranking has, and
     both have.
 
+    >>> rf.agree([1, 2, 3], [2, 1, 3], "kendall_tau").means
+    {'kendall_tau': 0.3333333333333333}
     >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
     >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
     >>> rf.agree(a, b, ["overlap@2", "jaccard"]).per_query

@@ -77,8 +77,11 @@ def evaluate(
     """Evaluate a run against judgments.
 
     Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
-    with `__arrow_c_stream__` (pandas, DuckDB), a dict of dicts, or a path (Parquet file, glob or
-    folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
+    with `__arrow_c_stream__` (pandas, DuckDB), a path (Parquet file, glob or folder, CSV, TSV, JSON
+    Lines, TREC text, each plain or gzipped), a list of dicts (rows), or a dict by query: of
+    {document: number}, of ranked lists or, for judgments, of relevant sets.
+    A table has a row for each document, or one for each query with lists: of documents, and of
+    their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         what `rf.metric` makes of one.
@@ -93,7 +96,8 @@ def evaluate(
     no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
     no_overlap: a run without one judged document is an "error", or scores "zero".
     order: documents are ordered by score, or else distance or rank, and a run without such a column
-        is refused ("columns"); or "rows": as the rows stand, whatever the columns.
+        is refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the
+        columns.
     ranks: given ranks say the order, and documents are numbered from 1 ("renumbered"); or "kept":
         they are the ranks, whatever the scores, as if unjudged documents stood in the gaps.
     ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or

@@ -140,10 +140,7 @@ def find_columns(
     `called`: what errors call the input; `without`: columns that it need not have.
     """
     asked, found = asked.wanted(role), list(schema)
-    given = {
-        ours: _the_one(ours, name, found, called)
-        for ours, name in asked.names.items()
-    }
+    given = {ours: _the_one(ours, name, found, called) for ours, name in asked.names.items()}
     for ours, name in asked.own.items():
         if given[ours] is None:
             raise MissingColumnError(called, ours, found, asked=name)
