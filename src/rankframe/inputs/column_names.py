@@ -135,10 +135,8 @@ def find_columns(
     `called`: what errors call the input; `without`: columns that it need not have.
     """
     asked = asked.wanted(role)
-    given = {
-        ours: _the_one(ours, name, found, called)
-        for ours, name in (asked.own | asked.shared).items()
-    }
+    every = {**asked.own, **asked.shared}
+    given = {ours: _the_one(ours, name, found, called) for ours, name in every.items()}
     for ours, name in asked.own.items():
         if given[ours] is None:
             raise MissingColumnError(called, ours, found, asked=name)
