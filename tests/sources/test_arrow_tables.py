@@ -298,5 +298,5 @@ def test_the_page_about_them_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, names)  # noqa: S102
+        exec(block, names)
     assert names["result"].inputs == {"qrels": "the qrels DataFrame", "run": "the run Table"}
