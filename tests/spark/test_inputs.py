@@ -95,7 +95,10 @@ def test_large_whole_numbers_are_ranked_as_such(spark) -> None:
 def test_columns_are_found_and_grades_given_as_on_one_machine(spark, refusal) -> None:
     qrels = QRELS.select(pl.col("query_id").alias("Query-ID"), "doc_id")
     run = RUN.rename({"doc_id": "what"})
-    sides = sent(spark, qrels), sent(spark, run)
+    sides = (
+        sent(spark, QRELS).withColumnRenamed("query_id", "Query-ID").drop("relevance"),
+        sent(spark, RUN).withColumnRenamed("doc_id", "what"),
+    )
     options: Any = {"columns": {"doc_id": "what"}, "relevance": 2.5, "duplicates": "keep_best"}
     found = rf.spark.evaluate(*sides, ["ndcg@10", "dcg"], **options)
     assert_same(found, rf.evaluate(qrels, run, ["ndcg@10", "dcg"], **options))
