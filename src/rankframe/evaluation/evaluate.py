@@ -77,8 +77,8 @@ def evaluate(
     """Evaluate a run against judgments.
 
     Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
-    with `__arrow_c_stream__` (pandas, DuckDB), a dict of dicts, or a path (Parquet file, glob or
-    folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
+    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a dict of dicts, or a
+    path (Parquet file, glob or folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         what `rf.metric` makes of one.
