@@ -93,6 +93,25 @@ def test_per_query_and_summary_files(tmp_path: Path, ending: str) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([per_query.name, summary.name])
 
 
+def test_columns_of_one_side_and_grades_of_pairs(tmp_path: Path) -> None:
+    pairs, run = tmp_path / "pairs.csv", tmp_path / "run.csv"
+    pairs.write_text("query_id,doc_id\nq1,a\nq2,b\n")
+    run.write_text("Query-ID,what,score\nq1,x,2\nq1,a,1\nq2,b,1\n")
+    rest = ("-m", "mrr", "--format", "json")
+    assert refused("evaluate", pairs, run, "--relevance", 1) == (
+        "rankframe: run has no doc_id column; it has 'Query-ID', 'what', 'score'. "
+        "Name it: --column run.doc_id=your_column.\n"
+    )
+    assert "pass --relevance 1.0." in refused("evaluate", pairs, run, "-c", "doc_id=what")
+    assert "there is no column 'nowhere' (asked for as query_id): qrels has" in refused(
+        "evaluate", pairs, run, "-c", "run.doc_id=what", "-c", "query_id=nowhere", "--relevance", 1
+    )
+    for column in ("run.doc_id=what", "doc_id=what"):
+        code, out, _ = rankframe("evaluate", pairs, run, "-c", column, "--relevance", 1, *rest)
+        assert code == 0
+        assert json.loads(out)[0]["metrics"]["mrr"] == 0.75
+
+
 def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     one, both = tmp_path / "one", tmp_path / "both"
     assert rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)[0] == 0

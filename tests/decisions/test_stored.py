@@ -313,3 +313,17 @@ def test_results_hold_ids_and_numbers_of_any_type(refusal) -> None:
 
 def test_a_name_that_is_too_long_is_no_system(refusal) -> None:
     assert "cannot read" in refusal(stored, {"a": "x" * 300, "b": "y" * 300})
+
+
+def test_grades_that_were_given_are_those_of_a_column(refusal) -> None:
+    pairs = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "y"]})
+    run = pairs.with_columns(score=1.0)
+    graded, given = (
+        rf.evaluate(pairs.with_columns(relevance=1), run, "map"),
+        rf.evaluate(pairs, run, "map", relevance=1),
+    )
+    assert rf.compare(None, {"graded": graded, "given": given}, ci=None).table.height == 1
+    other = rf.evaluate(pairs, run, "map", relevance=2)
+    assert "against other judgments" in refusal(
+        rf.compare, None, {"graded": graded, "other": other}, ci=None
+    )

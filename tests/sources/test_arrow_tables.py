@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
@@ -97,8 +98,8 @@ def test_whatever_the_kind_the_result_is_that_of_the_frame(
 def test_in_pieces_too(tmp_path: Path) -> None:
     expected = rf.evaluate(QRELS, SCATTERED, METRICS)
     for kind in ("reader", "dataset"):
-        sides = (KINDS[kind](f, tmp_path / n) for n, f in (("q", QRELS), ("r", SCATTERED)))
-        found = rf.evaluate(*sides, METRICS, max_memory=10_000)
+        sides = [KINDS[kind](f, tmp_path / n) for n, f in (("q", QRELS), ("r", SCATTERED))]
+        found = rf.evaluate(sides[0], sides[1], METRICS, max_memory=10_000)
         assert found.per_query.equals(expected.per_query)
 
 
@@ -290,3 +291,12 @@ def test_whole_numbers_of_pandas_are_ids_also_where_some_are_null(
 
 def test_nothing_else_is_taken_for_a_table() -> None:
     assert open_arrow([("q", "d", 1)], "run", "the run") is None
+
+
+def test_the_page_about_them_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "arrow.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    assert names["result"].inputs == {"qrels": "the qrels DataFrame", "run": "the run Table"}

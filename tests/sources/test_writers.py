@@ -84,6 +84,7 @@ def test_a_parquet_file_says_what_it_is_about(tmp_path: Path) -> None:
     assert read_about(target) == {"version": rf.__version__, **ABOUT}
     assert pl.read_parquet(target).equals(RUN)
     others = duckdb.sql(f"select value from parquet_kv_metadata('{target}') where key='rankframe'")
+    assert others is not None
     assert json.loads(others.fetchall()[0][0])["metrics"] == ["map"]
 
 

@@ -90,3 +90,26 @@ def test_large_whole_numbers_are_ranked_as_such(spark) -> None:
             found = rf.spark.evaluate(judged, there.withColumnRenamed("score", name), ["map"])
             here = run.cast({"score": pl.String}) if text else run
             assert_same(found, rf.evaluate(qrels, here.rename({"score": name}), ["map"]))
+
+
+def test_columns_are_found_and_grades_given_as_on_one_machine(spark, refusal) -> None:
+    qrels = QRELS.select(pl.col("query_id").alias("Query-ID"), "doc_id")
+    run = RUN.rename({"doc_id": "what"})
+    sides = (
+        sent(spark, QRELS).withColumnRenamed("query_id", "Query-ID").drop("relevance"),
+        sent(spark, RUN).withColumnRenamed("doc_id", "what"),
+    )
+    options: Any = {"columns": {"doc_id": "what"}, "relevance": 2.5, "duplicates": "keep_best"}
+    found = rf.spark.evaluate(*sides, ["ndcg@10", "dcg"], **options)
+    assert_same(found, rf.evaluate(qrels, run, ["ndcg@10", "dcg"], **options))
+    for change, message in (
+        ({"columns": {"doc_id": "sku"}}, "has no column 'sku' (asked for as doc_id)"),
+        ({"columns": {"query_id": "sku", "run": {"doc_id": "what"}}}, "there is no column 'sku'"),
+        ({"relevance": None}, "pass relevance=1.0"),
+    ):
+        here, there = (
+            refusal(evaluate, *given, "map", **{**options, **change})
+            for evaluate, given in ((rf.evaluate, (qrels, run)), (rf.spark.evaluate, sides))
+        )
+        assert message in here
+        assert here == there

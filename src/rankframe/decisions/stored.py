@@ -37,8 +37,9 @@ RUN = "run"
 # A system's name, and the ledger of its evaluation.
 _Evaluated: TypeAlias = tuple[str, pl.DataFrame]
 _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
-# What says how intervals were made: no matter for the values.
-_NO_MATTER = f"{POLICY}ci"
+# What says how intervals were made, no matter for the values, and where grades came from: what
+# they are, the fingerprint says.
+_NO_MATTER = (f"{POLICY}ci", f"{POLICY}relevance")
 _JUDGED = re.compile(r"judged@(\d+)")
 # Metrics that have a value other than 0 also for a query that the run lacks.
 _WITHOUT_A_RUN = ("num_relevant", "ideal_dcg", "rbp_residual", "yaap")
@@ -267,5 +268,9 @@ def _refuse_other_judgments(one: _Evaluated, other: _Evaluated) -> None:
 
 
 def _policies(ledger: pl.DataFrame) -> dict[str, str]:
-    rows = ledger.filter(pl.col("item").str.starts_with(POLICY), pl.col("item") != _NO_MATTER)
-    return dict(zip(rows["item"], rows["note"], strict=True))
+    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
+    return {
+        item: note
+        for item, note in notes.items()
+        if item.startswith(POLICY) and item not in _NO_MATTER
+    }

@@ -77,9 +77,9 @@ def evaluate(
     """Evaluate a run against judgments.
 
     Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
-    with `__arrow_c_stream__` (pandas, DuckDB), a path (Parquet file, glob or folder, CSV, TSV, JSON
-    Lines, TREC text, each plain or gzipped), a list of dicts (rows), or a dict by query: of
-    {document: number}, of ranked lists or, for judgments, of relevant sets.
+    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a path (Parquet file,
+    glob or folder, CSV, TSV, JSON, TREC text, plain or compressed), a list of dicts (rows), or a
+    dict by query: of {document: number}, of ranked lists or, for judgments, of relevant sets.
     A table has a row for each document, or one for each query with lists: of documents, and of
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 

@@ -35,14 +35,14 @@ _ROWS = 1 << 16
 _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 
 
-def open_arrow(source: object, role: str, name: str) -> Opened | None:
+def open_arrow(source: Any, role: str, name: str) -> Opened | None:
     """A table, stream or dataset of another library; None if it is nothing of the kind."""
     if _is(source, "pandas", "DataFrame"):
         return Opened(_from_pandas(source, name).lazy(), seekable=True)
     if _is(source, "pyarrow.dataset", "Dataset"):
-        return Opened(_scanned(source, name), seekable=False)  # pyright: ignore[reportArgumentType]
+        return Opened(_scanned(source, name), seekable=False)
     if _is(source, "pyarrow.dataset", "Scanner"):
-        return Opened(_read_once(source.to_reader(), role, name), seekable=True)  # pyright: ignore[reportAttributeAccessIssue]
+        return Opened(_read_once(source.to_reader(), role, name), seekable=True)
     if not hasattr(source, "__arrow_c_stream__"):
         return None
     if _is(source, "pyarrow", "Table") or _is(source, "pyarrow", "RecordBatch"):
@@ -83,12 +83,12 @@ def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
     return register_io_source(batches, schema=schema, is_pure=True)
 
 
-def _read_once(source: object, role: str, name: str) -> pl.LazyFrame:
+def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
     """A stream, read to its end: held if it is small, else spooled."""
     import pyarrow as pa  # noqa: PLC0415 (only where it is needed)
 
     with _explained(name):
-        reader = pa.RecordBatchReader.from_stream(source)  # pyright: ignore[reportArgumentType]
+        reader = pa.RecordBatchReader.from_stream(source)
         schema, size, begun = _schema(reader.schema), 0, []
         for batch in reader:
             begun.append(batch)
