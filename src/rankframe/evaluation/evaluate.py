@@ -18,6 +18,7 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import count_pieces, left_fits
@@ -38,12 +39,14 @@ _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
+@reaching
 def evaluate(
     qrels: Source,
     run: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     missing: options.Missing = "zero",
     no_relevant: options.NoRelevant = "zero",
@@ -70,11 +73,17 @@ def evaluate(
 
     Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
     with `__arrow_c_stream__` (pandas, DuckDB), a dict of dicts, or a path (Parquet file, glob or
-    folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped).
+    folder, CSV, TSV, JSON Lines, TREC text, each plain or gzipped), here or at an address
+    (`s3://bucket/run.parquet`, `gs://`, `az://`, `hf://`, `https://`); the folder of a Delta or
+    Iceberg table; a table or a query of a database (`duckdb:shop.db#runs`, `sqlite:shop.db#runs`,
+    `postgresql://host/shop#select …`), or of a connection to one: `(connection, "select …")`.
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         what `rf.metric` makes of one.
     columns: names in your data, `{"query_id": "user_id"}`, or one such mapping for each side.
+    storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
+        what else polars takes under this name; otherwise as the environment says
+        (`AWS_ENDPOINT_URL`, …).
     rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
         use the grades themselves.
     missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
@@ -102,8 +111,8 @@ def evaluate(
         larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
         are the same, bit for bit. The per-query values of all queries must fit, unless they go to
         an output.
-    output, overwrite: a folder for the result, as `Result.write` writes it. With pieces, values are
-        written as they come and read back only if `per_query` is looked at.
+    output, overwrite: a folder for the result, or its address, as `Result.write` writes it. With
+        pieces, values are written as they come and read back only if `per_query` is looked at.
     progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
 
     >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])

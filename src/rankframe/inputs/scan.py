@@ -32,12 +32,13 @@ from rankframe.base.errors import (
     UnreadableInputError,
 )
 from rankframe.base.forks import refuse_if_stranded
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, masked
 from rankframe.base.options import Order, Ranks
 from rankframe.inputs.dicts import from_dicts
+from rankframe.sources.anywhere import is_named, open_anywhere
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import as_float, beyond_float, with_rest
-from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
+from rankframe.sources.opening import Opened, numeric_columns, open_stream
 
 # A polars frame, a path, an open binary file, a dict of dicts, or anything Arrow-like; also what
 # was opened already, a `Scanned`.
@@ -227,7 +228,7 @@ def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
 def describe(source: Source, role: str) -> str:
     """How messages call a source: its path, or what kind of thing it is."""
     if isinstance(source, str | os.PathLike):
-        return str(source)
+        return masked(str(source))
     if hasattr(source, "read"):
         return f"the {role} on {getattr(source, 'name', 'the open file')}"
     return f"the {role} {type(source).__name__}"
@@ -238,8 +239,8 @@ def _open(source: Source, role: Role | None, name: str) -> Opened:
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
-    if isinstance(source, str | os.PathLike):
-        return open_path(os.fspath(source), role, name)
+    if is_named(source):
+        return open_anywhere(source, role, name)
     if hasattr(source, "read"):
         return open_stream(source, role, name)
     if isinstance(source, Mapping):

@@ -18,6 +18,7 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.remote import explained, is_address
 from rankframe.sources.json_lines import open_json_lines
 from rankframe.sources.trec_format import (
     GZIP,
@@ -28,7 +29,7 @@ from rankframe.sources.trec_format import (
     write_trec,
 )
 
-# Paths (or one address), or open files that hold the same.
+# Paths, or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _HEAD = 4096
@@ -126,8 +127,7 @@ def _open_parquet(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
 
 def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str) -> pl.LazyFrame:
     """A table with a header; of these separators the one that it has, else the first."""
-    remote = isinstance(files[0], str) and "://" in files[0]
-    found = None if remote else _separator(head_of(files[0]))
+    found = _separator(head_of(files[0]))
     used = found if found and found in separators else separators[0]
     return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
 
@@ -217,6 +217,8 @@ _PLAIN = (
 def unreadable(name: str, error: Exception) -> UnreadableInputError:
     """What a failed read means for the reader of the message."""
     text = str(error)
+    if is_address(name) and (isinstance(error, OSError) or "object-store error" in text):
+        return UnreadableInputError(name, *explained(name, error))
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)

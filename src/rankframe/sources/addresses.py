@@ -1,0 +1,101 @@
+"""What polars and urllib must know to read at an address: options, tokens, and plain links."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import polars as pl
+
+from rankframe.base.errors import OptionError, UnreadableInputError
+from rankframe.base.messages import Option
+from rankframe.base.remote import Remote, explained, scheme_of
+from rankframe.base.storage import reached_with, storage_options
+from rankframe.base.stores import S3, STORES, credentials_of_s3, endpoint_of_s3, region_of_s3
+
+HUGGING_FACE, WEB = "hf", ("http", "https")
+# Schemes that people know, for those that nobody does.
+_KNOWN = ("s3", "gs", "az", "abfss", HUGGING_FACE, *WEB, "file", "postgresql", "duckdb", "sqlite")
+# Options that polars takes as numbers, which a shell cannot give.
+_NUMBERS = ("max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_max_backoff_ms")
+# Endpoints of S3 that are not Amazon's have no regions, but signatures name one.
+_ANY_REGION = "us-east-1"
+_PATIENCE = 30  # seconds for a server of the web to answer
+
+
+def for_polars(scheme: str) -> dict[str, Any]:
+    """The options in force as polars takes them, with what the environment says of S3."""
+    given: dict[str, Any] = dict(storage_options())
+    for name in [name for name in given if name in _NUMBERS]:
+        try:
+            given[name] = int(given[name])
+        except ValueError as error:
+            raise OptionError(
+                Option("storage_options"), f" takes a whole number for {name}."
+            ) from error
+    if scheme in S3:
+        if endpoint := endpoint_of_s3():
+            given = {"aws_region": region_of_s3() or _ANY_REGION, **given}
+            given = {**_without_endpoint(given), "aws_endpoint_url": endpoint}
+        given = {**credentials_of_s3(), **given}
+    return given
+
+
+def _without_endpoint(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if "endpoint" not in name.lower()}
+
+
+def reached(scheme: str) -> dict[str, Any]:
+    """The argument with which functions of polars read at such an address, if it needs any."""
+    options = for_polars(scheme)
+    return {"storage_options": options} if options else {}
+
+
+def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
+    """Parquet files at addresses; what is not needed of them is never fetched."""
+    with reached_with(files[0].options):  # as when they were found
+        how = reached(files[0].scheme)
+    return pl.scan_parquet([str(file) for file in files], glob=False, **how)
+
+
+def fetched(address: str, name: str) -> bytes:
+    """A file of the web, whole."""
+    headers = {"User-Agent": "rankframe"}
+    if scheme_of(address) == HUGGING_FACE:
+        address = _link(address)
+        token = storage_options().get("token") or os.environ.get("HF_TOKEN")
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
+    try:
+        with urllib.request.urlopen(asked, timeout=_PATIENCE) as answer:  # noqa: S310
+            return answer.read()
+    except (OSError, ValueError) as error:
+        raise UnreadableInputError(name, *explained(name, error)) from error
+
+
+def _link(address: str) -> str:
+    """Where Hugging Face has a file: hf://datasets/owner/name@version/path.
+
+    >>> _link("hf://datasets/ann/shop@v2/run.csv")
+    'https://huggingface.co/datasets/ann/shop/resolve/v2/run.csv'
+    """
+    kind, owner, repository, *path = address.partition("://")[2].split("/")
+    repository, _, version = repository.partition("@")
+    prefix = f"{kind}/" if kind != "models" else ""
+    below = "/".join([repository, "resolve", version or "main", *path])
+    return f"https://huggingface.co/{prefix}{owner}/{below}"
+
+
+def refuse_unknown(address: str, name: str) -> None:
+    """Refuse an address that begins with what nobody knows."""
+    scheme = scheme_of(address)
+    if scheme not in (*_KNOWN, *STORES):
+        near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # they are short: half is much
+        raise UnreadableInputError(
+            name,
+            f"no address begins with {scheme}://",
+            f"{f'Did you mean {near[0]}://? ' if near else ''}There are {'://, '.join(_KNOWN[:7])}://",
+        )
