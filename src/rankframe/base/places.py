@@ -243,10 +243,11 @@ def _paths_of(source: Any) -> Iterator[Path]:
     if not isinstance(source, str | os.PathLike):
         return
     text = os.path.expanduser(os.fspath(source))  # noqa: PTH111
+    table = DATABASE.fullmatch(text) if isinstance(text, str) else None
+    text = table[2] if table else text
     if not isinstance(text, str) or not text or "\0" in text or is_address(text):
         return
-    table = DATABASE.fullmatch(text)
-    path = Path(table[2] if table else text)
+    path = Path(text)
     yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
 
 

@@ -37,9 +37,9 @@ _MEANINGS = {
     r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
     r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
 }
-# What they say of whom: names of files, which may hold any word, and other addresses. But for those
-# that are asked for credentials.
-_NAMES = re.compile(r"'[^']*'|(?!\S*169\.254\.)\S*/\S*")
+# What they say of whom: names of files, which may hold any word, and addresses. But for that which
+# is asked for credentials.
+_NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
 _ADVICE = {
     S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "
     "aws_skip_signature=true",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -73,6 +74,8 @@ def fetched(address: str, name: str) -> bytes:
         with urllib.request.urlopen(asked, timeout=_PATIENCE) as answer:  # noqa: S310
             return answer.read()
     except (OSError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         raise UnreadableInputError(name, *explained(name, error)) from error
 
 

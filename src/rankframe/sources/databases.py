@@ -225,6 +225,8 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         if unknown:
             found = _or_none(tables)
             near = did_you_mean(unknown[1], found) or (found and f"It has {listing(found)}") or ""
+        elif "different configuration" in said or "Could not set lock" in said:
+            near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, said, near) from error
 
 

@@ -4,7 +4,6 @@ them are still part of the table, so that a folder is looked at for it before it
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.errors import MissingExtraError, UnreadableInputError
+from rankframe.base.messages import shorten
 from rankframe.base.remote import scheme_of
 from rankframe.base.stores import S3
 from rankframe.sources.addresses import for_polars
@@ -65,9 +65,11 @@ def open_delta(root: str, name: str) -> pl.LazyFrame:
         raise MissingExtraError("reading a Delta table", "delta") from error
     options = _for_delta(scheme_of(root))
     try:
-        return pl.scan_delta(root, **({"storage_options": options} if options else {}))
-    except (DeltaError, OSError, ValueError) as error:
+        frame = pl.scan_delta(root, **({"storage_options": options} if options else {}))
+        frame.collect_schema()
+    except (DeltaError, pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise _refused(name, "a Delta table", error) from error
+    return frame
 
 
 def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
@@ -118,7 +120,5 @@ def _for_iceberg(scheme: str) -> dict[str, Any] | None:
 
 
 def _refused(name: str, kind: str, error: Exception) -> UnreadableInputError:
-    said = " ".join(str(error).split())
-    if isinstance(error, json.JSONDecodeError):
-        said = "its metadata is no JSON"
-    return UnreadableInputError(name, f"it cannot be opened as {kind}: {said[:200]}")
+    said = str(error).strip().split("\n", maxsplit=1)[0].rstrip(" .:")
+    return UnreadableInputError(name, f"it cannot be opened as {kind} ({shorten(said, 200)})")
