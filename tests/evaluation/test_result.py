@@ -175,7 +175,7 @@ def test_reading_what_is_not_a_result_is_refused(result: rf.Result, tmp_path: Pa
         UnreadableInputError, match=r"no rankframe result: it lacks summary\.parquet"
     ):
         rf.Result.read(tmp_path)
-    target = result.write(tmp_path / "out")
+    target = Path(result.write(tmp_path / "out"))
     (target / "ledger.parquet").write_text("not parquet")
     with pytest.raises(UnreadableInputError, match=r"cannot read .*out"):
         rf.Result.read(target)

@@ -46,7 +46,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 (as http.server calls it)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
 
 
@@ -106,7 +106,7 @@ def test_polars_is_told_what_the_environment_says_of_s3(monkeypatch) -> None:
     keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
     assert for_polars("s3") == keys
     assert for_polars("gs") == {}
-    with reached_with({"endpoint": "http://e", "aws_allow_http": "true", "max_retries": "3"}):
+    with reached_with({"endpoint": "http://e", "aws_allow_http": True, "max_retries": "3"}):
         assert for_polars("s3") == {
             **keys, "aws_endpoint_url": "http://e", "aws_region": "us-east-1",
             "aws_allow_http": "true", "max_retries": 3,

@@ -96,7 +96,7 @@ def serving() -> Iterator[S3]:
         return answer
 
     class Quiet(WSGIRequestHandler):
-        def log(self, *_: Any) -> None:
+        def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
             pass
 
     made = make_server("127.0.0.1", 0, noting, threaded=True, request_handler=Quiet)

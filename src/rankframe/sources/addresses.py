@@ -29,20 +29,25 @@ _PATIENCE = 30  # seconds for a server of the web to answer
 
 def for_polars(scheme: str) -> dict[str, Any]:
     """The options in force as polars takes them, with what the environment says of S3."""
-    given: dict[str, Any] = dict(storage_options())
-    for name in [name for name in given if name in _NUMBERS]:
-        try:
-            given[name] = int(given[name])
-        except ValueError as error:
-            raise OptionError(
-                Option("storage_options"), f" takes a whole number for {name}."
-            ) from error
+    given = {name: _as_taken(name, value) for name, value in storage_options().items()}
     if scheme in S3:
         if endpoint := endpoint_of_s3():
             given = {"aws_region": region_of_s3() or _ANY_REGION, **given}
             given = {**_without_endpoint(given), "aws_endpoint_url": endpoint}
         given = {**credentials_of_s3(), **given}
     return given
+
+
+def _as_taken(name: str, value: Any) -> str | int:
+    """Text, as the stores read it, but for what polars itself looks at."""
+    if name not in _NUMBERS:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return int(value)
+    except ValueError as error:
+        raise OptionError(
+            Option("storage_options"), f" takes a whole number for {name}."
+        ) from error
 
 
 def _without_endpoint(given: Mapping[str, Any]) -> dict[str, Any]:

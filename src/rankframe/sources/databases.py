@@ -224,7 +224,7 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         near = ""
         if unknown:
             found = _or_none(tables)
-            near = did_you_mean(unknown[1], found) or (found and f"It has {listing(found)}") or ""
+            near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
         elif "different configuration" in said or "Could not set lock" in said:
             near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, said, near) from error

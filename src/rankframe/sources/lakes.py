@@ -63,9 +63,8 @@ def open_delta(root: str, name: str) -> pl.LazyFrame:
         from deltalake.exceptions import DeltaError  # noqa: PLC0415 (an optional part)
     except ImportError as error:
         raise MissingExtraError("reading a Delta table", "delta") from error
-    options = _for_delta(scheme_of(root))
     try:
-        frame = pl.scan_delta(root, **({"storage_options": options} if options else {}))
+        frame = pl.scan_delta(root, storage_options=_for_delta(scheme_of(root)))
         frame.collect_schema()
     except (DeltaError, pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise _refused(name, "a Delta table", error) from error
@@ -103,8 +102,10 @@ def _latest(files: list[str]) -> str:
     return max(files, key=version)
 
 
-def _for_delta(scheme: str) -> dict[str, str]:
-    options = {key: str(value) for key, value in for_polars(scheme).items()} if scheme else {}
+def _for_delta(scheme: str) -> dict[str, str] | None:
+    if not scheme:
+        return None
+    options = {key: str(value) for key, value in for_polars(scheme).items()}
     if options.get("aws_endpoint_url", "").startswith("http://"):
         options["aws_allow_http"] = "true"
     return options
