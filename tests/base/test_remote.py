@@ -71,6 +71,21 @@ def test_what_is_sent_is_there_whole_and_its_state_differs(there: Remote, tmp_pa
     assert there.state() == before
 
 
+def test_what_cannot_be_sent_leaves_what_was_there(
+    there: Remote, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "x", there / "old"
+    source.write_bytes(b"old")
+    target.put(source)
+    monkeypatch.setattr(s3, "fails", "/shop/remote/old")
+    source.write_bytes(b"new")
+    with pytest.raises(OSError, match="old"):
+        target.put(source)
+    assert target.read() == b"old"
+    monkeypatch.undo()
+    target.remove()
+
+
 def test_a_large_file_is_sent_in_parts(there: Remote, tmp_path: Path) -> None:
     source = tmp_path / "x"
     source.write_bytes(bytes(range(256)) * 43_000)

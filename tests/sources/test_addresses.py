@@ -12,7 +12,13 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.storage import reached_with
-from rankframe.sources.addresses import fetched, for_polars, refuse_unknown, scan_files
+from rankframe.sources.addresses import (
+    fetched,
+    for_polars,
+    refuse_unknown,
+    scan_files,
+    serves_parts,
+)
 
 HELD: dict[str, bytes] = {}
 
@@ -26,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
         if content is None:
             self.send_error({"/secret": 403}.get(path, 404))
             return
-        asked = self.headers.get("Range")
+        asked = self.headers.get("Range") if path != "/whole.parquet" else None
         part = content
         if asked:
             start, _, end = asked.removeprefix("bytes=").partition("-")
@@ -64,18 +70,20 @@ def web() -> Iterator[str]:
 
 def test_files_of_the_web(web: str, qrels: pl.DataFrame, run: pl.DataFrame, tmp_path) -> None:
     qrels.write_parquet(tmp_path / "q")
-    HELD["/q.parquet"] = (tmp_path / "q").read_bytes()
+    HELD["/q.parquet"] = HELD["/whole.parquet"] = (tmp_path / "q").read_bytes()
     HELD["/run.csv"] = HELD["/download"] = run.write_csv().encode()
     wanted = rf.evaluate(qrels, run, "ndcg@10")["ndcg@10"]
     for name in ("run.csv", "download?file=run&sig=abc"):
         assert rf.evaluate(f"{web}/q.parquet", f"{web}/{name}", "ndcg@10")["ndcg@10"] == wanted
+    assert rf.evaluate(f"{web}/whole.parquet", run, "ndcg@10")["ndcg@10"] == wanted
+    assert serves_parts(f"{web}/q.parquet", "it")
+    assert not serves_parts(f"{web}/whole.parquet", "it")
 
 
 def test_what_the_web_does_not_give_is_said(web: str, run: pl.DataFrame, refusal) -> None:
     assert "there is nothing there" in refusal(rf.evaluate, f"{web}/none.csv", run)
-    assert "there is nothing there" in refusal(
-        rf.evaluate, f"{web}/none.parquet", run, storage_options={"max_retries": "0"}
-    )
+    assert "there is nothing there" in refusal(rf.evaluate, f"{web}/none.parquet", run)
+    assert "http://ann:***@" in refusal(rf.evaluate, "http://ann:word@x.org:y/r.csv", run)
     assert "no permission" in refusal(fetched, f"{web}/secret", "it")
     assert "nobody answers" in refusal(fetched, "http://127.0.0.1:9/x.csv", "it")
     said = refusal(rf.evaluate, f"{web}/none.csv?X-Amz-Signature=abc&token=def&page=2", run)

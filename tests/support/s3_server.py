@@ -22,6 +22,8 @@ class S3:
     endpoint: str
     # method, path with its query, bytes sent back
     asked: list[tuple[str, str, int]] = field(default_factory=list)
+    # what it fails to take
+    fails: str | None = None
 
     @property
     def options(self) -> dict[str, str]:
@@ -89,6 +91,9 @@ def serving() -> Iterator[S3]:
     server = S3("")
 
     def noting(environ: dict[str, Any], start: Any) -> Any:
+        if environ["REQUEST_METHOD"] == "PUT" and server.fails == environ["PATH_INFO"]:
+            start("500 Internal Server Error", [])
+            return []
         answer = list(application(environ, start))
         path = environ["PATH_INFO"]
         query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http
+import http.client
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -69,16 +72,28 @@ def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
 
 def fetched(address: str, name: str) -> bytes:
     """A file of the web, whole."""
-    headers = {"User-Agent": "rankframe"}
+    with _answer(address, name) as answer:
+        return answer.read()
+
+
+def serves_parts(address: str, name: str) -> bool:
+    """Whether a server of the web gives a part of a file where one is asked for: not all do."""
+    with _answer(address, name, Range="bytes=0-3") as answer:
+        return answer.status == http.HTTPStatus.PARTIAL_CONTENT
+
+
+@contextmanager
+def _answer(address: str, name: str, **headers: str) -> Iterator[Any]:
+    headers["User-Agent"] = "rankframe"
     if scheme_of(address) == HUGGING_FACE:
         address = _link(address)
         token = storage_options().get("token") or os.environ.get("HF_TOKEN")
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    asked = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
     try:
+        asked = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
         with urllib.request.urlopen(asked, timeout=_PATIENCE) as answer:  # noqa: S310
-            return answer.read()
-    except (OSError, ValueError) as error:
+            yield answer
+    except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UnreadableInputError(name, *explained(name, error)) from error

@@ -25,6 +25,7 @@ from rankframe.sources.addresses import (
     reached,
     refuse_unknown,
     scan_files,
+    serves_parts,
 )
 from rankframe.sources.databases import is_query, open_database, open_query
 from rankframe.sources.formats import PARQUET, by_beginning, by_ending
@@ -64,11 +65,12 @@ def open_anywhere(source: Any, role: Role | None, name: str) -> Opened:
 
 def _open_web(address: str, role: Role | None, name: str) -> Opened:
     """Parquet is read where it lies, as far as it is needed; all else is fetched."""
-    path = urlsplit(address).path
-    parquet = by_ending(path) is PARQUET
-    if parquet or (scheme_of(address) == HUGGING_FACE and by_ending(path) is None):
-        how = reached(scheme_of(address))
-        return Opened(pl.scan_parquet(address, glob=not parquet, **how), seekable=True)
+    scheme = scheme_of(address)
+    found = by_ending(urlsplit(address).path)
+    listed = scheme == HUGGING_FACE and found in (PARQUET, None)  # also folders and patterns
+    if listed or (found is PARQUET and serves_parts(address, name)):
+        frame = pl.scan_parquet(address, glob=listed, **reached(scheme))
+        return Opened(frame, seekable=True)
     return open_stream(io.BytesIO(fetched(address, name)), role, name)
 
 
