@@ -21,6 +21,7 @@ from rankframe.base.options import (
     SharedPolicies,
     declared,
 )
+from rankframe.base.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,20 @@ class Taker:
 
 
 TAKERS = (
-    Taker("evaluation/judge.py", "judge", (Policies,), frame_only=True),
-    Taker("evaluation/pair.py", "pair", (PairPolicies,), frame_only=True),
-    Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals)),
+    Taker("evaluation/judge.py", "judge", (Policies, Storage), frame_only=True),
+    Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
+    Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals, Storage)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
-    Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals)),
+    Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals, Storage)),
     Taker("spark/entry.py", "agree", (PairPolicies, Intervals)),
-    Taker("decisions/compare.py", "compare", (Comparing, SharedPolicies, Intervals)),
+    Taker("decisions/compare.py", "compare", (Comparing, SharedPolicies, Intervals, Storage)),
     Taker(
-        "decisions/gate.py", "gate", (Comparing, SharedPolicies),
+        "decisions/gate.py", "gate", (Comparing, SharedPolicies, Storage),
         without=("test", "correction", "permutations"),
     ),
-    Taker("decisions/diff.py", "diff", (Policies,)),
-    Taker("curves/curve.py", "curve", (Policies, Intervals), defaults={"ci": None}),
-    Taker("reporting/report.py", "report", (Comparing, SharedPolicies, Intervals)),
+    Taker("decisions/diff.py", "diff", (Policies, Storage)),
+    Taker("curves/curve.py", "curve", (Policies, Intervals, Storage), defaults={"ci": None}),
+    Taker("reporting/report.py", "report", (Comparing, SharedPolicies, Intervals, Storage)),
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What the tests of every module share."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from tests.support import postgres_server
 from tests.support.browser import chromium
 
 SMALL = 60_000
@@ -92,3 +94,31 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     """A real browser."""
     with chromium(tmp_path / "profile") as driver:
         yield driver
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Any]:
+    """A server of S3."""
+    pytest.importorskip("moto", reason="moto is not installed")
+    from tests.support.s3_server import serving
+
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_environment(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same, and an environment that leads there."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL, password and all."""
+    pytest.importorskip("adbc_driver_postgresql", reason="its driver is not installed")
+    if not (os.environ.get(postgres_server.GIVEN) or postgres_server.programs()):
+        pytest.skip(f"no PostgreSQL here, nor in {postgres_server.GIVEN}")
+    with postgres_server.serving() as address:
+        yield address

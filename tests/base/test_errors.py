@@ -283,3 +283,9 @@ def test_a_run_in_the_place_of_judgments_is_noticed() -> None:
     assert said(["query_id", "score"]).endswith("Is this the run? The judgments come first.")
     assert said(["query_id"]).endswith("pass relevance=1.0.")
     assert said(["relevances"]).endswith("Did you mean 'relevances'?")
+
+
+def test_no_message_has_a_password() -> None:
+    error = OutputError("cannot reach ", "postgresql://ann:p@ss/w:rd@host/db?password=word&x=1.")
+    assert str(error) == "cannot reach postgresql://ann:***@host/db?password=***&x=1."
+    assert pickle.loads(pickle.dumps(error)).said(flags=True) == str(error)

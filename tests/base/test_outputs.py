@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -281,3 +282,78 @@ def test_many_writers_and_one_target(
     one, two = read(target)
     assert one == two
     assert list(tmp_path.iterdir()) == [target]
+
+
+RESULT = ("ledger.parquet", "values.parquet", "slices.parquet")
+
+
+def send(folder: str, names: tuple[str, ...], text: str, *, overwrite: bool = False) -> None:
+    with fresh_folder(folder, RESULT, overwrite=overwrite) as fresh:
+        for name in names:
+            (fresh / name).write_text(text)
+
+
+def test_a_folder_at_an_address(s3_environment: Any) -> None:
+    s3, target = s3_environment, "s3://shop/outputs/result"
+    send(target, RESULT, "old")
+    with pytest.raises(OutputError, match="s3://shop/outputs/result holds a result already"):
+        send(target, RESULT, "new")
+    s3.asked.clear()
+    send(target, RESULT[:2], "new", overwrite=True)
+    assert s3.keys("outputs/result") == ["ledger.parquet", "values.parquet"]
+    assert s3.read("outputs/result/values.parquet") == b"new"
+    # The old ledger goes before anything else changes, the new one comes after all else.
+    changes = [
+        (method, path.split("?")[0].rsplit("/", 1)[1])
+        for method, path, _ in s3.asked
+        if method == "DELETE" or (method == "POST" and "uploadId" in path) or (
+            method == "PUT" and "partNumber" not in path)
+    ]  # fmt: skip
+    assert changes[0] == ("DELETE", "ledger.parquet")
+    assert [name for method, name in changes if method != "DELETE" and "." in name][-1] == (
+        "ledger.parquet"
+    )
+
+
+def test_an_old_result_stays_where_a_new_one_fails_before_it_is_sent(s3_environment: Any) -> None:
+    target = "s3://shop/outputs/kept"
+    send(target, RESULT, "old")
+
+    def fail() -> None:
+        with fresh_folder(target, RESULT, overwrite=True) as fresh:
+            (fresh / "values.parquet").write_text("new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert s3_environment.read("outputs/kept/values.parquet") == b"old"
+    with pytest.raises(OutputError, match="exists and is not a rankframe result"):
+        send("s3://shop/outputs", RESULT, "new", overwrite=True)
+
+
+def test_folders_at_an_address_leave_others_alone(s3_environment: Any) -> None:
+    for names, text in ((("a", "b"), "old"), (("b", "c"), "new")):
+        with fresh_folders("s3://shop/many", names, RESULT, overwrite=True) as fresh:
+            for name in names:
+                (fresh / name).mkdir()
+                (fresh / name / "ledger.parquet").write_text(text)
+    found = {key: s3_environment.read(f"many/{key}") for key in s3_environment.keys("many")}
+    assert found == {
+        "a/ledger.parquet": b"old", "b/ledger.parquet": b"new", "c/ledger.parquet": b"new",
+    }  # fmt: skip
+
+
+def test_a_file_at_an_address(s3_environment: Any) -> None:
+    for text in ("old", "new"):
+        write_file("s3://shop/outputs/x.csv", lambda path, text=text: path.write_text(text))
+    assert s3_environment.read("outputs/x.csv") == b"new"
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OutputError, match=r"cannot write s3://shop/outputs/x.csv: .*No space left"):
+        write_file("s3://shop/outputs/x.csv", fail)
+    assert s3_environment.read("outputs/x.csv") == b"new"
+    with pytest.raises(OutputError, match="cannot write s3://nowhere/x: there is no bucket"):
+        write_file("s3://nowhere/x", lambda path: path.write_text("x"))

@@ -6,6 +6,7 @@ import io
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,26 +16,70 @@ from rankframe.base.places import (
     descriptor,
     file_place,
     in_place,
-    is_address,
     place,
     refuse_inputs,
     refuse_taken,
     refuse_taken_among,
     safe_names,
 )
+from rankframe.base.remote import Remote, is_address
+from rankframe.base.storage import reached_with
 
 FILES = ("summary.parquet", "ledger.parquet")
 
 
 @pytest.mark.parametrize(
-    "given", ["s3://bucket/x", Path("s3://bucket/x"), "gs:/b", "abfss://c@a/x"]
+    ("given", "said"),
+    [
+        ("https://x.org/a.csv", r"disks, or to s3://, gs:// and az://, not to https://\."),
+        (Path("hf://datasets/a"), r"not to hf://\."),
+        ("s3://", "names no bucket"),
+        ("duckdb:shop.db#x", r"not tables of a database: duckdb:shop.db#x\."),
+        ("postgresql://ann:word@host/shop#x", r"postgresql://ann:\*\*\*@host/shop#x\."),
+    ],
 )
-def test_addresses_are_refused(given: str | Path) -> None:
-    assert is_address(given)
-    with pytest.raises(OutputError, match=r"disks, not to (s3|gs|abfss)://\w"):
+def test_what_nothing_is_written_to_is_refused(given: str | Path, said: str) -> None:
+    with pytest.raises(OutputError, match=said):
         place(given)
     with pytest.raises(OutputError):
         file_place(given)
+
+
+@pytest.mark.parametrize("given", ["s3://shop/x", Path("s3://shop/x"), "s3:/shop/x/"])
+def test_an_address_is_a_place(given: str | Path, s3_environment: Any) -> None:
+    found = place(given)
+    assert isinstance(found, Remote)
+    assert str(found) == "s3://shop/x"
+    assert file_place(given) == found
+    assert not in_place(found)
+
+
+def test_addresses_of_inputs_are_refused(s3_environment: Any) -> None:
+    s3_environment.put("places/in/a.parquet", b"x")
+    for target, how in (
+        ("s3://shop/places/in/a.parquet", "is also an input"),
+        ("s3://shop/places/in/b.parquet", "lies in an input, s3://shop/places/in"),
+    ):
+        with pytest.raises(OutputError, match=how):
+            refuse_inputs(target, ["s3://shop/places/in", "s3://shop/places/in/a.parquet"][::-1])
+    with pytest.raises(OutputError, match="holds an input, s3://shop/places/in"):
+        refuse_inputs("s3://shop/places", ["s3://shop/places/in"], folder=True)
+    refuse_inputs("s3://shop/places/i", ["s3://shop/places/in", "s3x", None, {}], folder=True)
+    with pytest.raises(OutputError, match=r"cannot write s3://shop/places: it is a folder\."):
+        file_place("s3://shop/places")
+
+
+def test_the_file_of_a_database_is_no_place_for_an_output(tmp_path: Path) -> None:
+    (tmp_path / "shop.db").touch()
+    with pytest.raises(OutputError, match="is also an input"):
+        refuse_inputs(tmp_path / "shop.db", [f"duckdb:{tmp_path}/shop.db#runs"])
+
+
+def test_an_address_that_cannot_be_reached_is_said_to_be_so(s3_environment: Any) -> None:
+    with pytest.raises(OutputError, match=r"cannot write s3://shop/x: nobody answers at http"), (
+        reached_with({"endpoint_url": "http://127.0.0.1:9"})
+    ):  # fmt: skip
+        refuse_taken("s3://shop/x", FILES)
 
 
 def test_what_only_looks_like_an_address_is_none(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -170,8 +171,8 @@ def test_outputs_that_are_inputs_or_elsewhere_are_refused(tmp_path: Path) -> Non
     before = qrels.read_bytes()
     assert "is also an input" in refused("evaluate", qrels, BM25, "--summary", qrels)
     assert qrels.read_bytes() == before
-    said = refused("evaluate", qrels, BM25, "-o", "s3://bucket/result")
-    assert said.endswith("disks, not to s3://bucket/result.\n")
+    said = refused("evaluate", qrels, BM25, "-o", "https://x.org/result")
+    assert said.endswith("or to s3://, gs:// and az://, not to https://.\n")
 
 
 def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
@@ -199,3 +200,40 @@ def test_slices_and_intervals_are_shown() -> None:
     assert frame["slice"].null_count() == 1
     _, told, _ = rankframe(*args, "--format", "json")
     assert len(json.loads(told)[0]["slices"]) == 12
+
+
+def test_results_and_tables_at_an_address(s3_environment, tmp_path: Path) -> None:
+    s3 = s3_environment
+    qrels = s3.put("cli/qrels.parquet", QRELS.read_bytes())
+    run = s3.put("cli/bm25.parquet", BM25.read_bytes())
+    asked = ("evaluate", qrels, run, "-m", "ndcg@10", "-q")
+    here = tmp_path / "values.parquet"
+    assert rankframe(*asked, "--per-query", here)[0] == 0
+    there = ("-o", "s3://shop/cli/out", "--per-query", "s3://shop/cli/values.parquet",
+             "--summary", "s3://shop/cli/summary.csv.gz")  # fmt: skip
+    code, out, err = rankframe(*asked, *there)
+    assert (code, err) == (0, "")
+    assert "bm25" in out
+    assert s3.read("cli/values.parquet") == here.read_bytes()
+    assert gzip.decompress(s3.read("cli/summary.csv.gz")).startswith(b"run,metric,value")
+    assert s3.keys("cli/out") == ["ledger.parquet", "per_query.parquet", "summary.parquet"]
+    assert refused(*asked, *there).endswith(
+        "s3://shop/cli/out holds a result already. Pass --overwrite to replace it.\n"
+    )
+    assert "is also an input" in refused(*asked, "--summary", run)
+
+
+def test_options_for_an_address_on_the_shell(s3, tmp_path: Path) -> None:
+    run = s3.put("cli/dense.parquet", DENSE.read_bytes())
+    reached = [f"--storage-option={name}={value}" for name, value in s3.options.items()]
+    target = "s3://shop/cli/dense.trec"
+    code, _, err = rankframe("convert", run, target, *reached)
+    assert (code, err.splitlines()[-1]) == (0, f"{target}: 96,982 rows of run")
+    pair = (QRELS, run, BM25, "-m", "ndcg@10", "-o", "s3://shop/cli/both", "-q")
+    assert rankframe("evaluate", *pair, *reached)[0] == 0
+    stored = ("s3://shop/cli/both/dense", "--baseline", "s3://shop/cli/both/bm25")
+    code, out, _ = rankframe("gate", *stored, "-r", "ndcg@10: no worse than -1%", "-q", *reached)
+    assert (code, "PASS" in out) == (0, True)
+    assert "--storage-option has no meaning with --engine spark" in refused(
+        "evaluate", QRELS, run, "--engine", "spark", *reached
+    )

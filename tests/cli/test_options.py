@@ -21,6 +21,7 @@ from rankframe.base.options import (
     declared,
     option,
 )
+from rankframe.base.storage import Storage, storage_options
 from rankframe.cli.app import app
 from rankframe.cli.options import Given, takes
 
@@ -33,6 +34,34 @@ TAKEN: dict[str, tuple[type[Options], ...]] = {
     "report": (SharedPolicies, Comparing, Intervals),
 }
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("command", [*TAKEN, "plot", "convert"])
+def test_a_command_that_reads_has_options_for_addresses(command: str) -> None:
+    flags = {flag.name: flag for flag in COMMANDS[command].params}
+    assert flags["storage_options"].opts == ["--storage-option"]
+    assert flags["storage_options"].multiple
+
+
+def test_options_for_addresses_hold_for_the_whole_command() -> None:
+    @takes(Storage)
+    def look(*, how: Given) -> None:
+        assert how["storage_options"] == dict(storage_options()) == {"a": "1", "b": "x=y"}
+
+    look(storage_options=["a=1", "b=x=y"])
+    assert not storage_options()
+
+
+def test_a_secret_that_is_not_given_as_a_pair_is_not_shown() -> None:
+    @takes(Storage)
+    def look(*, how: Given) -> None:
+        raise AssertionError(how)
+
+    with pytest.raises(rf.RankframeError) as caught:
+        look(storage_options=["s3cret"])
+    assert caught.value.said(flags=True) == (  # pyright: ignore[reportAttributeAccessIssue]
+        "--storage-option reads KEY=VALUE, e.g. aws_region=eu-central-1."
+    )
 
 
 @pytest.mark.parametrize("command", TAKEN)

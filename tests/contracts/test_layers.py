@@ -31,6 +31,10 @@ HOMES = {
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "scipy": {"stats"},
+    "deltalake": {"sources"},
+    "pyiceberg": {"sources"},
+    "duckdb": {"sources"},
+    "adbc_driver_postgresql": {"sources"},
 }
 FACE = "rankframe"  # the package itself, which opens every room
 

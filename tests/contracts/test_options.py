@@ -21,19 +21,20 @@ from rankframe.base.options import (
     SharedPolicies,
     declared,
 )
+from rankframe.base.storage import Storage
 from rankframe.reporting.report import report
 from rankframe.spark import entry as on_spark
 
 ROOT = Path(__file__).parents[2]
 TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
-    ("evaluate", rf.evaluate, (Policies, Intervals)),
-    ("compare", rf.compare, (SharedPolicies, Comparing, Intervals)),
-    ("gate", rf.gate, (SharedPolicies,)),
-    ("diff", rf.diff, (Policies,)),
-    ("curve", rf.curve, (Policies,)),
-    ("report", report, (SharedPolicies, Comparing, Intervals)),
+    ("evaluate", rf.evaluate, (Policies, Intervals, Storage)),
+    ("compare", rf.compare, (SharedPolicies, Comparing, Intervals, Storage)),
+    ("gate", rf.gate, (SharedPolicies, Storage)),
+    ("diff", rf.diff, (Policies, Storage)),
+    ("curve", rf.curve, (Policies, Storage)),
+    ("report", report, (SharedPolicies, Comparing, Intervals, Storage)),
     ("spark.evaluate", on_spark.evaluate, (Policies, Intervals)),
-    ("agree", rf.agree, (PairPolicies, Intervals)),
+    ("agree", rf.agree, (PairPolicies, Intervals, Storage)),
     ("spark.agree", on_spark.agree, (PairPolicies, Intervals)),
 ]
 
@@ -62,7 +63,10 @@ def test_every_function_that_takes_options_is_written(signatures: dict[str, Any]
     takers, source = signatures["TAKERS"], ROOT / "src" / "rankframe"
     written = {(taker.module, taker.function) for taker in takers if not taker.frame_only}
     assert written == {
-        (str(Path(inspect.getfile(function)).relative_to(source)), function.__name__)
+        (
+            str(Path(inspect.getfile(inspect.unwrap(function))).relative_to(source)),
+            function.__name__,
+        )
         for _, function, _ in TAKERS
     }
 
@@ -97,7 +101,12 @@ def documented(function: Callable[..., Any], name: str, sentence: str) -> bool:
 
 @pytest.mark.parametrize(
     ("function", "group"),
-    [(rf.evaluate, Policies), (rf.agree, PairPolicies), (rf.compare, Comparing)],
+    [
+        (rf.evaluate, Policies),
+        (rf.evaluate, Storage),
+        (rf.agree, PairPolicies),
+        (rf.compare, Comparing),
+    ],
 )
 def test_the_sentence_of_every_option_is_in_the_documentation(
     function: Callable[..., Any], group: type[Options]

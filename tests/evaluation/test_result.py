@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 import rankframe.evaluation.result as result_module
 from rankframe.base.errors import OutputError, UnreadableInputError
+from rankframe.base.remote import Remote
 from rankframe.sources.writers import read_about
 
 
@@ -176,7 +177,7 @@ def test_reading_what_is_not_a_result_is_refused(result: rf.Result, tmp_path: Pa
         UnreadableInputError, match=r"no rankframe result: it lacks summary\.parquet"
     ):
         rf.Result.read(tmp_path)
-    target = result.write(tmp_path / "out")
+    target = Path(result.write(tmp_path / "out"))
     (target / "ledger.parquet").write_text("not parquet")
     with pytest.raises(UnreadableInputError, match=r"cannot read .*out"):
         rf.Result.read(target)
@@ -209,11 +210,8 @@ def test_home_is_where_a_tilde_says(qrels, run, tmp_path: Path, monkeypatch) -> 
 
 def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for place in (tmp_path / "loop", "x" * 300, "nul\0x", 5, "s3://bucket/result"):
+    for place in (tmp_path / "loop", "x" * 300, "nul\0x", 5, "https://x.org/result"):
         assert refusal(rf.evaluate, qrels, run, "map", output=place)
-    assert "this machine's disks, not to s3://bucket/result." in refusal(
-        rf.evaluate, qrels, run, "map", output="s3://bucket/result"
-    )
 
 
 def test_a_failure_leaves_no_parent_folders_behind(qrels, run, tmp_path: Path, refusal) -> None:
@@ -336,3 +334,57 @@ def test_results_of_versions_that_said_nothing_of_them_are_read(result, tmp_path
     read = rf.Result.read(tmp_path / "out")
     assert read.means == result.means
     assert read.inputs == {}
+
+
+def test_a_result_at_an_address(result: rf.Result, s3, refusal) -> None:
+    there, options = "s3://shop/results/a", {"storage_options": s3.options}
+    assert str(result.write(there, **options)) == there
+    found = rf.Result.read(there, **options)
+    for name in ("summary", "ledger", "slices", "per_query"):
+        assert_frame_equal(getattr(found, name), getattr(result, name))
+    assert "holds a result already. Pass overwrite=True" in refusal(result.write, there, **options)
+    assert "no rankframe result: it lacks summary.parquet" in refusal(
+        rf.Result.read, "s3://shop/results", **options
+    )
+    assert "there is no bucket 'none'" in refusal(result.write, "s3://none/x", **options)
+
+
+def test_a_result_at_an_address_that_is_not_complete_is_refused(
+    result: rf.Result, s3_environment, refusal, monkeypatch
+) -> None:
+    there = "s3://shop/results/cut"
+    result.write(there)
+    whole = rf.Result.read(there)
+    put = Remote.put
+
+    def fails_at_the_ledger(self: Remote, source: Path) -> None:
+        if self.name == "ledger.parquet":
+            raise OSError("curlCode: 28, Timeout was reached")
+        put(self, source)
+
+    monkeypatch.setattr(Remote, "put", fails_at_the_ledger)
+    assert "there was no answer in time" in refusal(result.write, there, overwrite=True)
+    assert "it lacks ledger.parquet" in refusal(rf.Result.read, there)
+    assert "it was replaced by another result since" in refusal(whole.scan_per_query)
+    monkeypatch.undo()
+
+
+def test_an_evaluation_writes_to_an_address_and_is_read_from_there(qrels, run, s3, refusal) -> None:
+    options = {"storage_options": s3.options}
+    truth, documents = s3.put("results/in/q.parquet", qrels), s3.put("results/in/r.parquet", run)
+    found = rf.evaluate(truth, documents, "ndcg@10", output="s3://shop/results/out", **options)
+    # Values are read later, when the options of the call are no longer in force.
+    assert_frame_equal(found.per_query, rf.evaluate(qrels, run, "ndcg@10").per_query)
+    assert "lies in an input, s3://shop/results/in" in refusal(
+        rf.evaluate, qrels, "s3://shop/results/in", output="s3://shop/results/in/out", **options
+    )
+    compared = rf.compare(None, {"a": "s3://shop/results/out", "b": found}, "ndcg@10", **options)
+    assert compared.table["difference"].to_list() == [0.0]
+    compared.write("s3://shop/results/compared", **options)
+    assert s3.keys("results/compared") == ["ledger.parquet", "systems.parquet", "table.parquet"]
+    decided = rf.gate(
+        None, "s3://shop/results/out", "s3://shop/results/out/per_query.parquet",
+        "ndcg@10: no worse than -1%", min_queries=2, **options,
+    )  # fmt: skip
+    assert decided.status == "pass"
+    assert s3.options["aws_secret_access_key"] not in str(found.ledger.rows())

@@ -14,6 +14,7 @@ from rankframe.base.messages import (
     Role,
     did_you_mean,
     listing,
+    masked,
     nearest,
     sentences,
     shorten,
@@ -31,8 +32,8 @@ class RankframeError(ValueError):
         super().__init__(self.said())
 
     def said(self, *, flags: bool = False) -> str:
-        """The message: options as arguments of a function, or as flags."""
-        return "".join(self._word(part, flags=flags) for part in self.parts)
+        """The message: options as arguments of a function, or as flags; never with a password."""
+        return masked("".join(self._word(part, flags=flags) for part in self.parts))
 
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):

@@ -5,6 +5,7 @@ of several runs, and lists of names.
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,17 @@ from typing import TypeAlias
 
 _LONGEST = 200
 # What the flags of the command line are called, where not as the option of the function is.
-_FLAGS = {"columns": "column", "metrics": "metric", "only": "query"}
+_FLAGS = {
+    "columns": "column", "metrics": "metric", "only": "query", "storage_options": "storage-option",
+}  # fmt: skip
+# What must not be said aloud: the password in an address (all up to its last @, as one that was not
+# escaped may hold any sign), and what stands for a secret after its name.
+_PASSWORD = re.compile(r"(?<=://)([^\s/?#:@'\"]*):[^\s'\"]*@")
+_SECRET = re.compile(
+    r"\b((?:[\w-]*(?:password|signature|token|secret|credential)[\w-]*|sig|(?:account|access)_key)=)"
+    r"[^&#\s'\"]+",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,15 @@ def _literal(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f'"{key}": {_literal(of)}' for key, of in value.items()) + "}"
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def masked(text: str) -> str:
+    """Text without the passwords and signatures of the addresses in it.
+
+    >>> masked("postgresql://ann:s3cret@db/shop#runs"), masked("https://x.org/a?sig=abc&page=2")
+    ('postgresql://ann:***@db/shop#runs', 'https://x.org/a?sig=***&page=2')
+    """
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
 def listing(names: Sequence[str], most: int = 12) -> str:

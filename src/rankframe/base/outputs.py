@@ -1,5 +1,8 @@
 """Outputs, all or nothing: written beside their place, complete on the disk, then put there.
 
+At an address, files are sent whole, those of a folder one by one: an old ledger goes first, the new
+one comes last, so that what is not complete is known by its lack.
+
 What lies on the way is in a folder `.rankframe-…` beside the target, under a lock (`scratch.py`).
 Whoever writes beside next removes what a killed process left, and puts back what it had set aside.
 """
@@ -26,10 +29,12 @@ from rankframe.base.places import (
     refuse_taken,
     refuse_taken_among,
 )
+from rankframe.base.remote import Remote
 from rankframe.base.scratch import lock, locked_folder, scratch_folder, sweep
 
 _START = ".rankframe-"
 _NEW, _OLD = "new", "old"
+_LEDGER = "ledger.parquet"
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
 
 
@@ -42,7 +47,7 @@ def fresh_folder(
     What it must not replace is refused before any work is done, and looked for again at the end.
     """
 
-    def refuse() -> Path:
+    def refuse() -> Path | Remote:
         return refuse_taken(folder, files, overwrite=overwrite)
 
     with _taking_the_place(folder, refuse) as fresh:
@@ -57,7 +62,7 @@ def fresh_folders(
     other names that are in `folder` already stay there.
     """
 
-    def refuse() -> Path:
+    def refuse() -> Path | Remote:
         return refuse_taken_among(folder, names, files, overwrite=overwrite)
 
     with _taking_the_place(folder, refuse) as fresh:
@@ -65,9 +70,19 @@ def fresh_folders(
 
 
 @contextmanager
-def _taking_the_place(folder: Named, refuse: Callable[[], Path]) -> Iterator[Path]:
+def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Iterator[Path]:
     recover(place(folder))
     target = refuse()
+    if isinstance(target, Remote):
+        with scratch_folder() as staging:
+            fresh = staging / (target.name or _NEW)
+            fresh.mkdir()
+            with _by_its_name(fresh, target):
+                yield fresh
+            with _explained(target):
+                refuse()
+                _send_folder(fresh, target)
+        return
     made = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explained(target):
@@ -88,12 +103,31 @@ def _taking_the_place(folder: Named, refuse: Callable[[], Path]) -> Iterator[Pat
                 parent.rmdir()
 
 
+def _send_folder(fresh: Path, target: Remote) -> None:
+    """Results one by one, and their ledgers after all else."""
+    files = [one.relative_to(fresh).as_posix() for one in sorted(fresh.rglob("*")) if one.is_file()]
+    folders = {Path(file).parent.as_posix().strip(".") for file in files}
+    old = {f"{name}/{one}".lstrip("/") for name in folders for one in (target / name).files()}
+    for file in sorted(one for one in old if Path(one).name == _LEDGER):
+        (target / file).remove()
+    for file in sorted(files, key=lambda file: Path(file).name == _LEDGER):
+        (target / file).put(fresh / file)
+    for file in old.difference(files):
+        if Path(file).name != _LEDGER:
+            (target / file).remove()
+
+
 def write_file(target: Named, write: Callable[[Path], object]) -> None:
     """Have one file written under another name, then put it in its place.
 
     Devices, pipes and open files are written to as they are; a file keeps its mode.
     """
     path = file_place(target)
+    if isinstance(path, Remote):
+        with scratch_folder() as folder, _explained(path):
+            write(folder / path.name)
+            path.put(folder / path.name)
+        return
     if in_place(path):
         with scratch_folder() as folder, _explained(target):
             write(folder / path.name)
@@ -109,12 +143,12 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
         put_file(fresh, path)
 
 
-def recover(target: Path) -> bool:
+def recover(target: Path | Remote) -> bool:
     """Put back a folder that a killed process had set aside, if that is why it is not there.
 
     Whether a process that is alive has set it aside, so that it is there in a moment.
     """
-    if target.exists():
+    if isinstance(target, Remote) or target.exists():
         return False
     sweep(target.parent, _START, _restored)
     return any(
@@ -169,7 +203,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _by_its_name(staging: Path, place: Path) -> Iterator[None]:
+def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
     """Errors speak of where things were to be, not of where they were on the way."""
     try:
         yield

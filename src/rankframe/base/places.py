@@ -14,31 +14,30 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rankframe.base.errors import OutputError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, masked
+from rankframe.base.remote import Remote, explained, is_address, scheme_of
+from rankframe.base.stores import STORES
 
 Named: TypeAlias = str | os.PathLike[str]
 
-# An address, also where a path was made of it, which has no double slashes.
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+# A table of a database, which is a file where it is one of this machine.
+DATABASE = re.compile(r"(duckdb|sqlite|postgres|postgresql):(?://)?([^#]*)(?:#(.*))?", re.DOTALL)
 _DESCRIPTOR = re.compile(r"/(?:proc/(self|thread-self|\d+)|dev)/fd/(\d+)")
 _LONGEST_NAME = 120  # bytes of a file name that is made of the name of a run
 _MOST_LINKS = 40
 
 
-def is_address(folder: Named) -> bool:
-    """Whether something lies elsewhere: `s3://bucket/folder`."""
-    return _ADDRESS.match(os.fsdecode(folder)) is not None
-
-
-def place(folder: Named) -> Path:
+def place(folder: Named) -> Path | Remote:
     """Where a folder or a file is, whatever the working directory will be; links are followed."""
     try:
         text = os.fsdecode(folder)
-        if address := _ADDRESS.match(text):
+        if DATABASE.match(text):
             raise OutputError(
-                f"outputs are written to this machine's disks, not to "
-                f"{address[1]}://{text[address.end() :]}."
+                f"outputs are files and folders, here or at an address, not tables of a database: "
+                f"{masked(text)}."
             )
+        if is_address(text):
+            return _at_address(text)
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
         if "\0" in text or not text:
             raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
@@ -49,9 +48,24 @@ def place(folder: Named) -> Path:
         raise OutputError(f"{folder!r} cannot be written to: {error}.") from error
 
 
-def refuse_taken(folder: Named, files: Collection[str], *, overwrite: bool = False) -> Path:
+def _at_address(text: str) -> Remote:
+    scheme = scheme_of(text)
+    if scheme not in STORES:
+        raise OutputError(
+            f"outputs are written to this machine's disks, or to s3://, gs:// and az://, not to "
+            f"{scheme}://."
+        )
+    found = Remote.at(text)
+    if not found.path:
+        raise OutputError(f"{text} names no bucket.")
+    return found
+
+
+def refuse_taken(
+    folder: Named | Remote, files: Collection[str], *, overwrite: bool = False
+) -> Path | Remote:
     """Where a folder is, unless it has other files than these, or must not be replaced."""
-    target = place(folder)
+    target = folder if isinstance(folder, Remote) else place(folder)
     try:
         present = {p.name for p in target.iterdir()} if target.is_dir() else set()
         strange = target.exists() and not target.is_dir()
@@ -70,7 +84,7 @@ def refuse_taken(folder: Named, files: Collection[str], *, overwrite: bool = Fal
 
 def refuse_taken_among(
     folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
-) -> Path:
+) -> Path | Remote:
     """Where a folder of results is, unless one of these names in it is taken, or something else
     than results is there.
     """
@@ -96,9 +110,17 @@ def refuse_taken_among(
     return target
 
 
-def file_place(target: Named) -> Path:
+def file_place(target: Named) -> Path | Remote:
     """Where a file is, or will be, unless nothing can be written there."""
     path = place(target)
+    if isinstance(path, Remote):
+        try:
+            folder = path.is_dir()
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        if folder or "/" not in path.path:
+            raise OutputError(f"cannot write {path}: it is a folder.")
+        return path
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -118,8 +140,10 @@ def file_place(target: Named) -> Path:
     return path
 
 
-def in_place(path: Path) -> bool:
+def in_place(path: Path | Remote) -> bool:
     """Whether something is written to as it stands: a device, a pipe, an open file."""
+    if isinstance(path, Remote):
+        return False
     if descriptor(path) is not None:
         return True
     try:
@@ -146,6 +170,9 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
     if target is None:
         return
     path = place(target)
+    if isinstance(path, Remote):
+        _refuse_addresses(path, sources, folder=folder)
+        return
     if in_place(path):
         return
     real = Path(os.path.realpath(path))
@@ -161,6 +188,19 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
                 how = f"holds an input, {one}"
             else:
                 continue
+            raise OutputError(f"{target} {how}. Nothing written: choose another place.")
+
+
+def _refuse_addresses(target: Remote, sources: Iterable[object], *, folder: bool) -> None:
+    for source in sources:
+        if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
+            continue
+        one = Remote.at(source)
+        inside = f"{target.path}/".startswith(f"{one.path}/")
+        holds = folder and f"{one.path}/".startswith(f"{target.path}/")
+        if one.account == target.account and (inside or holds):
+            how = "is also an input" if one == target else f"holds an input, {one}"
+            how = f"lies in an input, {one}" if inside and one != target else how
             raise OutputError(f"{target} {how}. Nothing written: choose another place.")
 
 
@@ -187,6 +227,9 @@ def safe_names(names: Sequence[str]) -> list[str]:
 
 def cannot_write(target: object, error: BaseException) -> OutputError:
     """What a failed write means for the reader of the message."""
+    if isinstance(target, Remote):
+        problem, advice = explained(str(target), error)
+        return OutputError(f"cannot write {target}: {problem}.", f" {advice}." if advice else "")
     said = re.search(r"\(os error (\d+)\)", str(error))
     number = int(said[1]) if said else getattr(error, "errno", None)
     problem = os.strerror(number) if number else str(error).split("\n")[0].rstrip(".")
@@ -200,7 +243,9 @@ def _paths_of(source: Any) -> Iterator[Path]:
     if not isinstance(source, str | os.PathLike):
         return
     text = os.path.expanduser(os.fspath(source))  # noqa: PTH111
-    if not isinstance(text, str) or not text or "\0" in text or _ADDRESS.match(text):
+    table = DATABASE.fullmatch(text) if isinstance(text, str) else None
+    text = table[2] if table else text
+    if not isinstance(text, str) or not text or "\0" in text or is_address(text):
         return
     path = Path(text)
     yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rankframe.base.options import Intervals, PairPolicies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -41,7 +42,7 @@ EXAMPLES = """
 """
 
 
-@takes(PairPolicies, Intervals)
+@takes(PairPolicies, Intervals, Storage)
 def agree(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")

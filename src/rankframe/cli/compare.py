@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -44,7 +45,7 @@ EXAMPLES = """
 """
 
 
-@takes(SharedPolicies, Comparing, Intervals)
+@takes(SharedPolicies, Comparing, Intervals, Storage)
 def compare(
     sources: Annotated[
         list[str],

@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from rankframe.base.messages import masked
 from rankframe.base.options import Policies
+from rankframe.base.storage import Storage
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
 from rankframe.cli.progress import progress_bar
@@ -21,7 +23,7 @@ EXAMPLES = """
 """
 
 
-@takes(duplicates=Policies, order=Policies, relevance=Policies)
+@takes(Storage, duplicates=Policies, order=Policies, relevance=Policies)
 def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
@@ -38,9 +40,16 @@ def convert(
     how: Given,
 ) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text."""
+    from rankframe.base.places import place
+    from rankframe.base.remote import is_address
     from rankframe.evaluation.convert import convert_file
 
     (opened,) = open_sources([source])
-    with progress_bar(f"converting {source}", quiet=False):
-        found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
-    print(f"{plain_text(str(target))}: {rows:,} rows of {found}", file=sys.stderr)
+    with progress_bar(f"converting {masked(source)}", quiet=False):
+        found, rows = convert_file(
+            opened, target, kind,
+            columns=column_names(column), duplicates=how["duplicates"], order=how["order"],
+            relevance=how["relevance"],
+        )  # fmt: skip
+    where = str(place(target) if is_address(target) else target)
+    print(f"{plain_text(where)}: {rows:,} rows of {found}", file=sys.stderr)

@@ -9,6 +9,7 @@ import typer
 
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
@@ -27,7 +28,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies)
+@takes(Policies, Storage)
 def diff(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")

@@ -10,6 +10,7 @@ import typer
 
 from rankframe.base.errors import OptionError, naming_the_run
 from rankframe.base.options import Intervals, Policies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -59,7 +60,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Intervals)
+@takes(Policies, Intervals, Storage)
 def evaluate(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
@@ -96,7 +97,8 @@ def evaluate(
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
     from rankframe.base.outputs import fresh_folders
-    from rankframe.base.places import is_address, refuse_taken, safe_names
+    from rankframe.base.places import refuse_taken, safe_names
+    from rankframe.base.remote import is_address
     from rankframe.evaluation.result import RESULT_FILES
     from rankframe.metrics.names import resolve
 
@@ -120,7 +122,9 @@ def evaluate(
     if engine == "spark":
         from rankframe.cli.spark import evaluate_on_spark
 
-        _refuse_without(engine, {"--max-memory": max_memory})
+        unknown = {"--max-memory": max_memory, "--storage-option": how["storage_options"]}
+        _refuse_without(engine, unknown)
+        del options["storage_options"]
         results = evaluate_on_spark(
             qrels, dict(zip(names, runs, strict=True)), metrics, options, where,
             overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,

@@ -9,6 +9,7 @@ import typer
 
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Comparing, SharedPolicies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -41,7 +42,7 @@ Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or j
 """
 
 
-@takes(SharedPolicies, unpaired=Comparing)
+@takes(SharedPolicies, Storage, unpaired=Comparing)
 def gate(
     sources: Annotated[
         list[str],

@@ -14,7 +14,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Comparing, Intervals, Options, Said, choices, declared
+from rankframe.base.storage import Storage, reached_with
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"
@@ -47,6 +50,7 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
         if option[0].name == name
     ]
     flags = [_flag(group, *option) for group, option in every]
+    pairs = {one.name for group, (one, _, _) in every if group is Storage}
     may_be_none = {one.name for _, (one, kind, _) in every if NoneType in get_args(kind)}
 
     def with_flags(command: Command) -> Command:
@@ -54,7 +58,9 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
         def called(**given: Any) -> None:
             how = {flag.name: given.pop(flag.name) for flag in flags}
             none = {name for name in may_be_none if how[name] == _NOTHING}
-            command(**given, how=how | dict.fromkeys(none))
+            mapped = {name: _mapping(name, how[name]) for name in pairs}
+            with reached_with(mapped.get("storage_options")):
+                command(**given, how=how | dict.fromkeys(none) | mapped)
 
         types = get_type_hints(command, include_extras=True)
         parameters: list[inspect.Parameter] = []
@@ -69,6 +75,14 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
     return with_flags
 
 
+def _mapping(name: str, given: list[str] | None) -> dict[str, str] | None:
+    """KEY=VALUE pairs as a mapping; what a shell is given may be secret, and is not shown."""
+    found = [item.partition("=") for item in given or ()]
+    if any(not (key and equals) for key, equals, _ in found):
+        raise OptionError(Option(name), " reads KEY=VALUE, e.g. aws_region=eu-central-1.")
+    return {key: value for key, _, value in found} or None
+
+
 def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspect.Parameter:
     """An option as typer reads it."""
     default, names = one.default, ()
@@ -77,9 +91,15 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
         kind, default = Literal[(*listed, _NOTHING)], default or _NOTHING
     elif kind is bool:
         names = (f"--{one.name.replace('_', '-')}",)  # else typer adds one that says no
+    metavar = None
+    if group is Storage:
+        kind, metavar, names = list[str] | None, "KEY=VALUE", (Option(one.name).said(flags=True),)
     statistics = group in (Intervals, Comparing) and one.name != "unpaired"
     shown = typer.Option(
-        *names, help=said.help, rich_help_panel=STATISTICS if statistics else POLICIES
+        *names,
+        help=said.help,
+        metavar=metavar,
+        rich_help_panel=None if metavar else STATISTICS if statistics else POLICIES,
     )
     return inspect.Parameter(
         one.name,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rankframe.base.options import ChartKind, Policies
+from rankframe.base.storage import Storage
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
 from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
@@ -29,7 +30,7 @@ EXAMPLES = """
 """
 
 
-@takes(Policies)
+@takes(Policies, Storage)
 def plot(
     kind: Annotated[ChartKind, typer.Argument(help="What to draw.")],
     sources: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
+from rankframe.base.storage import Storage
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
 from rankframe.cli.progress import progress_bar
@@ -20,7 +21,7 @@ EXAMPLES = """
 """
 
 
-@takes(SharedPolicies, Comparing, Intervals)
+@takes(SharedPolicies, Comparing, Intervals, Storage)
 def report(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankframe.base.errors import OptionError, OutputError
+from rankframe.base.messages import masked
 
 if TYPE_CHECKING:
     from rankframe.evaluation.result import Result
     from rankframe.metrics.names import Metric
+
+
+# The last name of a table of a database.
+_TABLE = re.compile(r"^\w+:.*#(?:[\w$-]+\.)*([\w$-]+)$")
 
 
 def open_sources(given: list[str]) -> list[Any]:
@@ -25,11 +31,19 @@ def open_sources(given: list[str]) -> list[Any]:
 
 
 def run_names(runs: list[str]) -> list[str]:
-    """File names without their endings, or the paths as given where those are not distinct."""
+    """File names without their endings, or the paths as given where those are not distinct; of a
+    database, the table.
+    """
     from rankframe.sources.packing import bare_name
 
+    runs = [masked(run) for run in runs]
     short = [
-        bare_name(run.rstrip("/")).rsplit(".", 1)[0] if run != "-" else "stdin" for run in runs
+        table[1]
+        if (table := _TABLE.search(run))
+        else bare_name(run.rstrip("/")).rsplit(".", 1)[0]
+        if run != "-"
+        else "stdin"
+        for run in runs
     ]
     if len(set(short)) == len(short):
         return short
@@ -91,7 +105,7 @@ def check_outputs(
         refuse_inputs(target, sources, folder=target is folder)
         if in_place(path):
             continue
-        real = os.path.realpath(path)
+        real = os.path.realpath(path) if isinstance(path, Path) else str(path)
         if real in taken:
             raise OutputError(f"{target} is named for two outputs. Nothing written.")
         taken.append(real)

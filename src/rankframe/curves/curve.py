@@ -13,6 +13,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.curves.by_metric import Kind, metric_points, metrics_of
 from rankframe.curves.by_score import (
     CURVE,
@@ -49,6 +50,7 @@ _OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
 }
 
 
+@reaching
 def curve(
     qrels: Source,
     run: Source,
@@ -64,6 +66,7 @@ def curve(
     interpolated: bool = False,
     recall_of: RecallOf = "all",
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.Missing = "zero",

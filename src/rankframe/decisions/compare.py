@@ -14,6 +14,7 @@ from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Progress, Report
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import (
     HOLE_COLUMNS,
@@ -43,6 +44,7 @@ from rankframe.stats.resample import hash_ids
 from rankframe.stats.tests import corrected
 
 
+@reaching
 def compare(
     qrels: Source | None,
     systems: Mapping[str, Source],
@@ -63,6 +65,7 @@ def compare(
     replicates: int = 1_000,
     seed: int = 0,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",

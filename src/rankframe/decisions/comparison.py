@@ -14,6 +14,8 @@ import polars as pl
 from rankframe.base.checks import check_flag
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
+from rankframe.base.remote import Remote
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown
@@ -104,7 +106,14 @@ class Comparison(Exported):
     # of each system what was evaluated, as far as it is known
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    @reaching
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+    ) -> Path | Remote:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
         check_flag("overwrite", overwrite)
         with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:

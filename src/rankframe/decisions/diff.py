@@ -14,6 +14,7 @@ from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.change import Diff
 from rankframe.decisions.lacking import lacks
 from rankframe.decisions.systems import System, retrieved_beside
@@ -40,6 +41,7 @@ _DEFAULT_K = 10
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
 
 
+@reaching
 def diff(
     qrels: Source,
     a: Source,
@@ -50,6 +52,7 @@ def diff(
     most: int = 20,
     only: Sequence[str] | None = None,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.Missing = "zero",

@@ -17,6 +17,7 @@ from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, SharedPolicies
 from rankframe.base.progress import Report
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.directions import Names, refuse_unknown
@@ -40,6 +41,7 @@ _FEW = 10
 _NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
+@reaching
 def gate(
     qrels: Source | None,
     run: Source,
@@ -55,6 +57,7 @@ def gate(
     weight: str | None = None,
     unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",

@@ -23,6 +23,8 @@ from rankframe.base.errors import (
     UnreadableInputError,
 )
 from rankframe.base.messages import did_you_mean
+from rankframe.base.remote import Remote, scheme_of
+from rankframe.base.stores import STORES
 from rankframe.decisions.systems import System
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
@@ -67,9 +69,8 @@ def _read(name: str, source: Source) -> dict[str, System]:
             f"system {name!r}", "stored values are a result or a table, not a dict"
         )
     if isinstance(source, str | os.PathLike):
-        folder = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
         with suppress(OSError):  # a name that is too long: whoever opens it says so
-            source = Result.read(folder) if is_result(folder) else source
+            source = Result.read(source) if is_result(_place(source)) else source
     if isinstance(source, Result):
         system = _system(_as_stored(source.per_query, name), name, _ledger(source, name))
         return {name: replace(system, inputs=source.inputs)}
@@ -104,6 +105,12 @@ def _read(name: str, source: Source) -> dict[str, System]:
     if len(parts) == 1:
         return {name: _system(next(iter(parts.values())), name)}
     return {str(run): _system(part, str(run)) for (run,), part in parts.items()}
+
+
+def _place(source: str | os.PathLike[str]) -> Path | Remote:
+    if scheme_of(source) in STORES:
+        return Remote.at(source)
+    return Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
 
 
 def _as_stored(values: pl.DataFrame, name: str) -> pl.DataFrame:

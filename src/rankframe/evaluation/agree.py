@@ -22,6 +22,7 @@ from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import Into, in_pieces
 from rankframe.engine.grouped import Told, workers
 from rankframe.engine.memory import count_pieces
@@ -45,12 +46,14 @@ _TALLIED = 1 << 17  # queries that are added up together
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
+@reaching
 def agree(
     a: Source,
     b: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     order: options.Order = "columns",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",

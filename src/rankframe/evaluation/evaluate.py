@@ -18,6 +18,7 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import count_pieces, left_fits
@@ -45,12 +46,14 @@ _LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
+@reaching
 def evaluate(
     qrels: Source,
     run: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.Missing = "zero",
@@ -77,9 +80,13 @@ def evaluate(
     """Evaluate a run against judgments.
 
     Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
-    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a path (Parquet file,
-    glob or folder, CSV, TSV, JSON, TREC text, plain or compressed), a list of dicts (rows), or a
-    dict by query: of {document: number}, of ranked lists or, for judgments, of relevant sets.
+    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a list of dicts (rows),
+    a dict by query (of {document: number}, of ranked lists or, for judgments, of relevant sets), or
+    a path (Parquet file, glob or folder, CSV, TSV, JSON, TREC text, plain or compressed), here or
+    at an address (`s3://bucket/run.parquet`, `gs://`, `az://`, `hf://`, `https://`); the folder of
+    a Delta or Iceberg table; a table or a query of a database (`duckdb:shop.db#runs`,
+    `sqlite:shop.db#runs`, `postgresql://host/shop#select …`), or of a connection to one:
+    `(connection, "select …")`.
     A table has a row for each document, or one for each query with lists: of documents, and of
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
@@ -87,6 +94,9 @@ def evaluate(
         what `rf.metric` makes of one.
     columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
         or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
+    storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
+        what else polars takes under this name; otherwise as the environment says
+        (`AWS_ENDPOINT_URL`, …).
     rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
         use the grades themselves.
     relevance: the grade of every pair, for judgments that are pairs of query and document without
@@ -117,8 +127,8 @@ def evaluate(
         larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
         are the same, bit for bit. The per-query values of all queries must fit, unless they go to
         an output.
-    output, overwrite: a folder for the result, as `Result.write` writes it. With pieces, values are
-        written as they come and read back only if `per_query` is looked at.
+    output, overwrite: a folder for the result, or its address, as `Result.write` writes it. With
+        pieces, values are written as they come and read back only if `per_query` is looked at.
     progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
 
     >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])

@@ -10,6 +10,7 @@ from rankframe.base import options
 from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY, SCORE, at_level
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies, is_number
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
@@ -17,11 +18,13 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 
 
+@reaching
 def judge(
     qrels: Source,
     run: Source,
     *,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     order: options.Order = "columns",

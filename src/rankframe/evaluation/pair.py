@@ -10,16 +10,19 @@ from rankframe.base import options
 from rankframe.base.columns import PAIR_FRAME, QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.options import PairPolicies, is_count
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.pairing import Pairing
 from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan_ranking
 
 
+@reaching
 def pair(
     a: Source,
     b: Source,
     *,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     order: options.Order = "columns",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",

@@ -19,9 +19,12 @@ from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import did_you_mean
 from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
+from rankframe.base.remote import Remote, explained
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
+from rankframe.sources.addresses import scan_files
 from rankframe.sources.writers import read_about, write_parquet
 
 # The frames of a result, and the columns that each begins with.
@@ -52,7 +55,7 @@ _SAID = (
 _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
 _ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
-_State: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
+_State: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
 class Result(Exported):
@@ -72,7 +75,7 @@ class Result(Exported):
     def __init__(
         self,
         summary: pl.DataFrame,
-        per_query: pl.DataFrame | Path,
+        per_query: pl.DataFrame | Path | Remote,
         ledger: pl.DataFrame,
         slices: pl.DataFrame | None = None,
         inputs: Mapping[str, str] | None = None,
@@ -83,7 +86,7 @@ class Result(Exported):
         self.inputs = dict(inputs or {})
         self._values = per_query
         # by which its files are known again, if they were read
-        self._state = _state(per_query) if isinstance(per_query, Path) else None
+        self._state = None if isinstance(per_query, pl.DataFrame) else _state(per_query)
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
@@ -92,20 +95,20 @@ class Result(Exported):
             values = self.scan_per_query().collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             self._refuse_another()
-            raise UnreadableInputError(str(self._values), str(error).split("\n")[0]) from error
+            raise _unreadable(self._values, error) from error
         self._refuse_another()
         return values
 
     def scan_per_query(self) -> pl.LazyFrame:
         """The same, lazily: of a stored result, only what your query needs is read."""
-        if isinstance(self._values, Path):
+        if isinstance(self._values, Path | Remote):
             self._refuse_another()
             return _scanned(self._values)
         return self._values.lazy()
 
     def _refuse_another(self) -> None:
         """Refuse values that are no longer those that the summary is of."""
-        if isinstance(self._values, Path) and _state(self._values) != self._state:
+        if isinstance(self._values, Path | Remote) and _state(self._values) != self._state:
             raise UnreadableInputError(
                 str(self._values), "it was replaced by another result since this one was read"
             )
@@ -135,10 +138,18 @@ class Result(Exported):
             )
         return found["value"][0]
 
-    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    @reaching
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+    ) -> Path | Remote:
         """Write the frames as Parquet into a folder: all of them, or nothing.
 
-        An existing result is replaced only with `overwrite`; anything else is never touched.
+        An existing result is replaced only with `overwrite`; anything else is never touched. At an
+        address (`s3://…`), the ledger is written last: what is not complete is refused when read.
         """
         check_flag("overwrite", overwrite)
         with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
@@ -159,7 +170,13 @@ class Result(Exported):
         return about_frame(frame, list(self.means), self.ledger, self.inputs)
 
     @classmethod
-    def read(cls, folder: str | os.PathLike[str]) -> Result:
+    @reaching
+    def read(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        storage_options: StorageOptions | None = None,  # noqa: ARG003 (read by `reaching`)
+    ) -> Result:
         """Read back what `write` wrote, here or on Spark: all of one result, or an error.
 
         A result that another process replaces meanwhile is the old one or the new one.
@@ -178,12 +195,16 @@ class Result(Exported):
         raise UnreadableInputError(str(folder), "it is being replaced again and again")
 
     @classmethod
-    def _read(cls, folder: Path, state: _State) -> Result:
-        paths = {name: _stored(folder, name) for name in _COLUMNS}
-        if not paths["slices"].exists():  # there are none unless they were asked for
+    def _read(cls, folder: Path | Remote, state: _State) -> Result:
+        try:
+            paths = {name: _stored(folder, name) for name in _COLUMNS}
+            there = {name: path.exists() for name, path in paths.items()}
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        if not there["slices"]:  # there are none unless they were asked for
             del paths["slices"]
-        for path in paths.values():
-            if not path.exists():
+        for name, path in paths.items():
+            if not there[name]:
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: it lacks {path.name}"
                 )
@@ -192,7 +213,7 @@ class Result(Exported):
             schemas = {name: scan.collect_schema() for name, scan in scans.items()}
             frames = {name: scans[name].collect() for name in scans if name != "per_query"}
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise UnreadableInputError(str(folder), str(error).split("\n")[0]) from error
+            raise _unreadable(folder, error) from error
         for name in paths:
             columns = _COLUMNS[name]
             if list(schemas[name])[: len(columns)] != columns:
@@ -276,29 +297,40 @@ def about_frame(
     }
 
 
-def _named(path: Path) -> dict[str, str]:
-    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
-    inputs = read_about(path).get("inputs") if path.is_file() else None
+def _named(path: Path | Remote) -> dict[str, str]:
+    """What was evaluated, as a stored frame says; nothing where it was written before files did, or
+    lies elsewhere, where that would be asked for once more.
+    """
+    here = isinstance(path, Path) and path.is_file()
+    inputs = read_about(path).get("inputs") if here else None
     if not isinstance(inputs, dict):
         return {}
     sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}
     return {side: str(of["name"]) for side, of in sides.items()}
 
 
-def is_result(folder: Path) -> bool:
+def is_result(folder: Path | Remote) -> bool:
     """Whether a folder holds values of queries as `write` leaves them."""
     return _stored(folder, "per_query").exists()
 
 
-def _stored(folder: Path, name: str) -> Path:
+def _stored(folder: Path | Remote, name: str) -> Path | Remote:
     """The file that holds a frame, or the folder of files that Spark's executors wrote."""
     many = folder / name
     return many if many.is_dir() else folder / f"{name}.parquet"
 
 
-def _state(path: Path) -> _State:
+def _unreadable(place: object, error: Exception) -> UnreadableInputError:
+    if isinstance(place, Remote):
+        return UnreadableInputError(str(place), *explained(str(place), error))
+    return UnreadableInputError(str(place), str(error).split("\n")[0])
+
+
+def _state(path: Path | Remote) -> _State:
     """A folder and all files in it, as they are: what is written anew differs from what was."""
     try:
+        if isinstance(path, Remote):
+            return path.state()
         found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
         stats = [one.stat() for one in found]
     except OSError:
@@ -309,8 +341,16 @@ def _state(path: Path) -> _State:
     )
 
 
-def _scanned(path: Path) -> pl.LazyFrame:
+def _scanned(path: Path | Remote) -> pl.LazyFrame:
     if path.is_dir():  # in the order of its files, which is none
-        frame = pl.scan_parquet(sorted(path.glob("*.parquet")), glob=False)
+        frame = _scanned_files(path)
         return frame.sort(QUERY) if QUERY in frame.collect_schema() else frame
+    if isinstance(path, Remote):
+        return scan_files([path])
     return pl.scan_parquet(path, glob=False)
+
+
+def _scanned_files(folder: Path | Remote) -> pl.LazyFrame:
+    if isinstance(folder, Remote):
+        return scan_files(folder.glob("*.parquet"))
+    return pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False)

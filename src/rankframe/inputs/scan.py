@@ -28,7 +28,7 @@ from rankframe.base.errors import (
     UnreadableInputError,
 )
 from rankframe.base.forks import refuse_if_stranded
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, masked
 from rankframe.base.options import Order, Ranks
 from rankframe.inputs.column_names import (
     Asked,
@@ -41,10 +41,11 @@ from rankframe.inputs.list_columns import lists_of, taken_apart
 from rankframe.inputs.nested import completed, names_in
 from rankframe.inputs.plain import NO_SOURCE, open_plain, ranking
 from rankframe.inputs.scanned import Scanned
+from rankframe.sources.anywhere import is_named, open_anywhere
 from rankframe.sources.arrow_tables import open_arrow
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.sources.numbers import with_rest
-from rankframe.sources.opening import Opened, numeric_columns, open_path, open_stream
+from rankframe.sources.opening import Opened, numeric_columns, open_stream
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also what was
 # opened already, a `Scanned`.
@@ -200,7 +201,7 @@ def scan_ranking(
 def describe(source: Source, role: str) -> str:
     """How messages call a source: its path, or what kind of thing it is."""
     if isinstance(source, str | os.PathLike):
-        return str(source)
+        return masked(str(source))
     if hasattr(source, "read"):
         return f"the {role} on {getattr(source, 'name', 'the open file')}"
     return f"the {role} {type(source).__name__}"
@@ -211,8 +212,8 @@ def _open(source: Source, role: Role | None, name: str, asked: Collection[str] =
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
-    if isinstance(source, str | os.PathLike):
-        return _table(open_path(os.fspath(source), role, name, asked), role, name)
+    if is_named(source):
+        return _table(open_anywhere(source, role, name, asked), role, name)
     if hasattr(source, "read"):
         return _table(open_stream(source, role, name, asked), role, name)
     if isinstance(source, Mapping | list | tuple):

@@ -15,6 +15,8 @@ from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.outputs import write_file
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.base.progress import Progress, Report
+from rankframe.base.remote import Remote
+from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.compare import compare
 from rankframe.decisions.diff import diff
 from rankframe.engine.held import hold
@@ -36,6 +38,7 @@ _STEPS = 8
 _WORDS = ("text", "query_text", "title")  # columns with the words of a query
 
 
+@reaching
 def report(
     qrels: Source,
     systems: Mapping[str, Source],
@@ -56,6 +59,7 @@ def report(
     replicates: int = 1_000,
     seed: int = 0,
     columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
     rel: float | None = None,
     relevance: float | None = None,
     missing: options.MissingAmong = "zero_if_few",
@@ -68,7 +72,7 @@ def report(
     k_max: int | None = None,
     judged_only: bool = False,
     progress: Report | None = None,
-) -> Path:
+) -> Path | Remote:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     `systems` are runs by name, `baseline` the one that others are set against (default: the first).
@@ -150,12 +154,12 @@ def _texts(queries: Scanned) -> dict[str, str]:
     return dict(frame.drop_nulls().iter_rows())  # allowed: what the page may show
 
 
-def _target(output: str | os.PathLike[str]) -> Path:
+def _target(output: str | os.PathLike[str]) -> Path | Remote:
     target = Path(os.path.expanduser(os.fspath(output)))  # noqa: PTH111 (as elsewhere)
     if target.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"a report is a web page: {target} should end in .html.")
-    file_place(target)
-    return target
+    found = file_place(target)
+    return found if isinstance(found, Remote) else target
 
 
 class _Steps:

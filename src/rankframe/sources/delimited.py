@@ -110,7 +110,7 @@ def _scanned(
     files: Sequence[str] | Sequence[IO[bytes]], separator: str, names: Sequence[str] = ()
 ) -> pl.LazyFrame:
     return pl.scan_csv(
-        list(files),
+        list(files),  # pyright: ignore[reportArgumentType] (all of one kind)
         separator=separator,
         has_header=not names,
         schema=dict.fromkeys(names, pl.String()) if names else None,

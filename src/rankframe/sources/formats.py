@@ -18,6 +18,7 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.remote import explained, is_address
 from rankframe.sources.delimited import (
     Noted,
     fields_of,
@@ -37,7 +38,7 @@ from rankframe.sources.trec_format import (
     write_trec,
 )
 
-# Paths (or one address), or open files that hold the same.
+# Paths, or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
 # A table, perhaps with how it was read, or an object of JSON whose keys are queries.
 Found: TypeAlias = pl.LazyFrame | Noted | Mapping[str, Any]
@@ -155,8 +156,6 @@ def _open_parquet(files: Files, _role: Role | None, _name: str, _asked: object) 
 
 def _open_arrow(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
     """Files of Arrow (and Feather), or streams of it."""
-    if isinstance(files[0], str) and "://" in files[0]:
-        return pl.scan_ipc(files)
     if not any(head_of(file).startswith(_STREAM) for file in files):
         return pl.scan_ipc(files, glob=False)
     return pl.concat([pl.read_ipc_stream(file) for file in files], how="diagonal_relaxed").lazy()
@@ -258,6 +257,8 @@ _PLAIN = (
 def unreadable(name: str, error: Exception) -> UnreadableInputError:
     """What a failed read means for the reader of the message."""
     text = str(error)
+    if is_address(name) and (isinstance(error, OSError) or "object-store error" in text):
+        return UnreadableInputError(name, *explained(name, error))
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)

@@ -103,8 +103,6 @@ def _lines(file: str | IO[bytes]) -> pl.LazyFrame:
 
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Say which line polars stumbled over: the first that is no object."""
-    if isinstance(file, str) and "://" in file:
-        return
     lines = _lines(file).filter(pl.col(_LINE).str.strip_chars().str.len_bytes() > 0).collect()
     # allowed: until the first that is wrong, to say so
     for number, line in zip(lines[_NUMBER], lines[_LINE], strict=True):
@@ -122,8 +120,6 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
 
     What is looked for is text, which is quick; only lines that may be such are taken apart.
     """
-    if isinstance(file, str) and "://" in file:
-        return
     keys = [json.dumps(column, ensure_ascii=False) for column in columns]
     often = [pl.col(_LINE).str.count_matches(key, literal=True) > 1 for key in keys]
     suspects = _lines(file).filter(pl.any_horizontal(often)).collect(engine="streaming")

@@ -1,4 +1,4 @@
-"""Files, folders, addresses and pipes → a LazyFrame as found, in whatever format (`formats.py`)."""
+"""Files, folders and pipes → a LazyFrame as found, in whatever format (`formats.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from rankframe.sources.formats import (
     Files,
     Found,
     by_beginning,
-    by_ending,
     of_file,
     readable,
     refuse_other,
@@ -67,11 +66,6 @@ def open_path(
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
-    if "://" in path:
-        found = by_ending(path)
-        if found is None:
-            return Opened(pl.scan_parquet(path), seekable=True)
-        return Opened.of(found.open([path], role, name, asked), seekable=found.seekable)
     if judgments := judgments_in(Path(path), role, name):
         path = judgments
     if Path(path).is_dir():
@@ -82,9 +76,10 @@ def open_path(
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
             return open_stream(pipe, role, name, asked)
-    if all(Path(file).stat().st_size == 0 for file in files):
+    sizes = {file: Path(file).stat().st_size for file in files}
+    if not any(sizes.values()):
         raise EmptyInputError(role or "input", name)
-    _refuse_empty_parts(list(map(Path, files)), name)
+    _refuse_empty_parts(sizes, name)
     refuse_other(files[0], name)
     found = of_file(files[0])
     if found is None:
@@ -162,35 +157,41 @@ def files_at(path: str) -> list[str]:
 
 
 def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
+    found = {file.relative_to(folder): file.stat().st_size for file in _visible_files(folder)}
+    return open_parts(str(folder), {str(file): size for file, size in found.items()}, name)
+
+
+def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -> pl.LazyFrame:
     """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`).
 
-    As Spark has it, names that begin with _ or . are no data; all else must be read.
+    As Spark has it, names that begin with _ or . are no data; all else must be read. `sizes`: of
+    the files by their paths from the folder; `reached`: what polars must know to get there.
     """
-    found = _visible_files(folder)
+    found = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
     files = [file for file in found if PARQUET.has(file.suffix.lower())]
     if not files:
         raise UnreadableInputError(name, "there is no .parquet file in this folder")
     if others := [file for file in found if file not in set(files)]:
         raise UnreadableInputError(
             name,
-            f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. "
-            f"{str(others[0].relative_to(folder))!r}",
+            f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. {str(others[0])!r}",
             "Take them out of the folder, or give the files themselves: a pattern such as "
-            f"{str(folder / '*.parquet')!r}",
+            f"'{root}/*.parquet'",
         )
-    _refuse_empty_parts(files, name)
-    keys = {_hive_columns(file.parent.relative_to(folder)) for file in files}
+    _refuse_empty_parts({f"{root}/{file}": sizes[str(file)] for file in files}, name)
+    keys = {_hive_columns(file.parent) for file in files}
     if len(keys) > 1:
         raise UnreadableInputError(
             name, f"its folders do not all have the same columns in their names: {sorted(keys)}"
         )
-    paths, inside = list(map(str, files)), keys.pop()
+    paths, inside = [f"{root}/{file}" for file in files], keys.pop()
     if not inside:
-        return pl.scan_parquet(paths, glob=False, hive_partitioning=False)
+        return pl.scan_parquet(paths, glob=False, hive_partitioning=False, **reached)
     # Polars looks at the whole path, of which only what is below the folder is part of the data.
-    above = _hive_columns(folder)
+    above = _hive_columns(Path(root))
     columns = [*above, *inside]
-    own = list(pl.read_parquet_schema(paths[0]))
+    one = pl.scan_parquet(paths[:1], glob=False, hive_partitioning=False, **reached)
+    own = list(one.collect_schema())
     if twice := [column for column in columns if [*columns, *own].count(column) > 1]:
         raise UnreadableInputError(
             name,
@@ -201,7 +202,7 @@ def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
         )
     # Ids in folder names stay as they are written: 007 is not 7.
     types = dict.fromkeys(columns, pl.String)
-    frame = pl.scan_parquet(paths, glob=False, hive_partitioning=True, hive_schema=types)
+    frame = pl.scan_parquet(paths, glob=False, hive_partitioning=True, hive_schema=types, **reached)
     return frame.drop(above)
 
 
@@ -225,13 +226,13 @@ def _hive_columns(path: Path) -> tuple[str, ...]:
     return tuple(part.split("=")[0] for part in path.parts if "=" in part)
 
 
-def _refuse_empty_parts(files: Sequence[Path], name: str) -> None:
+def _refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
     """Refuse files of no bytes beside others: something was cut short."""
-    empty = [file for file in files if file.stat().st_size == 0]
+    empty = [file for file, size in sizes.items() if size == 0]
     if empty:
         raise UnreadableInputError(
             name,
-            f"{len(empty):,} of its {len(files):,} files are empty, e.g. {str(empty[0])!r}",
+            f"{len(empty):,} of its {len(sizes):,} files are empty, e.g. {empty[0]!r}",
             "Write them again, or remove them",
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ def by_name(path: str | Path) -> Packing | None:
     return next((one for one in PACKINGS if one.ending == ending), None)
 
 
-def bare_name(path: str | Path) -> str:
+def bare_name(path: str | os.PathLike[str]) -> str:
     """The name of a file without the ending of its compression."""
     name = Path(path).name
     packing = by_name(name)
