@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from rankframe.base.messages import number_of
 from rankframe.base.options import Policies
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
@@ -43,4 +44,4 @@ def convert(
     (opened,) = open_sources([source])
     with progress_bar(f"converting {source}", quiet=False):
         found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
-    print(f"{plain_text(str(target))}: {rows:,} rows of {found}", file=sys.stderr)
+    print(f"{plain_text(str(target))}: {number_of(rows, 'row')} of {found}", file=sys.stderr)

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rankframe.base.messages import number_of
 from rankframe.base.wording import count_text, number_text, plain_text, share_text
 from rankframe.cli.tables import csv_text, plain
 from rankframe.decisions.change import Diff
@@ -131,7 +132,7 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     summary = found.summary.to_dicts()[0]
     head = plain(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
-        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
+        f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )

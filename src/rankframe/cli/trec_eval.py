@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from rankframe.base.errors import OptionError, RankframeError
+from rankframe.base.messages import number_of
 from rankframe.cli.support import column_names, open_sources
 
 EXAMPLES = """
@@ -161,9 +162,10 @@ def trec_eval(
     )
     checked = None if output is None else compare_output(output, found)
     if found.missing and not complete:
+        are, were, them = ("is", "was", "it") if found.missing == 1 else ("are", "were", "them")
         print(
-            f"rankframe: {found.missing:,} of {found.judged:,} judged queries are not in the run "
-            "and were left out; -c counts them as 0.",
+            f"rankframe: {found.missing:,} of {number_of(found.judged, 'judged query')} {are} not "
+            f"in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
     if checked is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.base.checks import check_flag
+from rankframe.base.messages import number_of
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
@@ -139,7 +140,7 @@ class Comparison:
         """The ledger in a few words: what a reader of the numbers should know."""
         counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
         values = dict(zip(counts["item"], counts["value"], strict=True))
-        said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
+        said = [f"{number_of(values.get('queries_compared', 0), 'query')} compared"]
         if unpaired := values.get("queries_unpaired"):
             said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         said += [str(lack) for lack in self.lacks if not lack.many]

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
+from rankframe.base.messages import number_of
 from rankframe.base.wording import number_text, percent_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.evaluation.ledger import EVERY_RELEVANT
@@ -118,9 +119,9 @@ class Verdict:
         tested = self.checks.filter(pl.col("status").is_in(["pass", "fail"]))
         counts = tested.group_by("rule").agg(pl.col("queries").sum())["queries"].sort().to_list()
         if not counts or counts[0] == every:
-            return f"{every:,} queries"
+            return number_of(every, "query")
         most = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
-        return f"{counts[0]:,}{most} of {every:,} queries tested"
+        return f"{counts[0]:,}{most} of {number_of(every, 'query')} tested"
 
     def to_json(self) -> str:
         """Everything, for other programs."""
