@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli import main
-from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, rankframe, refused
+from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe, refused
 from tests.support.hostile_names import IDS, hostile_files
 
 COMMANDS = [
@@ -79,7 +78,6 @@ def test_help_imports_nothing_heavy(args: list[str]) -> None:
     code = f"""
 import sys
 sys.argv[1:] = {args}
-from rankframe.cli import main
 try:
     main()
 finally:
@@ -172,14 +170,6 @@ def test_names_from_outside_are_shown_and_do_nothing(
         assert {len(line) for line in lines} == {3}
         assert [line[0].strip() for line in lines] == ["map"] * len(IDS) + ["runid", "map"]
         assert [line[1] for line in lines[-2:]] == ["all", "all"]
-
-
-def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
-    """With which code a call ends, in this process."""
-    monkeypatch.setattr(sys, "argv", ["rankframe", *map(str, args)])
-    with pytest.raises(SystemExit) as found:
-        main()
-    return found.value.code
 
 
 def is_number(text: str) -> bool:

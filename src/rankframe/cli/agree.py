@@ -22,14 +22,14 @@ from rankframe.cli.options import (
     Summary,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     deliver,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
 )
 
 EXAMPLES = """
@@ -46,7 +46,9 @@ def agree(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same queries.")],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="Another one, of the same queries; NAME=B names it.")
+    ],
     *,
     metric: Metrics = None,
     column: Columns = None,
@@ -76,9 +78,10 @@ def agree(
 
     check_tables(per_query, summary)
     metrics = metric or list(DEFAULT_METRICS)
-    first, second = open_sources([a, b])
+    runs = runs_by_name([a, b])
+    first, second = open_sources([*runs.values()])
     check_outputs([first, second], per_query, summary, folder=output)
-    name = " ~ ".join(run_names([a, b]))
+    name = " ~ ".join(runs)
     with progress_bar(name, quiet=quiet) as report:
         result = rf.agree(
             first,

@@ -23,12 +23,12 @@ from rankframe.cli.options import (
     Weight,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     tell_if_every_relevant,
     ways_to_slice,
 )
@@ -49,7 +49,7 @@ def compare(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="QRELS RUN...", help="Judgments, then two runs or more; see also --stored."
+            metavar="QRELS RUN...", help="Judgments, then two runs or more (NAME=RUN names one)."
         ),
     ],
     *,
@@ -103,14 +103,13 @@ def compare(
     from rankframe.cli import decision_tables as show
     from rankframe.decisions.comparison import COMPARISON_FILES
 
-    opened = open_sources(sources)
+    qrels = [] if stored else sources[:1]
+    runs = runs_by_name(sources[len(qrels) :])
+    opened = open_sources([*qrels, *runs.values()])
     check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
-    given = sources if stored else sources[1:]
-    systems: dict[str, Any] = dict(
-        zip(run_names(given), opened if stored else opened[1:], strict=True)
-    )
+    systems: dict[str, Any] = dict(zip(runs, opened[len(qrels) :], strict=True))
     with progress_bar("comparing", quiet=quiet) as report:
         found = rf.compare(
             None if stored else opened[0],

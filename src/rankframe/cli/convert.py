@@ -12,8 +12,7 @@ from rankframe.base.messages import number_of
 from rankframe.base.options import Policies
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
-from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources
+from rankframe.cli.support import column_names, open_sources, progress_bar
 
 EXAMPLES = """
   rankframe convert run.trec run.parquet

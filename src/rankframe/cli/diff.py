@@ -10,13 +10,13 @@ import typer
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     tell_if_every_relevant,
 )
 
@@ -32,7 +32,7 @@ def diff(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
     ],
-    a: Annotated[str, typer.Argument(metavar="A", help="A run: before.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A run: before (NAME=A names it).")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one: after.")],
     *,
     metric: Annotated[
@@ -74,7 +74,8 @@ def diff(
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")
     check_tables(per_query, documents)
-    truth, before, after = open_sources([qrels, a, b])
+    runs = runs_by_name([a, b])
+    truth, before, after = open_sources([qrels, *runs.values()])
     check_outputs([truth, before, after], per_query, documents)
     with progress_bar("comparing", quiet=quiet):
         found = rf.diff(
@@ -93,7 +94,6 @@ def diff(
         if target:
             write_frame(frame, target)
     if style != "table":
-        print(show.diff_text(found, style))
+        print(show.diff_text(found, *runs, style=style))
         return
-    names = run_names([a, b])
-    Console().print(show.diff_tables(found, names[0], names[1]))
+    Console().print(show.diff_tables(found, *runs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,11 +20,12 @@ from rankframe.cli.options import (
     Weight,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
+    progress_bar,
+    split_name,
     tell_if_every_relevant,
 )
 
@@ -45,7 +46,9 @@ Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or j
 def gate(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="QRELS RUN", help="Judgments and a run; or one stored result."),
+        typer.Argument(
+            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it); or a stored result."
+        ),
     ],
     *,
     baseline: Annotated[
@@ -75,6 +78,10 @@ def gate(
         list[str] | None,
         typer.Option(metavar="NAME", help="A stored column of which more is better (repeat)."),
     ] = None,
+    style: Annotated[
+        Literal["table", "json", "markdown"],
+        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+    ] = "table",
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write JSON.", rich_help_panel=OUTPUT),
@@ -99,11 +106,15 @@ def gate(
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
-    opened = open_sources([*sources, baseline])
+    qrels, (name, run) = sources[:-1], split_name(sources[-1])
+    before, stored = split_name(baseline)
+    if name is not None and name == before:
+        raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
+    opened = open_sources([*qrels, run, stored])
     check_outputs([*opened, queries, rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(
-            opened[0] if len(sources) == 2 else None,
+            opened[0] if qrels else None,
             opened[-2],
             opened[-1],
             _rules_from(rule, rules),
@@ -118,11 +129,15 @@ def gate(
             progress=report,
             **how,
         )
-    tell_if_every_relevant(verdict.every_relevant and len(sources) == 2)
+    verdict = verdict.named(baseline=before, candidate=name)
+    tell_if_every_relevant(verdict.every_relevant and bool(qrels))
     for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
-    Console().print(verdict_table(verdict))
+    if style == "table":
+        Console().print(verdict_table(verdict))
+    else:
+        print(verdict.to_json() if style == "json" else verdict.to_markdown())
     raise typer.Exit(verdict.exit_code)
 
 

@@ -9,12 +9,12 @@ import typer
 
 from rankframe.base.options import ChartKind, Policies
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     ways_to_slice,
 )
 
@@ -34,7 +34,7 @@ def plot(
     kind: Annotated[ChartKind, typer.Argument(help="What to draw.")],
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs."),
+        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs (NAME=RUN names one)."),
     ] = None,
     *,
     output: Annotated[
@@ -57,16 +57,16 @@ def plot(
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
 
-    given = sources or []
-    opened = open_sources(given)
+    qrels, *given = sources or [None]
+    runs = runs_by_name(given)
+    opened = open_sources([*([] if qrels is None else [qrels]), *runs.values()])
     check_outputs([*opened, queries], output)
-    names = run_names(given[1:])
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,
             Material(
                 qrels=opened[0] if opened else None,
-                runs=dict(zip(names, opened[1:], strict=True)),
+                runs=dict(zip(runs, opened[1:], strict=True)),
                 metric=metric,
                 k=most,
                 distance=distance,

@@ -10,8 +10,13 @@ import typer
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
-from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources, run_names, ways_to_slice
+from rankframe.cli.support import (
+    column_names,
+    open_sources,
+    progress_bar,
+    runs_by_name,
+    ways_to_slice,
+)
 
 EXAMPLES = """
   rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map -o report.html
@@ -25,7 +30,9 @@ def report(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
     ],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
+    ],
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The page, an .html file.")
@@ -48,11 +55,12 @@ def report(
     """One web page to send around: numbers, tests, charts, slices, and what moved."""
     import rankframe as rf
 
-    opened = open_sources([qrels, *runs])
+    named = runs_by_name(runs)
+    opened = open_sources([qrels, *named.values()])
     with progress_bar("report", quiet=quiet) as told:
         target = rf.report(
             opened[0],
-            dict(zip(run_names(runs), opened[1:], strict=True)),
+            dict(zip(named, opened[1:], strict=True)),
             metric,
             output=output,
             title=title,

@@ -16,7 +16,7 @@ from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
-from rankframe.decisions.tables import Contents, as_latex, as_markdown
+from rankframe.decisions.tables import Contents, as_latex, as_markdown, rows_as_markdown
 from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.metrics.names import Metric
 
@@ -102,9 +102,17 @@ class Comparison:
                 getattr(self, name.removesuffix(".parquet")).write_parquet(fresh / name)
         return place(folder)
 
-    def to_markdown(self) -> str:
-        """Systems down, metrics across: the best in bold, what differs significantly marked."""
-        return as_markdown(self._contents)
+    def to_markdown(self, *, details: bool = False) -> str:
+        """Systems down, metrics across: the best in bold, what differs significantly marked.
+
+        `details`: instead a row for each metric and system with its difference, interval and p
+        values, what is significant in bold; for a comment on a pull request.
+        """
+        check_flag("details", details)
+        if not details:
+            return as_markdown(self._contents)
+        notes = [said for said in (self.legend, self.caveat) if said]
+        return rows_as_markdown(self.header, list(self.lines()), notes, self.warnings)
 
     def to_latex(self) -> str:
         """The same as a LaTeX table for booktabs."""

@@ -26,7 +26,7 @@ from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.subsets import Subset
 from rankframe.decisions.systems import Runs, System
-from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
+from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Status, Verdict
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
@@ -34,7 +34,6 @@ from rankframe.stats.exact import exact_sum
 from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
-BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
 _FEW = 10
 _NAMED = 3  # queries that are undefined for one side only, in a reason
