@@ -14,8 +14,8 @@ from rankframe.cli.options import (
     Given,
     Ledger,
     MaxMemory,
-    Metrics,
     Overwrite,
+    PairMetrics,
     PerQuery,
     Quiet,
     Style,
@@ -33,11 +33,14 @@ from rankframe.cli.support import (
 )
 
 EXAMPLES = """
-  rankframe agree monday.parquet tuesday.parquet -m rbo -m overlap@10 -m kendall_tau@10
+  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10
 
-  rankframe agree old.run new.run -m "rbo(p=0.95, ties=a)" --per-query moved.parquet
+  rankframe agree monday=bm25.parquet tuesday=hybrid.parquet \\
+    -m "rbo(p=0.95, ties=a)" --per-query moved.parquet
 
-  rankframe agree qrels.parquet run.parquet -m ndpm -m fcp     (judgments as the reference)
+  rankframe agree qrels.parquet bm25.parquet -m ndpm -m fcp
+
+The last one takes the judgments as the reference.
 """
 
 
@@ -50,7 +53,7 @@ def agree(
         str, typer.Argument(metavar="B", help="Another one, of the same queries; NAME=B names it.")
     ],
     *,
-    metric: Metrics = None,
+    metric: PairMetrics = None,
     column: Columns = None,
     style: Style = "table",
     per_query: PerQuery = None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
+from rankframe.cli.completion import names_of_runs
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -34,13 +35,18 @@ from rankframe.cli.support import (
 )
 
 EXAMPLES = """
-  rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
+  rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
 
-  rankframe compare qrels.txt *.run -m ndcg@10 --test tukey --format latex
+  rankframe compare qrels.parquet old=bm25.parquet new=hybrid.parquet \\
+    -m ndcg@10 -m map --format markdown
 
-  rankframe compare qrels.parquet a.parquet b.parquet -m mrr@10 --queries q.csv --by locale
+  rankframe compare qrels.parquet bm25.parquet dense.parquet hybrid.parquet \\
+    -m ndcg@10 --test tukey --format latex
 
-  rankframe compare --stored results/a results/b -m ndcg@10 --test randomisation
+  rankframe compare qrels.parquet bm25.parquet dense.parquet -m mrr@10 \\
+    --queries queries.parquet --by locale
+
+  rankframe compare --stored results/bm25 results/dense --test randomisation
 """
 
 
@@ -57,7 +63,11 @@ def compare(
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", "-b", metavar="NAME", help="Compare with this one; else every pair."
+            "--baseline",
+            "-b",
+            metavar="NAME",
+            help="Compare with this one; else every pair.",
+            autocompletion=names_of_runs,
         ),
     ] = None,
     stored: Annotated[
@@ -74,7 +84,12 @@ def compare(
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
-        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--format",
+            metavar="table|json|csv|markdown|latex",
+            help="How to print.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "table",
     output: Annotated[
         Path | None,

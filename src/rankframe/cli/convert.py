@@ -15,9 +15,10 @@ from rankframe.cli.options import Columns, Given, takes
 from rankframe.cli.support import column_names, open_sources, progress_bar
 
 EXAMPLES = """
-  rankframe convert run.trec run.parquet
+  rankframe convert bm25.parquet bm25.trec
 
-  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
+  rankframe convert ratings.csv qrels.trec --kind qrels \\
+    -c query_id=shopper -c doc_id=article --overwrite
 """
 
 
@@ -32,8 +33,11 @@ def convert(
     *,
     kind: Annotated[
         Literal["run", "qrels"] | None,
-        typer.Option(help="What IN holds, where its columns do not say."),
+        typer.Option(metavar="run|qrels", help="What IN holds, where its columns do not say."),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT if it is there.")
+    ] = False,
     column: Columns = None,
     how: Given,
 ) -> None:
@@ -42,5 +46,7 @@ def convert(
 
     (opened,) = open_sources([source])
     with progress_bar(f"converting {source}", quiet=False):
-        found, rows = convert_file(opened, target, kind, columns=column_names(column), **how)
+        found, rows = convert_file(
+            opened, target, kind, columns=column_names(column), overwrite=overwrite, **how
+        )
     print(f"{plain_text(str(target))}: {number_of(rows, 'row')} of {found}", file=sys.stderr)

@@ -9,6 +9,7 @@ import typer
 
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
+from rankframe.cli.completion import metrics_of
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
 from rankframe.cli.support import (
     check_outputs,
@@ -21,9 +22,10 @@ from rankframe.cli.support import (
 )
 
 EXAMPLES = """
-  rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
+  rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10
 
-  rankframe diff qrels.parquet old.parquet new.parquet --query q17 --query q18 -k 20
+  rankframe diff qrels.parquet bm25.parquet dense.parquet \\
+    --query q0017 --query q0018 -k 20
 """
 
 
@@ -37,19 +39,28 @@ def diff(
     *,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="One metric; else ndcg@10."),
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="One metric; else ndcg@10.",
+            autocompletion=metrics_of("judged"),
+        ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("-k", help="How deep to look; else the metric's cutoff, or 10.")
+        int | None,
+        typer.Option("-k", metavar="N", help="How deep to look; else the metric's cutoff, or 10."),
     ] = None,
-    most: Annotated[int, typer.Option(help="How many queries to show.")] = 5,
+    most: Annotated[int, typer.Option(metavar="N", help="How many queries to show.")] = 5,
     query: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Show this query (repeat).")
     ] = None,
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv"],
-        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--format", metavar="table|json|csv", help="How to print.", rich_help_panel=OUTPUT
+        ),
     ] = "table",
     per_query: Annotated[
         Path | None,

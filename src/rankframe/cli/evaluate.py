@@ -50,17 +50,21 @@ if TYPE_CHECKING:
     from rankframe.evaluation.result import Result
 
 EXAMPLES = """
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 -m map
+  rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
 
-  rankframe evaluate qrels.txt bm25.run dense.run -m ndcg@1,5,10 --format markdown
+  rankframe evaluate qrels.parquet old=bm25.parquet new=dense.parquet -o results
 
-  rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
+  rankframe evaluate qrels.txt bm25.txt -m ndcg@1,5,10 --format markdown
 
-  zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
+  rankframe evaluate ratings.csv recs.parquet -m recall@20 \\
+    -c query_id=shopper -c doc_id=article --rel 2
 
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 --queries queries.csv --by locale
+  zcat bm25.txt.gz | rankframe evaluate qrels.txt - --per-query values.parquet
 
-  rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
+  rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 \\
+    --queries queries.parquet --by locale
+
+  rankframe evaluate qrels.parquet hybrid.parquet --max-memory 3GiB -o hybrid
 """
 
 

@@ -30,15 +30,20 @@ from rankframe.cli.support import (
 )
 
 EXAMPLES = """
-  rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
+  rankframe gate qrels.parquet dense.parquet --baseline main \\
+    -r "ndcg@10: no worse than -0.5% at 95%"
 
-  rankframe gate qrels.parquet new.parquet --baseline main --rules gate.toml --junit gate.xml
+  rankframe gate qrels.parquet new=dense.parquet --baseline main \\
+    --rules gate.toml --junit gate.xml --format markdown
 
-  rankframe gate new_result --baseline main --rules gate.toml     (both stored: nothing evaluated)
+  rankframe gate results/dense --baseline main --rules gate.toml
 
-The baseline: rankframe evaluate qrels.parquet main.parquet -m ndcg@10 -o main
+The last one evaluates nothing: both are stored results.
 
-Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or judgments).
+The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
+
+Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
+judgments).
 """
 
 
@@ -67,7 +72,7 @@ def gate(
         Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
     ] = None,
     min_queries: Annotated[
-        int | None, typer.Option(help="With fewer, nothing is decided; else 30.")
+        int | None, typer.Option(metavar="N", help="With fewer, nothing is decided; else 30.")
     ] = None,
     min_judged: Annotated[
         list[str] | None,
@@ -80,7 +85,9 @@ def gate(
     ] = None,
     style: Annotated[
         Literal["table", "json", "markdown"],
-        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--format", metavar="table|json|markdown", help="How to print.", rich_help_panel=OUTPUT
+        ),
     ] = "table",
     json_file: Annotated[
         Path | None,

@@ -9,6 +9,7 @@ import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.wording import plain_text
+from rankframe.cli.completion import metrics_of, names_of_runs
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
 from rankframe.cli.support import (
     column_names,
@@ -19,9 +20,10 @@ from rankframe.cli.support import (
 )
 
 EXAMPLES = """
-  rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map -o report.html
+  rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map
 
-  rankframe report qrels.parquet *.run.parquet -m ndcg@10 --queries queries.parquet --by locale
+  rankframe report qrels.parquet old=bm25.parquet new=hybrid.parquet \\
+    --queries queries.parquet --by locale -o report.html
 """
 
 
@@ -39,11 +41,26 @@ def report(
     ] = Path("report.html"),
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="The first is drawn; repeat for more."),
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="The first is drawn; repeat for more.",
+            autocompletion=metrics_of("judged"),
+        ),
     ] = None,
-    title: Annotated[str, typer.Option(help="What the page is called.")] = "Ranking report",
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the page is called.")
+    ] = "Ranking report",
     baseline: Annotated[
-        str | None, typer.Option("--baseline", "-b", metavar="NAME", help="Else the first run.")
+        str | None,
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="NAME",
+            help="Else the first run.",
+            autocompletion=names_of_runs,
+        ),
     ] = None,
     column: Columns = None,
     quiet: Quiet = False,

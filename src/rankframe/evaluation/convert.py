@@ -8,8 +8,10 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.errors import OutputError
+from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
-from rankframe.base.places import file_place, refuse_inputs
+from rankframe.base.places import file_place, in_place, refuse_inputs
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.validate import load_one_of_each
@@ -26,15 +28,21 @@ def convert_file(
     columns: Columns | None = None,
     duplicates: Duplicates = "error",
     order: Order = "columns",
+    overwrite: bool = False,
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
-    run in the order of its rows gets a column of ranks.
+    run in the order of its rows gets a column of ranks. A file that is there is replaced only with
+    `overwrite`.
     """
     form = format_of(target, any_table=False)
-    file_place(target)
+    path = file_place(target)
     refuse_inputs(target, [source])
+    if path.exists() and not overwrite and not in_place(path):
+        raise OutputError(
+            f"{target} is there already. Pass ", Option("overwrite", value=True), " to replace it."
+        )
     scanned = scan(source, kind, columns, order=order)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     frame = load_one_of_each(scanned, duplicates=duplicates).frame
