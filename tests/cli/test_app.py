@@ -138,7 +138,7 @@ def test_examples_run(
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(held))
             code = ended(monkeypatch, *args)
         out, err = capfd.readouterr()
-        assert code == 0, (args, err)
+        assert code == 0 or (command, code) == ("gate", 1), (args, err)
         if into:
             Path(into).write_text(out)
 
