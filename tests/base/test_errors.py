@@ -127,9 +127,9 @@ def test_every_error_is_here() -> None:
           "like 'doc17'. Is the key column right? If this is no mistake, pass --no-overlap zero.")),
         ("missing queries",
          ("the run lacks 2 of 1,000 judged queries, e.g. 'q7'. "
-          'Pass missing="zero" to score them 0, or "skip" to leave them out.'),
+          'Pass missing="zero" to score them 0, or missing="skip" to leave them out.'),
          ("the run lacks 2 of 1,000 judged queries, e.g. 'q7'. "
-          'Pass --missing zero to score them 0, or "skip" to leave them out.')),
+          'Pass --missing zero to score them 0, or --missing skip to leave them out.')),
         ("output", "x holds a result. Pass overwrite=True.", "x holds a result. Pass --overwrite."),
         ("option", 'pass unpaired="skip".', "pass --unpaired skip."),
     ],

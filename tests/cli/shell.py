@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from rankframe.cli import main
+
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "data" / "shop"
 QRELS, BM25, DENSE = (SHOP / f"{name}.parquet" for name in ("qrels", "bm25", "dense"))
@@ -23,6 +27,14 @@ def rankframe(*args: object, stdin: bytes = b"", width: int = 100) -> tuple[int,
         env={**os.environ, "COLUMNS": str(width)},
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
+    """With which code a call ends, in this process."""
+    monkeypatch.setattr(sys, "argv", ["rankframe", *map(str, args)])
+    with pytest.raises(SystemExit) as found:
+        main()
+    return found.value.code
 
 
 def refused(*args: object, stdin: bytes = b"") -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
-import os
+import gzip
+import io
+import re
+import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli import main
-from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, rankframe, refused
+from rankframe.evaluation.convert import convert_file
+from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe, refused
 from tests.support.hostile_names import IDS, hostile_files
 
 COMMANDS = [
@@ -23,8 +28,10 @@ COMMANDS = [
 HEAVY = ["polars", "numpy", "pyarrow", "altair", "pydantic"]
 
 
-def test_version() -> None:
-    assert rankframe("--version") == (0, f"rankframe {rf.__version__}\n", "")
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(flag: str, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ended(monkeypatch, flag) == 0
+    assert capsys.readouterr() == (f"rankframe {rf.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -68,10 +75,72 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_fits_the_terminal(command: str) -> None:
-    code, out, _ = rankframe(*command.split(), "--help", width=80)
-    assert code == 0
+def test_help_fits_the_terminal_and_shows_what_to_type(
+    command: str, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert ended(monkeypatch, *command.split(), "--help") == 0
+    out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
+    assert not re.search(r"[<>{}]", out.replace("> run.eval", ""))
+    if command:  # examples can be copied as they are: no line is broken but where it says so
+        for line in import_module(f"rankframe.cli.{command}").EXAMPLES.splitlines():
+            assert f" {line.strip()}" in out
+
+
+# Examples in the help
+
+CALL = re.compile(r"^  (?:zcat (?P<piped>\S+) \| )?rankframe (?P<args>.*?)(?: > (?P<into>\S+))?$")
+
+
+def examples(command: str) -> list[tuple[list[str], str | None, str | None]]:
+    """The calls that the help of a command shows: arguments, what is piped in, and out."""
+    text = import_module(f"rankframe.cli.{command}").EXAMPLES.replace("\\\n   ", "")
+    found = [match for line in text.splitlines() if (match := CALL.match(line))]
+    return [(shlex.split(one["args"]), one["piped"], one["into"]) for one in found]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some of the shop's queries, and what examples need beside its own files."""
+    folder = tmp_path_factory.mktemp("texts")
+    for path in SHOP.glob("*.parquet"):
+        some = pl.scan_parquet(path).filter(pl.col("query_id") < "q0150")
+        some.sink_parquet(folder / path.name)
+    qrels, bm25, dense = (folder / path.name for path in (QRELS, BM25, DENSE))
+    convert_file(qrels, folder / "qrels.txt")
+    convert_file(bm25, folder / "bm25.txt")
+    convert_file(bm25, folder / "bm25.txt.gz")
+    names = {"query_id": "shopper", "doc_id": "article"}
+    pl.read_parquet(qrels).rename(names).write_csv(folder / "ratings.csv")
+    pl.read_parquet(bm25).rename(names).write_parquet(folder / "recs.parquet")
+    (folder / "gate.toml").write_text('rules = ["ndcg@10: at least 0.4"]')
+    for run in (bm25, dense):
+        rf.evaluate(qrels, run, ["ndcg@10"], output=folder / "results" / run.stem)
+    (folder / "main").symlink_to(folder / "results" / "bm25")
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:])
+def test_examples_run(
+    command: str, texts: Path, tmp_path: Path, capfd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command in ("report", "plot"):
+        pytest.importorskip("altair")
+    for path in texts.iterdir():
+        if command != "evaluate" or path.name not in ("results", "main"):
+            (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    calls = examples(command)
+    assert calls
+    for args, piped, into in calls:
+        with gzip.open(piped) if piped else nullcontext(io.BytesIO()) as held:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(held))
+            code = ended(monkeypatch, *args)
+        out, err = capfd.readouterr()
+        assert code == 0 or (command, code) == ("gate", 1), (args, err)
+        if into:
+            Path(into).write_text(out)
 
 
 @pytest.mark.parametrize("args", [["--help"], ["evaluate", "--help"], ["--version"]])
@@ -88,32 +157,6 @@ finally:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout
     assert done.stderr == "[]\n"
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("rankframe ev", "evaluate"),
-        ("rankframe diff --judged", "--judged-only"),
-        ("rankframe evaluate --missing s", "skip"),
-        ("rankframe agree --ci n", "none"),
-        ("rankframe plot heat", "heatmap"),
-    ],
-)
-def test_a_shell_can_complete(typed: str, offered: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.argv[0] = 'rankframe'; {MAIN}"],
-        env={
-            **os.environ,
-            "_RANKFRAME_COMPLETE": "complete_bash",
-            "COMP_WORDS": typed,
-            "COMP_CWORD": str(len(typed.split()) - 1),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{offered}\n", "")
 
 
 @pytest.mark.parametrize("name", ['sku="A1".parquet', 'a  b="c".parquet', "columns={}.parquet"])
@@ -172,14 +215,6 @@ def test_names_from_outside_are_shown_and_do_nothing(
         assert {len(line) for line in lines} == {3}
         assert [line[0].strip() for line in lines] == ["map"] * len(IDS) + ["runid", "map"]
         assert [line[1] for line in lines[-2:]] == ["all", "all"]
-
-
-def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
-    """With which code a call ends, in this process."""
-    monkeypatch.setattr(sys, "argv", ["rankframe", *map(str, args)])
-    with pytest.raises(SystemExit) as found:
-        main()
-    return found.value.code
 
 
 def is_number(text: str) -> bool:

@@ -37,9 +37,13 @@ def test_compare_does_without_a_correction() -> None:
 
 @pytest.mark.parametrize(
     ("style", "start"),
-    [("latex", "\\begin{table}"), ("markdown", "| system | ndcg@10 |"), ("csv", "metric,by,slice,"),
-     ("json", "{")],
-)  # fmt: skip
+    [
+        ("latex", "\\begin{table}"),
+        ("markdown", "| metric | system | value | diff | % | interval | p | raw p |"),
+        ("csv", "metric,by,slice,"),
+        ("json", "{"),
+    ],
+)
 def test_compare_speaks_other_formats(style: str, start: str) -> None:
     _, out, _ = rankframe("compare", QRELS, BM25, DENSE, "-m", "ndcg@10", "--format", style)
     assert out.startswith(start)

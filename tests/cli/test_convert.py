@@ -6,8 +6,9 @@ import itertools
 from pathlib import Path
 
 import polars as pl
+import pytest
 
-from tests.cli.shell import BM25, QRELS, rankframe, refused
+from tests.cli.shell import BM25, QRELS, ended, rankframe, refused
 
 
 def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:
@@ -35,6 +36,23 @@ def test_convert_refuses_ids_that_trec_text_cannot_hold(tmp_path: Path) -> None:
         "convert", source, tmp_path / "run.trec"
     )
     assert not (tmp_path / "run.trec").exists()
+
+
+def test_convert_replaces_no_file_unasked(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "run.csv", tmp_path / "run.jsonl"
+    source.write_text("query_id,doc_id,score\nq,d,1.0\n")
+    target.write_text("mine")
+    assert ended(monkeypatch, "convert", source, target) == 2
+    said = f"rankframe: {target} is there already. Pass --overwrite to replace it.\n"
+    assert capsys.readouterr() == ("", said)
+    assert target.read_text() == "mine"
+    assert ended(monkeypatch, "convert", source, target, "--overwrite") == 0
+    assert capsys.readouterr().err == f"{target}: 1 row of run\n"
+    assert pl.read_ndjson(target).rows() == [("q", "d", 1.0)]
+    (tmp_path / "nowhere.csv").symlink_to("/dev/null")
+    assert ended(monkeypatch, "convert", source, tmp_path / "nowhere.csv") == 0
 
 
 def test_convert_keeps_the_best_of_what_is_there_twice(tmp_path: Path) -> None:

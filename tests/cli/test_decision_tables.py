@@ -24,9 +24,12 @@ def found(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame) -> rf.Co
 
 
 def test_what_does_not_fit_is_left_out_and_said(found: rf.Comparison) -> None:
-    wide, narrow = (text(show.comparison_table(found, width)) for width in (200, 40))
+    wide, middle, narrow = (
+        " ".join(text(show.comparison_table(found, width)).split()) for width in (200, 63, 30)
+    )
     assert "Not shown for want of room" not in wide
-    assert "Not shown for want of room: W/T/L" in " ".join(narrow.split())
+    assert "Not shown for want of room: W/T/L, raw p, judged (see" in middle
+    assert "Not shown for want of room: W/T/L, raw p, judged, %, interval (see" in narrow
     assert "[a]" in wide
 
 
@@ -52,8 +55,10 @@ def test_a_change_shows_its_documents(
     assert "1 better" in shown
     same = rf.diff(qrels, run, run, "mrr@2")
     assert "No query moved." in text(show.diff_tables(same, "old", "new"))
-    assert list(json.loads(show.diff_text(change, "json"))) == ["summary", "movers", "documents"]
-    assert show.diff_text(change, "csv").startswith("query_id,")
+    assert list(json.loads(show.diff_text(change, "a", "b", style="json"))) == [
+        "runs", "summary", "movers", "documents",
+    ]  # fmt: skip
+    assert show.diff_text(change, "a", "b", style="csv").startswith("query_id,")
 
 
 def test_a_verdict_says_why(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame) -> None:
@@ -62,3 +67,17 @@ def test_a_verdict_says_why(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.D
     shown = text(show.verdict_table(verdict))
     assert "fail: mrr: at least 0.9: " in shown
     assert verdict.headline in " ".join(shown.split())
+
+
+def test_rules_that_speak_of_slices_have_a_table_each(
+    qrels: pl.DataFrame, run: pl.DataFrame
+) -> None:
+    stored = rf.evaluate(qrels, run, "mrr")
+    queries = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["x", "y"]})
+    rules = ["mrr: at least 0.1", "mrr: at least 0.2 per kind"]
+    verdict = rf.gate(qrels, run, stored, rules, min_queries=2, queries=queries)
+    shown = text(show.verdict_table(verdict.named(baseline="main")))
+    titles = [line.strip() for line in shown.splitlines() if line.startswith("mrr: ")]
+    assert titles == rules
+    assert shown.count("baseline (main)") == 2
+    assert "skipped kind: x" in " ".join(shown.split())

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.cli.evaluate import _target
 from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 
 
@@ -77,7 +78,7 @@ def test_csv_and_markdown_go_into_other_programs() -> None:
         *rf.evaluate(QRELS, BM25, "map").summary.columns,
     ]
     _, markdown, _ = rankframe("evaluate", QRELS, BM25, "-m", "map", "--format", "markdown")
-    assert markdown.splitlines()[0] == "| metric | bm25 |"
+    assert markdown.splitlines()[0] == "| metric | bm25 | queries |"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
@@ -237,3 +238,18 @@ def test_options_for_an_address_on_the_shell(s3, tmp_path: Path) -> None:
     assert "--storage-option has no meaning with --engine spark" in refused(
         "evaluate", QRELS, run, "--engine", "spark", *reached
     )
+
+
+# On Spark: what needs no cluster. With one: tests/spark.
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/out", "abfss://a@b/c", "out/result", "/data/out"])
+def test_a_place_on_the_cluster_keeps_its_slashes(place: str) -> None:
+    assert _target(Path(place)) == place
+
+
+def test_each_engine_has_its_options() -> None:
+    there = refused("evaluate", QRELS, BM25, "--engine", "spark", "--max-memory", "1GiB")
+    assert "--max-memory has no meaning with --engine spark." in there
+    here = refused("evaluate", QRELS, BM25, "--partitions", "2")
+    assert "--partitions has no meaning with --engine polars." in here

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import rankframe as rf
+from rankframe.base.progress import Progress
+from rankframe.cli import support
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
+    split_name,
     ways_to_slice,
 )
-from tests.cli.shell import BM25, QRELS, rankframe
+from tests.cli.shell import BM25, DENSE, QRELS, ended, rankframe
 
 
 def test_names_of_runs_are_told_apart(tmp_path: Path) -> None:
@@ -36,7 +42,90 @@ def test_names_of_runs_are_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_runs_are_named_after_their_files(given: list[str], names: list[str]) -> None:
-    assert run_names(given) == names
+    assert runs_by_name(given) == dict(zip(names, given, strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs are, one of them under a name with a sign of equality, and a Hive folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "b.csv", "old=a.csv", "day=1/x.parquet", "day=2/x.parquet"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "split"),
+    [
+        ("new=a.csv", ("new", "a.csv")),
+        ("my run=./b.csv", ("my run", "./b.csv")),
+        ("old=a.csv", (None, "old=a.csv")),  # there is such a file
+        ("x=old=a.csv", ("x", "old=a.csv")),
+        ("day=1", (None, "day=1")),  # a Hive folder
+        ("day=*/x.parquet", (None, "day=*/x.parquet")),
+        ("x=day=*", ("x", "day=*")),
+        ("new=-", ("new", "-")),
+        ("new=s3://bucket/day=1/x.parquet", ("new", "s3://bucket/day=1/x.parquet")),
+        ("s3://bucket/day=1/x.parquet", (None, "s3://bucket/day=1/x.parquet")),
+        ("./day=3/x.parquet", (None, "./day=3/x.parquet")),
+        ("duckdb:x.db#select a from t where b=1", (None, "duckdb:x.db#select a from t where b=1")),
+        ("=a.csv", (None, "=a.csv")),
+        ("a.csv", (None, "a.csv")),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_run_may_have_a_name_where_that_is_no_path(given: str, split: tuple[str, str]) -> None:
+    assert split_name(given) == split
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_named_run_that_is_not_there_is_refused(refusal: Callable[..., str]) -> None:
+    assert refusal(split_name, "new=c.csv") == (
+        "cannot read new=c.csv: no such file. Nor is there 'c.csv', for a run named 'new'. "
+        "Did you mean 'b.csv'?"
+    )
+    assert refusal(split_name, "day=3").endswith("Nor is there '3', for a run named 'day'.")
+    assert split_name("new=/on/the/cluster", here=False) == ("new", "/on/the/cluster")
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_are_distinct(refusal: Callable[..., str]) -> None:
+    assert runs_by_name(["b=a.csv", "b.csv"]) == {"b": "a.csv", "b.csv": "b.csv"}
+    assert refusal(runs_by_name, ["b=a.csv", "b=b.csv"]) == (
+        "two runs are named 'b'. Give each a name of its own."
+    )
+
+
+NAMED = {
+    "evaluate": "evaluate {q} old={a} new={b} -m map --format csv",
+    "compare": "compare {q} old={a} new={b} -m map --baseline old --format csv",
+    "agree": "agree old={a} new={b} -m rbo --format csv",
+    "diff": "diff {q} old={a} new={b} -m map",
+    "gate": "gate {q} new={b} -b old={s} -r map:at-least-0 --format markdown",
+    "stored": "compare --stored old={s} new={s} --baseline old --format markdown",
+}
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_names_appear_in_what_is_printed(
+    command: str, stored: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {"q": QRELS, "a": BM25, "b": DENSE, "s": stored}
+    args = [part.replace("-", " ") if part.startswith("map:") else part.format(**places)
+            for part in NAMED[command].split()]  # fmt: skip
+    assert ended(monkeypatch, *args) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "old" in out
+    assert "new" in out
+    assert "dense" not in out
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rf.evaluate(QRELS, BM25, "map").write(tmp_path_factory.mktemp("stored") / "result")
 
 
 def test_columns_are_pairs(refusal: Callable[..., str]) -> None:
@@ -104,3 +193,56 @@ def test_where_every_judged_document_is_relevant_one_line_on_stderr_says_so(tmp_
         ["compare", "--stored", stored, "--baseline", "stored"],
     ):
         assert rankframe(*command)[::2] == (0, ""), command
+
+
+# The progress bar: nothing where nobody looks, nothing for a moment's work
+
+DONE = Progress("matching", 2_000, 10_000, 40)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to stderr is taken for a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "150")
+
+
+def test_nobody_is_told_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("bm25", quiet=False) as report:
+        assert report is None
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_nobody_is_told_who_asked_for_quiet() -> None:
+    with progress_bar("bm25", quiet=True) as report:
+        assert report is None
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_is_over_in_a_moment_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("bm25", quiet=False) as report:
+        assert report is not None
+        report(DONE)
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", "")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_takes_longer_shows_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(support, "_PATIENCE", 0.0)
+    with progress_bar("[bm25]", quiet=False) as report:
+        assert report is not None
+        report(DONE)
+        time.sleep(0.5)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "[bm25]: matching" in err
+    assert "2,000 of 10,000 rows" in err
+    assert "40 queries" in err
+
+
+def test_what_is_not_rows_has_no_queries() -> None:
+    assert "queries" not in support._seen(Progress("drawing", 1, 4, 0, "charts"), 1.0)

@@ -7,6 +7,7 @@ import json
 
 import polars as pl
 import pytest
+from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 
 import rankframe as rf
@@ -33,11 +34,11 @@ METRICS = resolve(["mrr", "lag"])
 
 
 def test_the_best_of_each_row_is_marked(results: dict[str, rf.Result]) -> None:
-    shown = text(show.summary_table(results, METRICS))
+    shown = text(show.summary_table(results, METRICS, 100))
     assert "[bold]a" in shown
     assert "b [x]" in shown
     assert "0.7500 ±.2500" in shown
-    coloured = text(show.summary_table(results, METRICS), colour=True)
+    coloured = text(show.summary_table(results, METRICS, 100), colour=True)
     assert "\x1b[1;32m1.0000" in coloured  # mrr of b
     assert "\x1b[1;32m0.0000" in coloured  # its lag: lower is better
 
@@ -68,7 +69,41 @@ def test_other_programs_get_every_digit(results: dict[str, rf.Result]) -> None:
     assert [entry["metrics"] for entry in told] == [dict(r.means) for r in results.values()]
     csv = pl.read_csv(show.as_text(results, METRICS, "csv").encode())
     assert csv.height == 4
-    assert show.as_text(results, METRICS, "markdown").count("\n") == 3
+
+
+def test_markdown_has_intervals_slices_and_what_to_know(
+    qrels: pl.DataFrame, run: pl.DataFrame
+) -> None:
+    queries = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["a|b", "c"]})
+    found = rf.evaluate(qrels, run, ["mrr"], queries=queries, by="kind")
+    told = show.as_text({"old [x]": found, "n|w": found}, METRICS[:1], "markdown")
+    html = MarkdownIt("commonmark").enable("table").render(told)
+    assert html.count("<table>") == 2
+    assert html.count("<tr>") == 5
+    assert "<th>old [x]</th>" in html.replace(' style="text-align:right"', "")
+    assert "<td>kind: a|b</td>" in html
+    low, high = found.summary.row(0)[2:4]
+    assert f"<strong>0.7500</strong> ({low:.4f} to {high:.4f})" in html
+    assert "<li>Intervals: 95%, bootstrap, 1,000 replicates, seed 0.</li>" in html
+    assert f"<li>n|w: {found.caveat}.</li>" in html
+    bare = {"x": rf.evaluate(qrels, run, ["mrr"], ci=None)}
+    assert "Intervals" not in show.as_text(bare, METRICS[:1], "markdown")
+
+
+@pytest.mark.parametrize(("runs", "width", "tables", "intervals"), [
+    (3, 100, 1, True), (3, 40, 3, True), (8, 200, 1, True), (8, 100, 1, False), (8, 60, 2, False),
+])  # fmt: skip
+def test_runs_without_room_stand_below_and_no_number_is_broken(
+    results: dict[str, rf.Result], runs: int, width: int, tables: int, *, intervals: bool
+) -> None:
+    many = {f"run{at}": results["[bold]a"] for at in range(runs)}
+    file = io.StringIO()
+    Console(file=file, width=width).print(show.summary_table(many, METRICS, width))
+    shown = file.getvalue()
+    assert shown.count("queries ") - shown.count("queries evaluated") == tables
+    assert shown.count("0.7500") == runs
+    assert shown.count("±.2500") == (runs if intervals else 0)
+    assert max(map(len, shown.splitlines())) <= width
 
 
 def test_a_metric_has_a_page() -> None:
@@ -92,6 +127,6 @@ def test_csv_for_people_holds_no_formula_and_keeps_its_numbers() -> None:
 
 def test_what_a_terminal_would_obey_is_shown(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
     results = {"a\x1b[2J\nb": rf.evaluate(qrels, run, "mrr")}
-    for shown in (show.summary_table(results, METRICS[:1]), show.ledger_table(results)):
+    for shown in (show.summary_table(results, METRICS[:1], 100), show.ledger_table(results)):
         assert "\x1b" not in text(shown)
-        assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1]))
+        assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1], 100))

@@ -187,7 +187,7 @@ def convert(case: Case, qrels: Any, run: Any, _: Any, folder: Path) -> list[str]
     said = asked(case, ["order", "duplicates"])[1]
     ending = ENDINGS[case.seed % len(ENDINGS)]
     written = folder / f"converted.{ending}"
-    called("convert", run, written, "--kind", "run", *said)
+    called("convert", run, written, "--kind", "run", "--overwrite", *said)
     # What was written has scores or ranks; what a tie or a gap was is decided by then.
     how = replace(case.how, ranks="renumbered", ties="doc_desc", k_max=None)
     policies = options(how, [one for one in POLICIES if one not in ("order", "duplicates")])

@@ -33,7 +33,7 @@ def test_unpaired_queries_are_an_error(refusal) -> None:
     assert len(lacking) == 2
     assert refusal(compared, ["map"], runs, missing="skip") == (
         f"2 of 40 queries are not in every system, e.g. {lacking[0]!r}, which 'new' lacks. "
-        'Pass unpaired="skip" to leave them out, or "zero" to score them 0.'
+        'Pass unpaired="skip" to leave them out, or unpaired="zero" to score them 0.'
     )
     assert refusal(compared, unpaired="drop") == (
         "unpaired='drop' is not one of 'error', 'skip', 'zero'."
@@ -137,5 +137,5 @@ def test_values_that_are_not_finite_have_no_mean_to_compare(refusal) -> None:
     systems = {"a": system("pq", map=[1, 2]), "b": system("pq", map=[math.inf, 3])}
     aligned = align(systems, resolve("map"), "error")
     assert refusal(Column.of, resolve("map")[0], aligned) == (
-        "'map' is not finite for 1 queries of 'b': there is no mean of it to compare."
+        "'map' is not finite for 1 query of 'b': there is no mean of it to compare."
     )

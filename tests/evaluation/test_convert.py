@@ -50,9 +50,12 @@ def test_what_a_source_holds_is_seen_by_its_columns(tmp_path: Path) -> None:
     both = judged.with_columns(score=pl.lit(1.0))
     placed = judged.drop("relevance").with_columns(rank=pl.lit(1))
     far = judged.with_columns(distance=pl.lit(1.0))
-    found = [convert_file(frame, tmp_path / "x.csv")[0] for frame in (judged, both, placed, far)]
+    found = [
+        convert_file(frame, tmp_path / "x.csv", overwrite=True)[0]
+        for frame in (judged, both, placed, far)
+    ]
     assert found == ["qrels", "run", "run", "run"]
-    assert convert_file(both, tmp_path / "x.csv", "qrels")[0] == "qrels"
+    assert convert_file(both, tmp_path / "x.csv", "qrels", overwrite=True)[0] == "qrels"
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "trec"])

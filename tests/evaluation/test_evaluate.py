@@ -44,7 +44,7 @@ def test_missing_queries_may_be_an_error(refusal) -> None:
     qrels = QRELS | {"q5": {"a": 1}}
     assert refusal(rf.evaluate, qrels, RUN, "map", missing="error") == (
         "the run lacks 2 of 4 judged queries, e.g. 'q3'. "
-        'Pass missing="zero" to score them 0, or "skip" to leave them out.'
+        'Pass missing="zero" to score them 0, or missing="skip" to leave them out.'
     )
     complete = {query: docs for query, docs in QRELS.items() if query != "q3"}
     assert rf.evaluate(complete, RUN, "map", missing="error")["map"] == 0.25

@@ -355,7 +355,7 @@ def test_a_query_without_a_proper_weight_is_refused_with_slices_too(bad: Any, re
     text = refusal(rf.evaluate, CASE.qrels, CASE.run, WEIGHTED, queries=known, by="head",
                    weight="w")  # fmt: skip
     assert text == (
-        f"1 of {len(QUERIES)} evaluated queries have no weight, or one that is negative, "
+        f"1 of {len(QUERIES)} evaluated queries has no weight, or one that is negative, "
         "not finite or above 1e+100, e.g. query_id 'q7'. Give every judged query a weight of "
         "at least 0."
     )
@@ -382,5 +382,5 @@ def test_weights_that_would_overflow_are_refused(refusal) -> None:
         rf.evaluate, {"q": {"d": 1}}, {"q": {"d": 1.0}}, "map(average=weighted)",
         queries=queries, weight="w",
     )  # fmt: skip
-    assert "1 of 1 evaluated queries have no weight" in said
+    assert "1 of 1 evaluated query has no weight" in said
     assert "above 1e+100" in said

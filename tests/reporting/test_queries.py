@@ -54,7 +54,7 @@ def test_two_lists_side_by_side() -> None:
 
 def test_it_says_how_many_moved() -> None:
     said = [part.text for part in read_page(changes(small())).all("p")]
-    assert "ndcg@3: 1 queries better, 0 the same, 1 worse. The 2 that moved most:" in said
+    assert "ndcg@3: 1 query better, 0 the same, 1 worse. The 2 that moved most:" in said
 
 
 def test_every_query_where_they_are_few() -> None:

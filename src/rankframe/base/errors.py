@@ -16,6 +16,7 @@ from rankframe.base.messages import (
     listing,
     masked,
     nearest,
+    number_of,
     sentences,
     shorten,
     shown,
@@ -271,9 +272,11 @@ class MissingQueriesError(RankframeError):
         super().__init__(
             "the ",
             Role("run"),
-            f" lacks {count:,} of {judged:,} judged queries, e.g. {example!r}. Pass ",
+            f" lacks {count:,} of {number_of(judged, 'judged query')}, e.g. {example!r}. Pass ",
             Option("missing", "zero"),
-            ' to score them 0, or "skip" to leave them out.',
+            " to score them 0, or ",
+            Option("missing", "skip"),
+            " to leave them out.",
         )
 
 

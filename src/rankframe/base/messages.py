@@ -69,6 +69,17 @@ class Role:
 Part: TypeAlias = str | Option | Role
 
 
+def number_of(count: float, one: str) -> str:
+    """So many of something, in the singular or plural; the last word is the noun.
+
+    >>> number_of(1, "query"), number_of(1960, "judged query"), number_of(0, "row")
+    ('1 query', '1,960 judged queries', '0 rows')
+    """
+    if count == 1:
+        return f"1 {one}"
+    return f"{count:,.0f} {one[:-1]}ies" if one.endswith("y") else f"{count:,.0f} {one}s"
+
+
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     """The known names that look most like this one, without regard to case."""
     if len(name) > _LONGEST:  # the time it takes grows with the square of its length

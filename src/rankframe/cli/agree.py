@@ -15,30 +15,33 @@ from rankframe.cli.options import (
     Given,
     Ledger,
     MaxMemory,
-    Metrics,
     Overwrite,
+    PairMetrics,
     PerQuery,
     Quiet,
     Style,
     Summary,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     deliver,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
 )
 
 EXAMPLES = """
-  rankframe agree monday.parquet tuesday.parquet -m rbo -m overlap@10 -m kendall_tau@10
+  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10
 
-  rankframe agree old.run new.run -m "rbo(p=0.95, ties=a)" --per-query moved.parquet
+  rankframe agree monday=bm25.parquet tuesday=hybrid.parquet \\
+    -m "rbo(p=0.95, ties=a)" --per-query moved.parquet
 
-  rankframe agree qrels.parquet run.parquet -m ndpm -m fcp     (judgments as the reference)
+  rankframe agree qrels.parquet bm25.parquet -m ndpm -m fcp
+
+The last one takes the judgments as the reference.
 """
 
 
@@ -47,9 +50,11 @@ def agree(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same queries.")],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="Another one, of the same queries; NAME=B names it.")
+    ],
     *,
-    metric: Metrics = None,
+    metric: PairMetrics = None,
     column: Columns = None,
     style: Style = "table",
     per_query: PerQuery = None,
@@ -77,9 +82,10 @@ def agree(
 
     check_tables(per_query, summary)
     metrics = metric or list(DEFAULT_METRICS)
-    first, second = open_sources([a, b])
+    runs = runs_by_name([a, b])
+    first, second = open_sources([*runs.values()])
     check_outputs([first, second], per_query, summary, folder=output)
-    name = " ~ ".join(run_names([a, b]))
+    name = " ~ ".join(runs)
     with progress_bar(name, quiet=quiet) as report:
         result = rf.agree(
             first,

@@ -26,6 +26,8 @@ from rankframe.cli import (
     report,
     trec_eval,
 )
+from rankframe.cli.completion import whole_words
+from rankframe.cli.options import PlainCommand, plainly
 
 
 class _Group(TyperGroup):
@@ -35,7 +37,7 @@ class _Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of `rankframe` itself; all are flags."""
-        flags = super().get_params(ctx)
+        flags = plainly(super().get_params(ctx))
         for flag in flags:
             flag.default = bool(flag.default)
         return flags
@@ -56,13 +58,13 @@ for _module in (
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
-    _class = getattr(_module, "Command", None)
+    _class = getattr(_module, "Command", PlainCommand)
     app.command(_name, epilog=_examples, cls=_class)(getattr(_module, _name))
 
 
 @app.callback(invoke_without_command=True)
 def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
     """What every command shares."""
     if version:
@@ -77,7 +79,8 @@ def run() -> int:
     2, or the one that a command gave the error, after one line on stderr.
     """
     try:
-        code = app(standalone_mode=False)
+        with whole_words():
+            code = app(standalone_mode=False)
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # typer made an error of it
             raise error.__cause__ from None

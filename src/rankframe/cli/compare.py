@@ -9,6 +9,7 @@ import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.storage import Storage
+from rankframe.cli.completion import names_of_runs
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -24,24 +25,29 @@ from rankframe.cli.options import (
     Weight,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     tell_if_every_relevant,
     ways_to_slice,
 )
 
 EXAMPLES = """
-  rankframe compare qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map --baseline bm25
+  rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
 
-  rankframe compare qrels.txt *.run -m ndcg@10 --test tukey --format latex
+  rankframe compare qrels.parquet old=bm25.parquet new=hybrid.parquet \\
+    -m ndcg@10 -m map --format markdown
 
-  rankframe compare qrels.parquet a.parquet b.parquet -m mrr@10 --queries q.csv --by locale
+  rankframe compare qrels.parquet bm25.parquet dense.parquet hybrid.parquet \\
+    -m ndcg@10 --test tukey --format latex
 
-  rankframe compare --stored results/a results/b -m ndcg@10 --test randomisation
+  rankframe compare qrels.parquet bm25.parquet dense.parquet -m mrr@10 \\
+    --queries queries.parquet --by locale
+
+  rankframe compare --stored results/bm25 results/dense --test randomisation
 """
 
 
@@ -50,7 +56,7 @@ def compare(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="QRELS RUN...", help="Judgments, then two runs or more; see also --stored."
+            metavar="QRELS RUN...", help="Judgments, then two runs or more (NAME=RUN names one)."
         ),
     ],
     *,
@@ -58,7 +64,11 @@ def compare(
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", "-b", metavar="NAME", help="Compare with this one; else every pair."
+            "--baseline",
+            "-b",
+            metavar="NAME",
+            help="Compare with this one; else every pair.",
+            autocompletion=names_of_runs,
         ),
     ] = None,
     stored: Annotated[
@@ -75,7 +85,12 @@ def compare(
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
-        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--format",
+            metavar="table|json|csv|markdown|latex",
+            help="How to print.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "table",
     output: Annotated[
         Path | None,
@@ -104,14 +119,13 @@ def compare(
     from rankframe.cli import decision_tables as show
     from rankframe.decisions.comparison import COMPARISON_FILES
 
-    opened = open_sources(sources)
+    qrels = [] if stored else sources[:1]
+    runs = runs_by_name(sources[len(qrels) :])
+    opened = open_sources([*qrels, *runs.values()])
     check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
-    given = sources if stored else sources[1:]
-    systems: dict[str, Any] = dict(
-        zip(run_names(given), opened if stored else opened[1:], strict=True)
-    )
+    systems: dict[str, Any] = dict(zip(runs, opened[len(qrels) :], strict=True))
     with progress_bar("comparing", quiet=quiet) as report:
         found = rf.compare(
             None if stored else opened[0],

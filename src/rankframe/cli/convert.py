@@ -8,18 +8,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.base.messages import masked
+from rankframe.base.messages import masked, number_of
 from rankframe.base.options import Policies
 from rankframe.base.storage import Storage
 from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
-from rankframe.cli.progress import progress_bar
-from rankframe.cli.support import column_names, open_sources
+from rankframe.cli.support import column_names, open_sources, progress_bar
 
 EXAMPLES = """
-  rankframe convert run.trec run.parquet
+  rankframe convert bm25.parquet bm25.trec
 
-  rankframe convert ratings.csv qrels.trec --kind qrels -c query_id=user
+  rankframe convert ratings.csv qrels.trec --kind qrels \\
+    -c query_id=shopper -c doc_id=article --overwrite
 """
 
 
@@ -34,8 +34,11 @@ def convert(
     *,
     kind: Annotated[
         Literal["run", "qrels"] | None,
-        typer.Option(help="What IN holds, where its columns do not say."),
+        typer.Option(metavar="run|qrels", help="What IN holds, where its columns do not say."),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT if it is there.")
+    ] = False,
     column: Columns = None,
     how: Given,
 ) -> None:
@@ -49,7 +52,7 @@ def convert(
         found, rows = convert_file(
             opened, target, kind,
             columns=column_names(column), duplicates=how["duplicates"], order=how["order"],
-            relevance=how["relevance"],
+            relevance=how["relevance"], overwrite=overwrite,
         )  # fmt: skip
     where = str(place(target) if is_address(target) else target)
-    print(f"{plain_text(where)}: {rows:,} rows of {found}", file=sys.stderr)
+    print(f"{plain_text(where)}: {number_of(rows, 'row')} of {found}", file=sys.stderr)

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rankframe.base.messages import number_of
 from rankframe.base.wording import count_text, number_text, plain_text, share_text
 from rankframe.cli.tables import csv_text, plain
 from rankframe.decisions.change import Diff
@@ -20,7 +21,7 @@ from rankframe.decisions.comparison import HEADER, HOLE_COLUMNS, Comparison
 from rankframe.decisions.verdict import Verdict
 
 # Columns of a comparison that are left out first where a terminal is narrow.
-_DISPENSABLE = ("W/T/L", "%", "interval", "judged")
+_DISPENSABLE = ("W/T/L", "raw p", "judged", "%", "interval")
 _COLOURS = {"pass": "green", "fail": "bold red", "undecided": "yellow", "skipped": "dim"}
 _CHANGES = {"entered": "green", "left": "red", "up": "green", "down": "red", "same": "dim"}
 
@@ -116,7 +117,7 @@ def comparison_text(found: Comparison, style: Literal["json", "csv", "markdown",
     """A comparison for other programs, or to paste."""
     match style:
         case "markdown":
-            return found.to_markdown()
+            return found.to_markdown(details=True)
         case "latex":
             return found.to_latex()
         case "csv":
@@ -131,7 +132,7 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     summary = found.summary.to_dicts()[0]
     head = plain(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
-        f"{number_text(summary['mean_b'])} ({b}), {summary['queries']:,} queries: "
+        f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )
@@ -168,29 +169,26 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     return Group(*parts)
 
 
-def diff_text(found: Diff, style: Literal["json", "csv"]) -> str:
+def diff_text(found: Diff, a: str, b: str, *, style: Literal["json", "csv"]) -> str:
     """A change for other programs: CSV has the queries that moved, JSON their documents too."""
     if style == "csv":
         return csv_text(found.movers)
     frames = {name: getattr(found, name) for name in ("summary", "movers", "documents")}
-    return _json({name: frame.to_dicts() for name, frame in frames.items()})
+    tables = {name: frame.to_dicts() for name, frame in frames.items()}
+    return _json({"runs": {"a": a, "b": b}, **tables})
 
 
 def verdict_table(verdict: Verdict) -> RenderableType:
-    """Every check, why it failed, and the verdict."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    """Every check, why it failed, and the verdict. Rules that speak of slices have a table each."""
     lines = verdict.lines()
-    table.add_column("", no_wrap=True)
-    table.add_column("rule", overflow="fold")
-    sliced = any(line[1] for line in lines)
-    if sliced:
-        table.add_column("slice", overflow="fold")
-    for name in ("baseline", "now", "change", "at least", "queries"):
-        table.add_column(name, justify="right", no_wrap=True)
+    sliced = any(of for _, of, *_ in lines)
+    tables: list[Table] = []
     before = None
     for rule, of, *numbers, status, _ in lines:
-        cells = [plain(status, style=_COLOURS[status]), plain("" if rule == before else rule)]
-        table.add_row(*cells, *([plain(of)] if sliced else []), *numbers)
+        if not tables or (sliced and rule != before):
+            tables.append(_check_table(verdict.header, rule if sliced else None))
+        cells = [plain(status, style=_COLOURS[status]), plain((of or "all") if sliced else rule)]
+        tables[-1].add_row(*cells, *numbers)
         before = rule
     reasons = [
         plain(f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}", style=_COLOURS[status])
@@ -199,11 +197,26 @@ def verdict_table(verdict: Verdict) -> RenderableType:
     ]
     colour = _COLOURS[verdict.status]
     return Group(
-        table,
+        *tables,
         *reasons,
         *warnings(verdict.warnings),
         plain(verdict.headline, style=f"bold {colour}"),
     )
+
+
+def _check_table(header: Sequence[str], rule: str | None) -> Table:
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        title=None if rule is None else plain(rule, style="bold"),
+        title_justify="left",
+    )
+    table.add_column("", no_wrap=True)
+    table.add_column("rule" if rule is None else "slice", overflow="fold")
+    for name in header:
+        table.add_column(plain(name), justify="right", overflow="fold")
+    return table
 
 
 def _json(content: object) -> str:

@@ -27,7 +27,7 @@ def demo() -> None:
     qrels = data / "shop" / "qrels.parquet"
     results = {name: rf.evaluate(qrels, run, names) for name, run in runs.items()}
     show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
-    console.print(show.summary_table(results, resolve(names)))
+    console.print(show.summary_table(results, resolve(names), console.width))
     show.say(console, "\nIs the difference real, and is it there in every locale?\n")
     found = rf.compare(
         qrels,

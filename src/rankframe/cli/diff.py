@@ -10,21 +10,23 @@ import typer
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
 from rankframe.base.storage import Storage
+from rankframe.cli.completion import metrics_of
 from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     tell_if_every_relevant,
 )
 
 EXAMPLES = """
-  rankframe diff qrels.parquet old.parquet new.parquet -m ndcg@10
+  rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10
 
-  rankframe diff qrels.parquet old.parquet new.parquet --query q17 --query q18 -k 20
+  rankframe diff qrels.parquet bm25.parquet dense.parquet \\
+    --query q0017 --query q0018 -k 20
 """
 
 
@@ -33,24 +35,33 @@ def diff(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
     ],
-    a: Annotated[str, typer.Argument(metavar="A", help="A run: before.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A run: before (NAME=A names it).")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one: after.")],
     *,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="One metric; else ndcg@10."),
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="One metric; else ndcg@10.",
+            autocompletion=metrics_of("judged"),
+        ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("-k", help="How deep to look; else the metric's cutoff, or 10.")
+        int | None,
+        typer.Option("-k", metavar="N", help="How deep to look; else the metric's cutoff, or 10."),
     ] = None,
-    most: Annotated[int, typer.Option(help="How many queries to show.")] = 5,
+    most: Annotated[int, typer.Option(metavar="N", help="How many queries to show.")] = 5,
     query: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Show this query (repeat).")
     ] = None,
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv"],
-        typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--format", metavar="table|json|csv", help="How to print.", rich_help_panel=OUTPUT
+        ),
     ] = "table",
     per_query: Annotated[
         Path | None,
@@ -75,7 +86,8 @@ def diff(
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")
     check_tables(per_query, documents)
-    truth, before, after = open_sources([qrels, a, b])
+    runs = runs_by_name([a, b])
+    truth, before, after = open_sources([qrels, *runs.values()])
     check_outputs([truth, before, after], per_query, documents)
     with progress_bar("comparing", quiet=quiet):
         found = rf.diff(
@@ -95,7 +107,6 @@ def diff(
             about = {"frame": name, "metrics": found.summary["metric"].to_list(), "k": found.k}
             write_frame(getattr(found, name), target, about)
     if style != "table":
-        print(show.diff_text(found, style))
+        print(show.diff_text(found, *runs, style=style))
         return
-    names = run_names([a, b])
-    Console().print(show.diff_tables(found, names[0], names[1]))
+    Console().print(show.diff_tables(found, *runs))

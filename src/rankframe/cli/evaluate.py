@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,14 +36,14 @@ from rankframe.cli.options import (
     Weight,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
     column_names,
     deliver,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     ways_to_slice,
 )
 
@@ -46,17 +51,21 @@ if TYPE_CHECKING:
     from rankframe.evaluation.result import Result
 
 EXAMPLES = """
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 -m map
+  rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
 
-  rankframe evaluate qrels.txt bm25.run dense.run -m ndcg@1,5,10 --format markdown
+  rankframe evaluate qrels.parquet old=bm25.parquet new=dense.parquet -o results
 
-  rankframe evaluate ratings.csv recs.parquet -m recall@20 -c query_id=user -c doc_id=item --rel 4
+  rankframe evaluate qrels.txt bm25.txt -m ndcg@1,5,10 --format markdown
 
-  zcat run.gz | rankframe evaluate qrels.txt - -m map --per-query out.parquet
+  rankframe evaluate ratings.csv recs.parquet -m recall@20 \\
+    -c query_id=shopper -c doc_id=article --rel 2
 
-  rankframe evaluate qrels.parquet run.parquet -m ndcg@10 --queries queries.csv --by locale
+  zcat bm25.txt.gz | rankframe evaluate qrels.txt - --per-query values.parquet
 
-  rankframe evaluate qrels.parquet huge.parquet -m ndcg@10 --max-memory 3GiB -o result
+  rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 \\
+    --queries queries.parquet --by locale
+
+  rankframe evaluate qrels.parquet hybrid.parquet --max-memory 3GiB -o hybrid
 """
 
 
@@ -65,7 +74,9 @@ def evaluate(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
     ],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="One run or several, likewise.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
+    ],
     *,
     metric: Metrics = None,
     column: Columns = None,
@@ -105,7 +116,8 @@ def evaluate(
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics)
-    names = run_names(runs)
+    named = runs_by_name(runs, here=engine != "spark")
+    names = list(named)
     options: dict[str, Any] = {
         **how,
         "columns": column_names(column),
@@ -115,18 +127,16 @@ def evaluate(
     }
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
     where = {name: output and output / folders.get(name, "") for name in names}
-    sources = open_sources([qrels, *runs])
+    sources = open_sources([qrels, *named.values()])
     elsewhere = output is None or (engine == "spark" and is_address(output))
     check_outputs([*sources, queries], per_query, summary, folder=None if elsewhere else output)
     results: dict[str, Result] = {}
     if engine == "spark":
-        from rankframe.cli.spark import evaluate_on_spark
-
         unknown = {"--max-memory": max_memory, "--storage-option": how["storage_options"]}
         _refuse_without(engine, unknown)
         del options["storage_options"]
-        results = evaluate_on_spark(
-            qrels, dict(zip(names, runs, strict=True)), metrics, options, where,
+        results = _on_spark(
+            qrels, named, metrics, options, where,
             overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,
             quiet=quiet,
         )  # fmt: skip
@@ -166,3 +176,56 @@ def _refuse_without(engine: str, options: dict[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
             raise OptionError(f"{name} has no meaning with --engine {engine}.")
+
+
+def _on_spark(
+    qrels: str,
+    runs: Mapping[str, str],
+    metrics: list[str],
+    how: Mapping[str, Any],
+    where: Mapping[str, Path | None],
+    *,
+    overwrite: bool,
+    master: str | None,
+    partitions: int | None,
+    values: bool,
+    quiet: bool,
+) -> dict[str, Result]:
+    """Evaluate each run, and write it where it belongs.
+
+    `values`: bring those of each query here, too.
+    """
+    import rankframe as rf
+    from rankframe.evaluation.result import Result
+    from rankframe.spark.result import refuse_target
+    from rankframe.spark.session import load_pyspark, start_session
+
+    load_pyspark()
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+    # Under spark-submit there is a master already. Here, a task that fails is tried again.
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+    spark = start_session(
+        master or (None if submitted else "local[*,4]"),
+        progress=sys.stderr.isatty() and not quiet,
+        log_level="OFF",  # what matters is raised
+    )
+    targets = {name: _target(place) for name, place in where.items() if place is not None}
+    for target in targets.values():
+        refuse_target(spark, target, overwrite=overwrite)
+    results: dict[str, Result] = {}
+    for name, run in runs.items():
+        found = rf.spark.evaluate(qrels, run, metrics, spark=spark, partitions=partitions, **how)
+        if name in targets:
+            found.write(targets[name], overwrite=overwrite)
+        results[name] = (
+            found.to_result()
+            if values
+            else Result(found.summary, found.no_values, found.ledger, found.slices, found.inputs)
+        )
+        found.unpersist()
+    return results
+
+
+def _target(place: Path) -> str:
+    """A path of this machine has no double slash; a URL does."""
+    return re.sub(r"^(\w\w+):/", r"\1://", str(place))

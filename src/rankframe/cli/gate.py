@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,24 +21,30 @@ from rankframe.cli.options import (
     Weight,
     takes,
 )
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
+    progress_bar,
+    split_name,
     tell_if_every_relevant,
 )
 
 EXAMPLES = """
-  rankframe gate qrels.parquet new.parquet --baseline main -r "ndcg@10: no worse than -0.5% at 95%"
+  rankframe gate qrels.parquet dense.parquet --baseline main \\
+    -r "ndcg@10: no worse than -0.5% at 95%"
 
-  rankframe gate qrels.parquet new.parquet --baseline main --rules gate.toml --junit gate.xml
+  rankframe gate qrels.parquet new=dense.parquet --baseline main \\
+    --rules gate.toml --junit gate.xml --format markdown
 
-  rankframe gate new_result --baseline main --rules gate.toml     (both stored: nothing evaluated)
+  rankframe gate results/dense --baseline main --rules gate.toml
 
-The baseline: rankframe evaluate qrels.parquet main.parquet -m ndcg@10 -o main
+The last one evaluates nothing: both are stored results.
 
-Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or judgments).
+The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
+
+Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
+judgments).
 """
 
 
@@ -46,7 +52,9 @@ Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or j
 def gate(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="QRELS RUN", help="Judgments and a run; or one stored result."),
+        typer.Argument(
+            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it); or a stored result."
+        ),
     ],
     *,
     baseline: Annotated[
@@ -65,7 +73,7 @@ def gate(
         Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
     ] = None,
     min_queries: Annotated[
-        int | None, typer.Option(help="With fewer, nothing is decided; else 30.")
+        int | None, typer.Option(metavar="N", help="With fewer, nothing is decided; else 30.")
     ] = None,
     min_judged: Annotated[
         list[str] | None,
@@ -76,6 +84,12 @@ def gate(
         list[str] | None,
         typer.Option(metavar="NAME", help="A stored column of which more is better (repeat)."),
     ] = None,
+    style: Annotated[
+        Literal["table", "json", "markdown"],
+        typer.Option(
+            "--format", metavar="table|json|markdown", help="How to print.", rich_help_panel=OUTPUT
+        ),
+    ] = "table",
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write JSON.", rich_help_panel=OUTPUT),
@@ -100,11 +114,15 @@ def gate(
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
-    opened = open_sources([*sources, baseline])
+    qrels, (name, run) = sources[:-1], split_name(sources[-1])
+    before, stored = split_name(baseline)
+    if name is not None and name == before:
+        raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
+    opened = open_sources([*qrels, run, stored])
     check_outputs([*opened, queries, rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(
-            opened[0] if len(sources) == 2 else None,
+            opened[0] if qrels else None,
             opened[-2],
             opened[-1],
             _rules_from(rule, rules),
@@ -119,11 +137,15 @@ def gate(
             progress=report,
             **how,
         )
-    tell_if_every_relevant(verdict.every_relevant and len(sources) == 2)
+    verdict = verdict.named(baseline=before, candidate=name)
+    tell_if_every_relevant(verdict.every_relevant and bool(qrels))
     for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
-    Console().print(verdict_table(verdict))
+    if style == "table":
+        Console().print(verdict_table(verdict))
+    else:
+        print(verdict.to_json() if style == "json" else verdict.to_markdown())
     raise typer.Exit(verdict.exit_code)
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rankframe.cli.completion import metrics_of
+
 EXAMPLES = """
   rankframe metrics
 
@@ -15,7 +17,12 @@ EXAMPLES = """
 
 def metrics(
     name: Annotated[
-        str | None, typer.Argument(help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.",
+            autocompletion=metrics_of(),
+        ),
     ] = None,
 ) -> None:
     """The metric reference: all of them, or one with its formula, parameters and synonyms."""

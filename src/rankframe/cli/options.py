@@ -13,11 +13,13 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Comparing, Intervals, Options, Said, choices, declared
 from rankframe.base.storage import Storage, reached_with
+from rankframe.cli.completion import attributes, metrics_of, own_columns
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"
@@ -27,6 +29,33 @@ Given: TypeAlias = Mapping[str, Any]
 Command: TypeAlias = Callable[..., None]
 
 _NOTHING = "none"  # what a shell says for None where choices are listed
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help shows what to type, not the types of Python."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters, with nothing about types but what to type."""
+        return plainly(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands behind its name: options, then arguments as they are called."""
+        given = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        return ["[OPTIONS]", *(f"{one.metavar}{'...' * (one.metavar == 'RUN')}" for one in given)]
+
+
+def plainly(parameters: list[Any]) -> list[Any]:
+    """Parameters that say nothing of their types where that says nothing: flags, and arguments."""
+    for one in parameters:
+        if one.param_type_name == "argument":
+            one.display_type_rich = _no_type
+        elif one.is_flag:
+            one.metavar = ""
+    return parameters
+
+
+def _no_type(ctx: Any) -> str:  # noqa: ARG001 (as typer calls it)
+    return ""
 
 
 def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command], Command]:
@@ -98,7 +127,7 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     shown = typer.Option(
         *names,
         help=said.help,
-        metavar=metavar,
+        metavar=metavar or _metavar(kind),
         rich_help_panel=None if metavar else STATISTICS if statistics else POLICIES,
     )
     return inspect.Parameter(
@@ -109,11 +138,20 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     )
 
 
+def _metavar(kind: Any) -> str | None:
+    """What to type for an option of this type."""
+    if listed := list(choices(kind)):
+        return "|".join(listed)
+    kinds = (kind, *get_args(kind))
+    return "N" if int in kinds else "X" if float in kinds else None
+
+
 Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column", "-c", metavar="NAME=YOURS",
         help="A column of yours, e.g. query_id=user, run.doc_id=_id (repeat).",
+        autocompletion=own_columns,
     ),
 ]  # fmt: skip
 Metrics = Annotated[
@@ -123,11 +161,27 @@ Metrics = Annotated[
         "-m",
         metavar="NAME",
         help="By name, e.g. name@1,5,10 (repeat); see `rankframe metrics`.",
+        autocompletion=metrics_of("judged"),
+    ),
+]
+PairMetrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME",
+        help="By name, e.g. overlap@1,5,10 (repeat); see `rankframe metrics`.",
+        autocompletion=metrics_of("pair"),
     ),
 ]
 Style = Annotated[
     Literal["table", "json", "csv", "markdown"],
-    typer.Option("--format", help="How to print.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--format",
+        metavar="table|json|csv|markdown",
+        help="How to print.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 LowerIsBetter = Annotated[
     list[str] | None,
@@ -142,7 +196,7 @@ Summary = Annotated[
     typer.Option(metavar="FILE", help="Write the summary there.", rich_help_panel=OUTPUT),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a result there.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--overwrite", help="Replace what is there.", rich_help_panel=OUTPUT)
 ]
 Ledger = Annotated[
     bool, typer.Option("--ledger", help="Show all that was counted.", rich_help_panel=OUTPUT)
@@ -153,7 +207,11 @@ MaxMemory = Annotated[
 ]
 Engine = Annotated[
     Literal["polars", "spark"],
-    typer.Option(help="On this machine, or on Spark (needs the extra).", rich_help_panel=SPARK),
+    typer.Option(
+        metavar="polars|spark",
+        help="On this machine, or on Spark (needs the extra).",
+        rich_help_panel=SPARK,
+    ),
 ]
 Master = Annotated[
     str | None,
@@ -165,7 +223,7 @@ Master = Annotated[
 ]
 Partitions = Annotated[
     int | None,
-    typer.Option(help="On Spark; else a million rows each.", rich_help_panel=SPARK),
+    typer.Option(metavar="N", help="On Spark; else a million rows each.", rich_help_panel=SPARK),
 ]
 Queries = Annotated[
     str | None,
@@ -180,6 +238,7 @@ By = Annotated[
     typer.Option(
         metavar="NAME",
         help="Slice by an attribute; a,b for combinations (repeat).",
+        autocompletion=attributes,
         rich_help_panel=STATISTICS,
     ),
 ]
@@ -187,6 +246,7 @@ Weight = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", help="An attribute to weigh by (average=weighted).",
+        autocompletion=attributes,
         rich_help_panel=STATISTICS,
     ),
 ]  # fmt: skip

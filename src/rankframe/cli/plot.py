@@ -3,48 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from rankframe.base.options import ChartKind, Policies
 from rankframe.base.storage import Storage
+from rankframe.cli.completion import metrics_of
 from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
-from rankframe.cli.progress import progress_bar
 from rankframe.cli.support import (
     check_outputs,
     column_names,
     open_sources,
-    run_names,
+    progress_bar,
+    runs_by_name,
     ways_to_slice,
 )
 
 EXAMPLES = """
   rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
 
-  rankframe plot metric_at_k qrels.parquet bm25.parquet dense.parquet -m ndcg -o ndcg.svg
+  rankframe plot metric_at_k qrels.parquet bm25.parquet -m ndcg -o ndcg.svg
 
-  rankframe plot differences qrels.parquet old.parquet new.parquet -m ndcg@10 -o changes.html
+  rankframe plot differences qrels.parquet old=bm25.parquet new=dense.parquet \\
+    -m ndcg@10 -o changes.html
 
-  rankframe plot slices qrels.parquet a.parquet --queries queries.csv --by locale -o slices.png
+  rankframe plot slices qrels.parquet bm25.parquet \\
+    --queries queries.parquet --by locale -o slices.png
 """
 
 
 @takes(Policies, Storage)
 def plot(
-    kind: Annotated[ChartKind, typer.Argument(help="What to draw.")],
+    kind: Annotated[
+        ChartKind,
+        typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(get_args(ChartKind))}."),
+    ],
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs."),
+        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs (NAME=RUN names one)."),
     ] = None,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
     ] = Path("chart.svg"),
     metric: Annotated[
-        str, typer.Option("--metric", "-m", metavar="NAME", help="One metric, where one is drawn.")
+        str,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="One metric, where one is drawn.",
+            autocompletion=metrics_of("judged"),
+        ),
     ] = "ndcg@10",
-    most: Annotated[int, typer.Option("-k", help="The deepest rank, where ranks are drawn.")] = 20,
+    most: Annotated[
+        int, typer.Option("-k", metavar="N", help="The deepest rank, where ranks are drawn.")
+    ] = 20,
     distance: Annotated[
         bool, typer.Option("--distance", help="Scores are distances: smaller is better (roc).")
     ] = False,
@@ -58,16 +73,16 @@ def plot(
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
 
-    given = sources or []
-    opened = open_sources(given)
+    qrels, *given = sources or [None]
+    runs = runs_by_name(given)
+    opened = open_sources([*([] if qrels is None else [qrels]), *runs.values()])
     check_outputs([*opened, queries], output)
-    names = run_names(given[1:])
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,
             Material(
                 qrels=opened[0] if opened else None,
-                runs=dict(zip(names, opened[1:], strict=True)),
+                runs=dict(zip(runs, opened[1:], strict=True)),
                 metric=metric,
                 k=most,
                 distance=distance,

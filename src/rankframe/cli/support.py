@@ -1,20 +1,34 @@
-"""What commands do alike: sources, names and targets from arguments, results to their places."""
+"""What commands do alike: sources, names and targets from arguments, a progress bar while it takes
+its time, results to their places.
+"""
 
 from __future__ import annotations
 
+import glob as globbing
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankframe.base.errors import OptionError, OutputError
-from rankframe.base.messages import masked
+from rankframe.base.errors import OptionError, OutputError, UnreadableInputError
+from rankframe.base.messages import did_you_mean, masked, number_of
+from rankframe.base.progress import Progress, Report
+from rankframe.base.remote import is_address
+from rankframe.base.wording import plain_text
 
 if TYPE_CHECKING:
     from rankframe.evaluation.result import Result
     from rankframe.metrics.names import Metric
+
+_PATIENCE = 2.0  # seconds before anything moves on the screen
+# A run under a name. What may be an address or a path up to a Hive folder is no name.
+_NAMED = re.compile(r"([^/\\:=]+)=(.+)", re.DOTALL)
 
 
 # The last name of a table of a database.
@@ -30,7 +44,48 @@ def open_sources(given: list[str]) -> list[Any]:
     return [sys.stdin.buffer if source == "-" else source for source in given]
 
 
-def run_names(runs: list[str]) -> list[str]:
+def runs_by_name(given: Sequence[str], *, here: bool = True) -> dict[str, str]:
+    """Where each run is, by its name: the one given with it, `old=runs/a.parquet`, or else that of
+    its file.
+
+    `here`: what is on no disk of this machine, and no address, is not there at all.
+    """
+    split = [split_name(one, here=here) for one in given]
+    chosen = [name for name, _ in split if name is not None]
+    others = _file_names([path for name, path in split if name is None], taken=set(chosen))
+    names = [next(others) if name is None else name for name, _ in split]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise OptionError(f"two runs are named {twice[0]!r}. Give each a name of its own.")
+    return {name: path for name, (_, path) in zip(names, split, strict=True)}
+
+
+def split_name(given: str, *, here: bool = True) -> tuple[str | None, str]:
+    """NAME=PATH taken apart; no name, where that is a path as a whole.
+
+    A file that is there under all of it is meant, and so is a Hive folder, `day=2026-01-01`.
+    """
+    found = _NAMED.fullmatch(given)
+    if found is None or _is_there(given):
+        return None, given
+    name, path = found[1].strip(), found[2]
+    if here and path != "-" and not is_address(path) and ":" not in path and not _is_there(path):
+        folder = Path(os.path.expanduser(path)).parent  # noqa: PTH111 (as where it is opened)
+        there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+        nor = f"Nor is there {path!r}, for a run named {name!r}"
+        near = did_you_mean(Path(path).name, there)
+        raise UnreadableInputError(given, "no such file", f"{nor}. {near}" if near else nor)
+    return (name, path) if name else (None, given)
+
+
+def _is_there(path: str) -> bool:
+    """Whether a path or a pattern leads to anything."""
+    path = os.path.expanduser(path)  # noqa: PTH111 (as where it is opened)
+    # Unlike pathlib's, this one says no of what cannot be a path.
+    exists = os.path.exists(path)  # noqa: PTH110
+    return exists or ("\0" not in path and bool(globbing.glob(path, recursive=True)))
+
+
+def _file_names(runs: list[str], taken: set[str]) -> Iterator[str]:
     """File names without their endings, or the paths as given where those are not distinct; of a
     database, the table.
     """
@@ -45,11 +100,10 @@ def run_names(runs: list[str]) -> list[str]:
         else "stdin"
         for run in runs
     ]
-    if len(set(short)) == len(short):
-        return short
-    if len(set(runs)) == len(runs):
-        return runs
-    return [f"{run} ({number})" for number, run in enumerate(runs, start=1)]
+    for names in (short, runs):
+        if len(set(names)) == len(names) and taken.isdisjoint(names):
+            return iter(names)
+    return (f"{run} ({number})" for number, run in enumerate(runs, start=1))
 
 
 def column_names(given: list[str] | None) -> dict[str, Any]:
@@ -78,6 +132,60 @@ def column_names(given: list[str] | None) -> dict[str, Any]:
 def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
     """Attributes, or several with commas between them for their combinations."""
     return [tuple(part.strip() for part in way.split(",")) for way in given or ()] or None
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool) -> Iterator[Report | None]:
+    """Who is to be told how far it has come; nobody, where there is no terminal to show it on."""
+    from rich import progress as bars
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    bar = bars.Progress(
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[seen]}"),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    what = plain_text(what)
+    task = bar.add_task(what, total=None, seen="")
+    begun = time.monotonic()
+
+    def report(done: Progress) -> None:
+        bar.update(
+            task,
+            description=f"{what}: {done.stage}",
+            completed=done.rows,
+            # No total yet: the bar only swings while the input is split.
+            total=done.total_rows if done.rows else None,
+            seen=_seen(done, time.monotonic() - begun) if done.rows else "",
+        )
+
+    timer = threading.Timer(_PATIENCE, bar.start)
+    timer.start()
+    try:
+        yield report
+    finally:
+        timer.cancel()
+        bar.stop()
+
+
+def _seen(done: Progress, seconds: float) -> str:
+    """How much is done, and how fast.
+
+    >>> _seen(Progress("matching", 2_000, 10_000, 40), 0.5)
+    '2,000 of 10,000 rows, 4,000/s, 40 queries'
+    """
+    rate = done.rows / max(seconds, 1e-9)
+    seen = f"{done.rows:,} of {done.total_rows:,} {done.unit}, {rate:,.0f}/s"
+    return f"{seen}, {number_of(done.queries, 'query')}" if done.unit == "rows" else seen
 
 
 def check_tables(*targets: Path | None) -> None:
@@ -149,8 +257,8 @@ def deliver(
         print(show.as_text(results, metrics, style))
         return
     console = Console()
-    console.print(show.summary_table(results, metrics))
+    console.print(show.summary_table(results, metrics, console.width))
     if any(result.slices.height for result in results.values()):
-        console.print(show.slice_tables(results, metrics))
+        console.print(show.slice_tables(results, metrics, console.width))
     if ledger:
         console.print(show.ledger_table(results))

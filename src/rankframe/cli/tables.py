@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -28,8 +28,12 @@ from rankframe.metrics import Definition
 from rankframe.metrics.names import Metric, signature
 from rankframe.metrics.registry import Family
 
+_Cells: TypeAlias = Sequence[Sequence[Text]]
 Format = Literal["table", "json", "csv", "markdown"]
-_MOST_WITH_INTERVALS = 5  # runs side by side on a usual terminal
+# Up to so many runs have their intervals, though not all may stand side by side; more, if they do.
+_MOST_WITH_INTERVALS = 5
+_LONGEST_NAME = 20  # of a run above its numbers, which may be narrower; the rest is folded
+_GAP, _EDGES = 3, 5  # around a column, and around the others
 _NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
 
 
@@ -38,42 +42,73 @@ def plain(text: str, style: str = "") -> Text:
     return Text(plain_text(text), style)
 
 
-def summary_table(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
-    """Metrics down, runs across, the best of each row in bold; then what to know about each run."""
-    table = _grid("metric", list(results))
-    for metric in metrics:
-        rows = [
-            result.summary.filter(pl.col("metric") == metric.label).to_dicts()[0]
-            for result in results.values()
-        ]
-        table.add_row(plain(metric.label), *_cells(rows, metric), plain(_queries(rows)))
+class _Row(NamedTuple):
+    """A line of a table: what it is of, and a value of each run."""
+
+    name: str
+    metric: Metric
+    values: Sequence[Mapping[str, Any]]
+    # it stands apart from lines of another group
+    group: str = ""
+
+    @property
+    def best(self) -> float | None:
+        """The best of several runs."""
+        values = [value["value"] for value in self.values]
+        return best_of(self.metric, values) if len(values) > 1 else None
+
+    @property
+    def queries(self) -> str:
+        """How many were averaged, and whether those are few."""
+        counts = [value["queries"] for value in self.values]
+        low, high = min(counts), max(counts)
+        few = " (few)" if any(value.get("small") for value in self.values) else ""
+        return f"{low:,}{few}" if low == high else f"{low:,}–{high:,}{few}"
+
+
+def summary_table(
+    results: Mapping[str, Result], metrics: Sequence[Metric], width: int
+) -> RenderableType:
+    """Metrics down, runs across, the best of each row in bold; then what to know about each run.
+
+    Runs that find no room side by side stand in tables one below the other.
+    """
+    tables = _grids("metric", list(results), _summary_rows(results, metrics), width)
     notes = [plain(f"{run}: {result.caveat}", style="dim") for run, result in results.items()]
-    return Group(table, *notes)
+    return Group(*tables, *notes)
 
 
-def slice_tables(results: Mapping[str, Result], metrics: Sequence[Metric]) -> RenderableType:
+def slice_tables(
+    results: Mapping[str, Result], metrics: Sequence[Metric], width: int
+) -> RenderableType:
     """A table for each metric: slices down, runs across."""
     tables: list[RenderableType] = []
-    first = next(iter(results.values())).slices
-    slices = first.select("by", "slice").unique(maintain_order=True)
     for metric in metrics:
-        table = _grid("slice", list(results))
-        table.title, table.title_justify = plain(f"{metric.label} by slice"), "left"
-        before = None
-        for by, name in slices.iter_rows():  # allowed: one row a slice
-            this = (pl.col("by") == by) & (pl.col("slice") == name)
-            here = [
-                result.slices.filter(this, pl.col("metric") == metric.label).to_dicts()
-                for result in results.values()
-            ]
-            rows = [found[0] if found else _NO_ROW for found in here]
-            few = " (few)" if any(row["small"] for row in rows) else ""
-            if before not in (None, by):
-                table.add_section()
-            table.add_row(plain(f"{by}: {name}"), *_cells(rows, metric), f"{_queries(rows)}{few}")
-            before = by
-        tables.append(table)
+        found = _grids("slice", list(results), _slice_rows(results, metric), width)
+        found[0].title, found[0].title_justify = plain(f"{metric.label} by slice"), "left"
+        tables += found
     return Group(*tables)
+
+
+def _summary_rows(results: Mapping[str, Result], metrics: Sequence[Metric]) -> list[_Row]:
+    summaries = [result.summary for result in results.values()]
+    return [
+        _Row(
+            m.label, m, [one.filter(pl.col("metric") == m.label).to_dicts()[0] for one in summaries]
+        )
+        for m in metrics
+    ]
+
+
+def _slice_rows(results: Mapping[str, Result], metric: Metric) -> list[_Row]:
+    slices = [one.slices.filter(pl.col("metric") == metric.label) for one in results.values()]
+    rows = []
+    for by, name in slices[0].select("by", "slice").rows():  # allowed: one row a slice
+        this = (pl.col("by") == by) & (pl.col("slice") == name)
+        here = [one.filter(this).to_dicts() for one in slices]
+        values = [found[0] if found else _NO_ROW for found in here]
+        rows.append(_Row(f"{by}: {name}", metric, values, by))
+    return rows
 
 
 def ledger_table(results: Mapping[str, Result]) -> RenderableType:
@@ -120,15 +155,7 @@ def as_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: For
         return csv_text(summary_frame(results))
     if style == "json":
         return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
-    lines = [
-        markdown_row(["metric", *map(markdown_text, results)]),
-        markdown_row(["---", *("---:" for _ in results)]),
-    ]
-    for metric in metrics:
-        values = [result[metric.label] for result in results.values()]
-        cells = [markdown_text(metric.label), *(number_text(v, metric) for v in values)]
-        lines.append(markdown_row(cells))
-    return "\n".join(lines)
+    return _markdown(results, metrics)
 
 
 def csv_text(frame: pl.DataFrame) -> str:
@@ -181,6 +208,36 @@ def say(console: Console, message: str) -> None:
     console.print(escape(message), highlight=False)
 
 
+def _markdown(results: Mapping[str, Result], metrics: Sequence[Metric]) -> str:
+    """Values with their intervals, the best in bold; slices below; then what to know of them."""
+    parts = [_markdown_table("metric", results, _summary_rows(results, metrics))]
+    if any(result.slices.height for result in results.values()):
+        for metric in metrics:
+            table = _markdown_table("slice", results, _slice_rows(results, metric))
+            parts.append(f"{markdown_text(metric.label)} by slice:\n\n{table}")
+    notes = [f"{run}: {result.caveat}." for run, result in results.items()]
+    if (how := _policies(next(iter(results.values())).ledger).get("ci", "none")) != "none":
+        notes.append(f"Intervals: {how}.")
+    return "\n\n".join([*parts, "\n".join(f"- {markdown_text(note)}" for note in notes)])
+
+
+def _markdown_table(first: str, runs: Iterable[str], rows: Sequence[_Row]) -> str:
+    names = [markdown_text(run) for run in runs]
+    lines = [
+        markdown_row([first, *names, "queries"]),
+        markdown_row(["---", *("---:" for _ in names), "---:"]),
+    ]
+    for row in rows:
+        cells = [markdown_text(row.name)]
+        for value in row.values:
+            text = number_text(value["value"], row.metric)
+            shown = f"**{text}**" if row.best is not None and value["value"] == row.best else text
+            bounds = (number_text(value[end], row.metric) for end in ("ci_low", "ci_high"))
+            cells.append(shown if value["ci_low"] is None else f"{shown} ({' to '.join(bounds)})")
+        lines.append(markdown_row([*cells, row.queries]))
+    return "\n".join(lines)
+
+
 def _as_dict(run: str, result: Result) -> dict[str, object]:
     ledger = _counts(result.ledger)
     is_order = pl.col("item").str.ends_with(ORDER)
@@ -218,36 +275,66 @@ def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _grid(first: str, runs: Sequence[str]) -> Table:
-    """A table with a column a run."""
+def _grids(first: str, runs: Sequence[str], rows: Sequence[_Row], width: int) -> list[Table]:
+    """Tables with a column a run: one, or as many as it takes to stay within the width."""
+    found = _fitting(first, runs, rows, _cells(rows, intervals=True), width)
+    if len(found) > 1 and len(runs) > _MOST_WITH_INTERVALS:
+        return _fitting(first, runs, rows, _cells(rows, intervals=False), width)
+    return found
+
+
+def _fitting(
+    first: str, runs: Sequence[str], rows: Sequence[_Row], cells: _Cells, width: int
+) -> list[Table]:
+    """Tables of as many runs each as the width has room for, at least one."""
+    label = max(len(plain_text(text)) for text in (first, *(row.name for row in rows)))
+    counts = max(len(text) for text in ("queries", *(row.queries for row in rows)))
+    room = width - min(label, width // 3) - counts - _EDGES
+    wide = [
+        _GAP + max(min(len(plain_text(run)), _LONGEST_NAME), *(len(line[at]) for line in cells))
+        for at, run in enumerate(runs)
+    ]
+    groups = [[0]]
+    for at in range(1, len(runs)):
+        if sum(wide[one] for one in (*groups[-1], at)) > room:
+            groups.append([])
+        groups[-1].append(at)
+    return [_grid(first, runs, rows, cells, chosen) for chosen in groups]
+
+
+def _grid(
+    first: str, runs: Sequence[str], rows: Sequence[_Row], cells: _Cells, chosen: Sequence[int]
+) -> Table:
+    """A table of some of the runs."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first, overflow="fold")
-    for run in runs:
-        table.add_column(plain(run), justify="right", overflow="fold")
-    table.add_column("queries", justify="right", style="dim")
+    for at in chosen:
+        least = max(len(line[at]) for line in cells)
+        table.add_column(plain(runs[at]), justify="right", overflow="fold", min_width=least)
+    table.add_column("queries", justify="right", style="dim", no_wrap=True)
+    before = rows[0].group if rows else ""
+    for row, line in zip(rows, cells, strict=True):
+        if row.group != before:
+            table.add_section()
+        table.add_row(plain(row.name), *(line[at] for at in chosen), plain(row.queries))
+        before = row.group
     return table
 
 
-def _cells(rows: Sequence[Mapping[str, Any]], metric: Metric) -> list[Text]:
-    """The values of several runs, each with half of its interval where there is room for it."""
-    values = [row["value"] for row in rows]
-    best = best_of(metric, values) if len(values) > 1 else None
-    cells = []
+def _cells(rows: Sequence[_Row], *, intervals: bool) -> _Cells:
+    """The values of several runs, each with half of its interval if wanted."""
+    lines = []
     for row in rows:
-        cell = Text(
-            number_text(row["value"], metric), style="bold green" if row["value"] == best else ""
-        )
-        if row["ci_low"] is not None and len(rows) <= _MOST_WITH_INTERVALS:
-            half = (row["ci_high"] - row["ci_low"]) / 2
-            cell.append(f" ±{number_text(half, metric).removeprefix('0')}", style="not bold dim")
-        cells.append(cell)
-    return cells
-
-
-def _queries(rows: Sequence[Mapping[str, Any]]) -> str:
-    counts = [row["queries"] for row in rows]
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+        cells = []
+        for value in row.values:
+            best = row.best is not None and value["value"] == row.best
+            cell = Text(number_text(value["value"], row.metric), style="bold green" if best else "")
+            if value["ci_low"] is not None and intervals:
+                half = number_text((value["ci_high"] - value["ci_low"]) / 2, row.metric)
+                cell.append(f" ±{half.removeprefix('0') or half}", style="not bold dim")
+            cells.append(cell)
+        lines.append(cells)
+    return lines
 
 
 def _bounds(definition: Definition) -> str:

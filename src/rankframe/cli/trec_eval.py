@@ -7,26 +7,29 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from rankframe.base.errors import OptionError, RankframeError
+from rankframe.base.messages import number_of
+from rankframe.cli.completion import own_columns, trec_measures
+from rankframe.cli.options import PlainCommand
 from rankframe.cli.support import column_names, open_sources
 
 EXAMPLES = """
-  rankframe trec_eval qrels.txt run.txt
+  rankframe trec_eval qrels.txt bm25.txt
 
-  rankframe trec_eval -q -c -M1000 -m all_trec qrels.txt run.txt > run.eval
+  rankframe trec_eval -q -c -M1000 -m all_trec qrels.txt bm25.txt > run.eval
 
-  rankframe trec_eval -m P.5,10 -m ndcg_cut.10 -m recall.100 -l 2 qrels.parquet run.parquet
+  rankframe trec_eval -m P.5,10 -m ndcg_cut.10 -l 2 qrels.parquet bm25.parquet
 
-  rankframe trec_eval -q -c qrels.txt run.txt --check old_output.txt
+  rankframe trec_eval -q -c qrels.txt bm25.txt --check run.eval
 
--m takes trec_eval's measures, each with its own parameters, and the nicknames official, all_trec
-and set. Long options may be cut short, as in --comp.
+-m takes trec_eval's measures, each with its own parameters, and the nicknames
+official, all_trec and set. Long options may be cut short, as in --comp.
 
-Exit codes are trec_eval's: 1 for options and measures that it does not have, 2 for what cannot be
-read, 4 for a document twice, 7 if no judged query is in the run. With --check: 0 if every line
-agrees, 1 if some differ, 2 if something is wrong.
+Exit codes are trec_eval's: 1 for options and measures that it does not have,
+2 for what cannot be read, 4 for a document twice, 7 if no judged query is in
+the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
+something is wrong.
 """
 # The formats that trec_eval's -R and -T name, and those of them that are read here.
 _FORMATS = {"-R": "qrels", "-T": "trec_results"}
@@ -35,7 +38,7 @@ _OURS = ("--check", "--column", "--relevance")
 _VERSION = "10.0"
 
 
-class Command(TyperCommand):
+class Command(PlainCommand):
     """The command with trec_eval's exit codes, and long options cut short."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -93,6 +96,7 @@ def trec_eval(
             "--measure",
             metavar="NAME[.PARAMS]",
             help="A measure or nickname (repeat); else official.",
+            autocompletion=trec_measures,
         ),
     ] = None,
     queries: Annotated[
@@ -106,11 +110,16 @@ def trec_eval(
         ),
     ] = False,
     level: Annotated[
-        int, typer.Option("-l", "--level_for_rel", help="The lowest grade that is relevant.")
+        int,
+        typer.Option(
+            "-l", "--level_for_rel", metavar="N", help="The lowest grade that is relevant."
+        ),
     ] = 1,
     deepest: Annotated[
         int | None,
-        typer.Option("-M", "--Max_retrieved_per_topic", help="Look at the top so many only."),
+        typer.Option(
+            "-M", "--Max_retrieved_per_topic", metavar="N", help="Look at the top so many only."
+        ),
     ] = None,
     judged_only: Annotated[
         bool,
@@ -122,13 +131,17 @@ def trec_eval(
     ] = False,
     collection: Annotated[
         int | None,
-        typer.Option("-N", "--Number_docs_in_coll", help="Documents in the collection."),
+        typer.Option(
+            "-N", "--Number_docs_in_coll", metavar="N", help="Documents in the collection."
+        ),
     ] = None,
     rel_format: Annotated[
-        str, typer.Option("-R", "--Rel_info_format", help="Of the judgments: qrels.")
+        str,
+        typer.Option("-R", "--Rel_info_format", metavar="FORMAT", help="Of the judgments: qrels."),
     ] = "qrels",
     run_format: Annotated[
-        str, typer.Option("-T", "--Results_format", help="Of the run: trec_results.")
+        str,
+        typer.Option("-T", "--Results_format", metavar="FORMAT", help="Of the run: trec_results."),
     ] = "trec_results",
     _old: Annotated[bool, typer.Option("-o", help="Means nothing, as in trec_eval.")] = False,
     _version: Annotated[
@@ -143,7 +156,11 @@ def trec_eval(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=YOURS", help="A column of yours, e.g. query_id=user (repeat)."),
+        typer.Option(
+            metavar="NAME=YOURS",
+            help="A column of yours, e.g. query_id=user (repeat).",
+            autocompletion=own_columns,
+        ),
     ] = None,
     relevance: Annotated[
         float | None, typer.Option(help="Grade of every pair, where judgments have no grades.")
@@ -170,9 +187,10 @@ def trec_eval(
     )
     checked = None if output is None else compare_output(output, found)
     if found.missing and not complete:
+        are, were, them = ("is", "was", "it") if found.missing == 1 else ("are", "were", "them")
         print(
-            f"rankframe: {found.missing:,} of {found.judged:,} judged queries are not in the run "
-            "and were left out; -c counts them as 0.",
+            f"rankframe: {found.missing:,} of {number_of(found.judged, 'judged query')} {are} not "
+            f"in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
     if checked is None:

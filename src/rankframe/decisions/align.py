@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Unpaired
 from rankframe.decisions.lacking import done_with
 from rankframe.decisions.systems import System, depth_of
@@ -52,10 +52,13 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
     if unpaired == "error":
         name = next(name for name, frame in counts.items() if frame.height)
         raise OptionError(
-            f"{len(alone):,} of {len(every):,} queries are not in every system, e.g. "
+            f"{len(alone):,} of {number_of(len(every), 'query')} "
+            f"{'is' if len(alone) == 1 else 'are'} not in every system, e.g. "
             f"{counts[name][QUERY][0]!r}, which {name!r} lacks. Pass ",
             Option("unpaired", "skip"),
-            ' to leave them out, or "zero" to score them 0.',
+            " to leave them out, or ",
+            Option("unpaired", "zero"),
+            " to score them 0.",
         )
     if unpaired == "skip":
         kept = every.to_frame().join(alone.to_frame(), on=QUERY, how="anti", maintain_order="left")
@@ -137,8 +140,8 @@ class Column:
         for name, some in zip(aligned.systems, terms, strict=True):
             if endless := int((~np.isfinite(some.above) | ~np.isfinite(some.divisor)).sum()):
                 raise MetricParameterError(
-                    f"{metric.label!r} is not finite for {endless:,} queries of {name!r}: there is "
-                    "no mean of it to compare."
+                    f"{metric.label!r} is not finite for {number_of(endless, 'query')} of "
+                    f"{name!r}: there is no mean of it to compare."
                 )
         defined = np.stack([some.defined for some in terms])
         complete = defined.all(axis=0)

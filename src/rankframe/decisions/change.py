@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from rankframe.base.messages import number_of
 from rankframe.decisions.lacking import Lack
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT
@@ -87,7 +88,10 @@ class Diff(Exported):
     @property
     def _counted(self) -> str:
         wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
-        said = f"{queries:,} queries: {wins:,} better in b, {ties:,} the same, {losses:,} worse"
+        said = (
+            f"{number_of(queries, 'query')}: {wins:,} better in b, {ties:,} the same, "
+            f"{losses:,} worse"
+        )
         if undefined:
             said += f", {undefined:,} undefined (each mean is over the queries that its run has)"
         return said

@@ -11,7 +11,7 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import did_you_mean
+from rankframe.base.messages import did_you_mean, number_of
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
@@ -278,7 +278,7 @@ def _warnings(
         if (lost := int((known & ~column.complete).sum())) > MANY * int(known.sum()):
             many.append(
                 f"{column.metric.label} is undefined for some systems only in {lost:,} of "
-                f"{len(known):,} queries: left out for all"
+                f"{number_of(len(known), 'query')}: left out for all"
             )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
     said = [setup.out_of_reach(family.height, _groups(family)) for family in families]

@@ -12,13 +12,14 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.checks import check_flag
+from rankframe.base.messages import number_of
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
 from rankframe.base.remote import Remote
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
-from rankframe.decisions.tables import Contents, as_latex, as_markdown
+from rankframe.decisions.tables import Contents, as_latex, as_markdown, rows_as_markdown
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.evaluation.result import about_frame
@@ -143,9 +144,17 @@ class Comparison(Exported):
             for system, frame in self.per_query.items()
         )
 
-    def to_markdown(self) -> str:
-        """Systems down, metrics across: the best in bold, what differs significantly marked."""
-        return as_markdown(self._contents)
+    def to_markdown(self, *, details: bool = False) -> str:
+        """Systems down, metrics across: the best in bold, what differs significantly marked.
+
+        `details`: instead a row for each metric and system with its difference, interval and p
+        values, what is significant in bold; for a comment on a pull request.
+        """
+        check_flag("details", details)
+        if not details:
+            return as_markdown(self._contents)
+        notes = [said for said in (self.legend, self.caveat) if said]
+        return rows_as_markdown(self.header, list(self.lines()), notes, self.warnings)
 
     def to_latex(self) -> str:
         """The same as a LaTeX table for booktabs."""
@@ -181,7 +190,7 @@ class Comparison(Exported):
         """The ledger in a few words: what a reader of the numbers should know."""
         counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
         values = dict(zip(counts["item"], counts["value"], strict=True))
-        said = [f"{values.get('queries_compared', 0):,.0f} queries compared"]
+        said = [f"{number_of(values.get('queries_compared', 0), 'query')} compared"]
         if unpaired := values.get("queries_unpaired"):
             said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         said += [str(lack) for lack in self.lacks if not lack.many]

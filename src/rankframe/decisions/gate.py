@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankframe.base import options
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Intervals, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.base.storage import StorageOptions, reaching
@@ -27,7 +27,7 @@ from rankframe.decisions.opening import Opened, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.subsets import Subset
 from rankframe.decisions.systems import Runs, System
-from rankframe.decisions.verdict import CHECK_SCHEMA, Status, Verdict
+from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Status, Verdict
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
@@ -35,7 +35,6 @@ from rankframe.stats.exact import exact_sum
 from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
-BASELINE, CANDIDATE = "baseline", "candidate"
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
 _FEW = 10
 _NAMED = 3  # queries that are undefined for one side only, in a reason
@@ -196,7 +195,7 @@ class _Judge:
             status, reason = "undecided", one_sided
         elif n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
-            reason = f"{n:,} queries, fewer than {self.demands.min_queries:,}"
+            reason = f"{number_of(n, 'query')}, fewer than {self.demands.min_queries:,}"
             if rule.by is not None and subset.by is None:
                 reason = f"there is no slice per {', '.join(rule.by)} to check"
         elif shortage := self._unjudged(subset):
@@ -216,7 +215,9 @@ class _Judge:
             )
             status, reason = _decided(rule, change, bound)
             if status == "pass" and differing < _FEW:
-                reason = f"{differing} of {n:,} queries differ, too few to trust the bound"
+                reason = (
+                    f"{differing} of {number_of(n, 'query')} differ, too few to trust the bound"
+                )
         if one_sided not in reason:
             reason = f"{reason}{'; ' if reason else ''}{one_sided}"
         return {
@@ -252,7 +253,8 @@ class _Judge:
                 said.append(f"the {side} alone in {count:,} ({', '.join(map(repr, example))}"
                             f"{', …' if count > _NAMED else ''})")  # fmt: skip
         total = alone.shape[1]
-        return f"of {total:,} queries, {rule.metric} is undefined for {' and for '.join(said)}"
+        of = f"of {number_of(total, 'query')}, {rule.metric}"
+        return f"{of} is undefined for {' and for '.join(said)}"
 
     def _unjudged(self, subset: Subset) -> str:
         """What to say where too little of the candidate was judged."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, number_of
 from rankframe.decisions.systems import System
 from rankframe.evaluation.ledger import POLICY
 from rankframe.metrics.names import Metric
@@ -42,7 +42,7 @@ class Lack:
     def __str__(self) -> str:
         share = self.queries / max(self.judged, 1)
         return (
-            f"{self.system} lacks {self.queries:,} of {self.judged:,} judged queries "
+            f"{self.system} lacks {self.queries:,} of {number_of(self.judged, 'judged query')} "
             f"({share:.1%}): {self.done}"
         )
 
@@ -68,9 +68,10 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
         if most < _LEAST_SHARED * (sum(have) - most):
             raise OptionError(
                 f"{name!r} and {other!r} share {'' if _exact(system, beside) else 'at most '}"
-                f"{most:,} of {sum(have) - most:,} judged queries that either has ({name!r} lacks "
-                f"{_filled(system):,}, {other!r} {_filled(beside):,} of {len(system.values):,}), "
-                "and what a run lacks scores 0. Are these runs of the same queries? Pass ",
+                f"{most:,} of {number_of(sum(have) - most, 'judged query')} that either has "
+                f"({name!r} lacks {_filled(system):,}, {other!r} {_filled(beside):,} of "
+                f"{len(system.values):,}), and what a run lacks scores 0. Are these runs of the "
+                "same queries? Pass ",
                 Option("missing", "zero"),
                 " to compare them all the same.",
             )

@@ -22,7 +22,7 @@ from rankframe.base.errors import (
     UnknownMetricError,
     UnreadableInputError,
 )
-from rankframe.base.messages import did_you_mean
+from rankframe.base.messages import did_you_mean, number_of
 from rankframe.base.remote import Remote, scheme_of
 from rankframe.base.stores import STORES
 from rankframe.decisions.systems import System
@@ -261,7 +261,8 @@ def _refuse_other_judgments(one: _Evaluated, other: _Evaluated) -> None:
     (rows, queries, print_), (their_rows, their_queries, their_print) = said
     if (rows, queries) != (their_rows, their_queries):
         problem = (
-            f"against {rows:,.0f} judgments of {queries or 0:,.0f} queries, {other[0]!r} against "
+            f"against {number_of(rows, 'judgment')} of {number_of(queries or 0, 'query')}, "
+            f"{other[0]!r} against "
             f"{their_rows:,.0f} of {their_queries or 0:,.0f}"
         )
     elif print_ and their_print and differ(print_, their_print):

@@ -12,6 +12,8 @@ from rankframe.base.wording import best_of, markdown_row, markdown_text, number_
 from rankframe.metrics.names import Metric
 
 _MARK = "†"
+# Of the cells of a comparison's lines: where numbers begin, and which are bold where significant.
+_NUMBERS, _BOLD = 3, (4, 7)
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -71,6 +73,33 @@ def as_markdown(contents: Contents) -> str:
             of = [markdown_text(block.title)] if sliced else []
             lines.append(markdown_row([*of, markdown_text(name), *shown]))
     return "\n".join([*lines, "", markdown_text(_caption(contents))])
+
+
+def rows_as_markdown(
+    header: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], bool]],
+    notes: Sequence[str],
+    warnings: Sequence[str],
+) -> str:
+    """Lines of a comparison as they are, those that are significant with numbers in bold, and what
+    to know of them. Columns without a word in them are left out.
+    """
+    shown = [at for at in range(len(header)) if any(cells[at] for cells, _ in rows)]
+    texts = sum(at < _NUMBERS for at in shown)
+    lines = [
+        markdown_row([markdown_text(header[at]) for at in shown]),
+        markdown_row(["---"] * texts + ["---:"] * (len(shown) - texts)),
+    ]
+    for cells, significant in rows:
+        bold = {at for at in _BOLD if significant}
+        row = [markdown_text(cells[at]) for at in shown]
+        lines.append(
+            markdown_row(
+                [f"**{c}**" if at in bold and c else c for at, c in zip(shown, row, strict=True)]
+            )
+        )
+    said = [f"**Warning:** {markdown_text(warning)}." for warning in warnings]
+    return "\n\n".join(["\n".join(lines), *said, markdown_text(". ".join(notes) + ".")])
 
 
 def as_latex(contents: Contents) -> str:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 from xml.etree import ElementTree
 
 import polars as pl
 
-from rankframe.base.wording import number_text, percent_text, signed_text
+from rankframe.base.messages import number_of
+from rankframe.base.wording import (
+    markdown_row,
+    markdown_text,
+    number_text,
+    percent_text,
+    signed_text,
+)
 from rankframe.decisions.lacking import Lack
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT
@@ -37,6 +44,9 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     "status": pl.String,
     "reason": pl.String,
 }
+# Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
+JSON_SCHEMA = 1
+BASELINE, CANDIDATE = "baseline", "candidate"
 _CODES: dict[Status, int] = {"pass": 0, "fail": 1, "undecided": 2}
 # Characters that XML 1.0 has no way to write.
 _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
@@ -51,6 +61,7 @@ class Verdict(Exported):
         they are undefined for one side only, status ("pass", "fail", "undecided", "skipped") and
         reason.
     counted: what was compared, and what it takes to decide.
+    names: what the baseline and the candidate are called.
 
     `to_arrow()` and `to_pandas()` give the checks.
     """
@@ -61,6 +72,15 @@ class Verdict(Exported):
     counted: Mapping[str, Any]
     # judged queries that the baseline's or the candidate's run lacks
     lacks: Sequence[Lack] = ()
+    names: tuple[str, str] = (BASELINE, CANDIDATE)
+
+    def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
+        """The same verdict on systems of these names."""
+        names = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
+        new = (baseline or names[BASELINE], candidate or names[CANDIDATE])
+        called = dict(zip(self.names, new, strict=True))
+        lacks = [replace(lack, system=called[lack.system]) for lack in self.lacks]
+        return replace(self, lacks=lacks, names=new)
 
     @property
     def every_relevant(self) -> bool:
@@ -123,16 +143,20 @@ class Verdict(Exported):
         tested = self.checks.filter(pl.col("status").is_in(["pass", "fail"]))
         counts = tested.group_by("rule").agg(pl.col("queries").sum())["queries"].sort().to_list()
         if not counts or counts[0] == every:
-            return f"{every:,} queries"
+            return number_of(every, "query")
         most = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
-        return f"{counts[0]:,}{most} of {every:,} queries tested"
+        return f"{counts[0]:,}{most} of {number_of(every, 'query')} tested"
 
     def to_json(self) -> str:
-        """Everything, for other programs."""
+        """Everything, for other programs: the fields are listed in docs/gate.md."""
         return json.dumps(
             {
+                "schema": JSON_SCHEMA,
                 "status": self.status,
                 "exit_code": self.exit_code,
+                "headline": self.headline,
+                "baseline": self.names[0],
+                "candidate": self.names[1],
                 "counted": dict(self.counted),
                 "warnings": self.warnings,
                 "checks": self.checks.to_dicts(),
@@ -140,6 +164,36 @@ class Verdict(Exported):
             indent=2,
             ensure_ascii=False,
         )
+
+    def to_markdown(self) -> str:
+        """For a comment on a pull request: the verdict, a table for each rule, what limits it."""
+        word, _, counted = self.headline.partition(": ")
+        rules = dict.fromkeys(self.checks["rule"])
+        limits = [
+            f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}"
+            for rule, of, *_, status, reason in self.lines()
+            if reason
+        ] + [f"Warning: {warning}." for warning in self.warnings]
+        listed = "\n".join(f"- {markdown_text(one)}" for one in limits)
+        return "\n\n".join(
+            [
+                f"**{word}**: {markdown_text(counted)}",
+                *(f"**{markdown_text(rule)}**\n\n{self._table(rule)}" for rule in rules),
+                *([f"What limits it:\n\n{listed}"] if limits else []),
+            ]
+        )
+
+    def _table(self, rule: str) -> str:
+        """The checks of a rule as a table in Markdown."""
+        lines = [line for line in self.lines() if line[0] == rule]
+        sliced = any(of for _, of, *_ in lines)
+        head = ["verdict", *(["slice"] if sliced else []), *map(markdown_text, self.header)]
+        marks = ["---"] * (1 + sliced) + ["---:"] * len(self.header)
+        rows = [
+            [status, *([markdown_text(of)] if sliced else []), *map(markdown_text, numbers)]
+            for _, of, *numbers, status, _ in lines
+        ]
+        return "\n".join(map(markdown_row, [head, marks, *rows]))
 
     def to_junit(self) -> str:
         """JUnit XML: a test case for each check."""
@@ -174,8 +228,19 @@ class Verdict(Exported):
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
+    @property
+    def header(self) -> tuple[str, ...]:
+        """What stands above the numbers of `lines`: baseline and now, with their names if any."""
+        sides = [
+            said if name == role else f"{said} ({name})"
+            for said, role, name in zip(
+                ("baseline", "now"), (BASELINE, CANDIDATE), self.names, strict=True
+            )
+        ]
+        return (*sides, "change", "at least", "queries")
+
     def lines(self) -> list[tuple[str, ...]]:
-        """What people read: rule, slice, baseline, now, change, at least, queries, status."""
+        """What people read: rule, slice, the numbers under `header`, status, reason."""
         return [
             (
                 row["rule"],

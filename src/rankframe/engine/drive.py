@@ -16,6 +16,7 @@ import polars as pl
 from rankframe.arrays.codes import text_order
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OutputError
+from rankframe.base.messages import number_of
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
 from rankframe.base.scratch import room_for, scratch_folder
@@ -130,7 +131,7 @@ class _Values:
             written = pl.scan_parquet(into, glob=False).select(pl.len()).collect().item()
             if written != self.queries:
                 raise OutputError(
-                    f"cannot write {into}: it has values of {written:,} queries, not of "
+                    f"cannot write {into}: it has values of {number_of(written, 'query')}, not of "
                     f"{self.queries:,}. Somebody removed temporary files; try again."
                 )
 

@@ -8,10 +8,10 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE, SCORE
-from rankframe.base.errors import OptionError
+from rankframe.base.errors import OptionError, OutputError
 from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
-from rankframe.base.places import file_place, refuse_inputs
+from rankframe.base.places import file_place, in_place, refuse_inputs
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import load_one_of_each
@@ -29,18 +29,23 @@ def convert_file(
     duplicates: Duplicates = "error",
     order: Order = "columns",
     relevance: float | None = None,
+    overwrite: bool = False,
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
     run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels
-    without grades, and this is that of all.
+    without grades, and this is that of all. A file that is there is replaced only with `overwrite`.
     """
     if relevance is not None and kind == "run":
         raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
     form = format_of(target, any_table=False)
-    file_place(target)
+    path = file_place(target)
     refuse_inputs(target, [source])
+    if path.exists() and not overwrite and not in_place(path):
+        raise OutputError(
+            f"{target} is there already. Pass ", Option("overwrite", value=True), " to replace it."
+        )
     kind = kind if relevance is None else "qrels"
     scanned = scan(source, kind, columns, order=order, relevance=relevance)
     refuse_absent_columns(columns, scanned)

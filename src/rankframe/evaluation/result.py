@@ -16,7 +16,7 @@ from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.forks import refuse_if_stranded
-from rankframe.base.messages import did_you_mean
+from rankframe.base.messages import did_you_mean, number_of
 from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
 from rankframe.base.remote import Remote, explained
@@ -35,22 +35,23 @@ _COLUMNS = {
     "slices": list(SLICE_SCHEMA),
 }
 RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
-# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0.
+# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
+# item, what is counted where that is said, and how.
 _SAID = (
-    ("queries_evaluated", "{:,.0f} queries evaluated"),
-    ("queries_missing", "{:,.0f} missing from the run"),
-    ("queries_without_relevant", "{:,.0f} without relevant documents"),
-    ("queries_unjudged", "{:,.0f} in the run but unjudged"),
-    ("rank_score_disagree", "{:,.0f} with ranks that contradict scores"),
-    ("queries_renumbered", "{:,.0f} with ranks numbered anew"),
-    ("qrels_duplicates_dropped", "{:,.0f} duplicate judgments dropped"),
-    ("run_duplicates_dropped", "{:,.0f} duplicate documents dropped"),
-    ("judged_share_top_10", "{:.0%} of the top 10 judged"),
-    ("all_judged_relevant", "all {:,.0f} judged documents relevant"),
-    ("queries_compared", "{:,.0f} queries compared"),
-    ("queries_only_a", "{:,.0f} only in the first ranking"),
-    ("queries_only_b", "{:,.0f} only in the second"),
-    ("share_shared", "{:.0%} of documents shared"),
+    ("queries_evaluated", "query", "{} evaluated"),
+    ("queries_missing", "", "{} missing from the run"),
+    ("queries_without_relevant", "", "{} without relevant documents"),
+    ("queries_unjudged", "", "{} in the run but unjudged"),
+    ("rank_score_disagree", "", "{} with ranks that contradict scores"),
+    ("queries_renumbered", "", "{} with ranks numbered anew"),
+    ("qrels_duplicates_dropped", "duplicate judgment", "{} dropped"),
+    ("run_duplicates_dropped", "duplicate document", "{} dropped"),
+    ("judged_share_top_10", "", "{:.0%} of the top 10 judged"),
+    ("all_judged_relevant", "judged document", "all {} relevant"),
+    ("queries_compared", "query", "{} compared"),
+    ("queries_only_a", "", "{} only in the first ranking"),
+    ("queries_only_b", "", "{} only in the second"),
+    ("share_shared", "", "{:.0%} of documents shared"),
 )
 _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
@@ -232,7 +233,7 @@ class Result(Exported):
         widths = [max(len(row[at]) for row in rows) for at in range(4)]
         lines = [
             f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bounds:<{widths[2]}}  "
-            f"{queries:>{widths[3]}} queries"
+            f"{queries:>{widths[3]}} {'query' if queries == '1' else 'queries'}"
             for label, value, bounds, queries in rows
         ]
         return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
@@ -265,14 +266,15 @@ class Result(Exported):
     def caveat(self) -> str:
         """The ledger in one line: what a reader of the numbers should know."""
         said = []
-        for item, text in _SAID:
+        for item, noun, text in _SAID:
             if item not in self.ledger["item"]:
                 continue
             value = self.count(item)
             if item in _SHARES:
                 said += [text.format(value)] if value is not None else []
             elif value or not said:
-                said.append(text.format(value or 0))
+                counted = number_of(value or 0, noun) if noun else f"{value or 0:,.0f}"
+                said.append(text.format(counted))
         return ", ".join(said)
 
 
@@ -301,8 +303,9 @@ def _named(path: Path | Remote) -> dict[str, str]:
     """What was evaluated, as a stored frame says; nothing where it was written before files did, or
     lies elsewhere, where that would be asked for once more.
     """
-    here = isinstance(path, Path) and path.is_file()
-    inputs = read_about(path).get("inputs") if here else None
+    if not isinstance(path, Path) or not path.is_file():
+        return {}
+    inputs = read_about(path).get("inputs")
     if not isinstance(inputs, dict):
         return {}
     sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}

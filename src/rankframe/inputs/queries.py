@@ -14,7 +14,7 @@ from rankframe.arrays.keys import Keyed
 from rankframe.base.checks import LARGEST_WEIGHT
 from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
-from rankframe.base.messages import Option, shown
+from rankframe.base.messages import Option, number_of, shown
 from rankframe.base.options import Average
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_pattern, scan
 from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
@@ -114,17 +114,18 @@ def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
     if queries and absent == queries:
         example = f", e.g. query_id {some[0]!r}" if len(some) else ""
         raise OptionError(
-            f"the frame of queries has none of the {queries:,} evaluated queries{example}. "
-            "Are its ids written alike?"
+            f"the frame of queries has none of the {number_of(queries, 'evaluated query')}"
+            f"{example}. Are its ids written alike?"
         )
 
 
 def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
     """What to say of queries without a weight."""
     return OptionError(
-        f"{count:,} of {queries:,} evaluated queries have no weight, or one that is negative, "
-        f"not finite or above {LARGEST_WEIGHT:g}, e.g. query_id {example!r}. Give every judged "
-        "query a weight of at least 0."
+        f"{count:,} of {number_of(queries, 'evaluated query')} "
+        f"{'has' if count == 1 else 'have'} no weight, or one that is negative, not finite or "
+        f"above {LARGEST_WEIGHT:g}, e.g. query_id {example!r}. Give every judged query a weight "
+        "of at least 0."
     )
 
 

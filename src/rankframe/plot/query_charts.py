@@ -9,6 +9,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
+from rankframe.base.messages import number_of
 from rankframe.base.wording import distinct_texts
 from rankframe.plot.canvas import (
     COLOURS,
@@ -188,7 +189,7 @@ def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) ->
             x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
             y=alt.Y(
                 "label:N",
-                title=f"{some.height:,} of {lists.height:,} queries",
+                title=f"{some.height:,} of {number_of(lists.height, 'query')}",
                 sort=list(labels.values()),
                 axis=alt.Axis(titlePadding=12),
             ),

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.columns import QUERY
+from rankframe.base.messages import number_of
 from rankframe.decisions.change import Diff
 from rankframe.reporting.material import Material
 from rankframe.reporting.page import fold, note, number, search_box, section, table, text, words
@@ -26,8 +27,9 @@ def changes(material: Material) -> str:
         parts.append(f"<h3>{text(name)} against {text(material.found.baseline)}</h3>")
         parts.append(
             note(
-                f"{summary['metric']}: {summary['wins']:,} queries better, {summary['ties']:,} the "
-                f"same, {summary['losses']:,} worse. The {change.movers.height} that moved most:"
+                f"{summary['metric']}: {number_of(summary['wins'], 'query')} better, "
+                f"{summary['ties']:,} the same, {summary['losses']:,} worse. "
+                f"The {change.movers.height} that moved most:"
             )
         )
         parts += [

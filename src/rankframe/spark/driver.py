@@ -22,6 +22,7 @@ from rankframe.base.errors import (
     MetricParameterError,
     SparkError,
 )
+from rankframe.base.messages import number_of
 from rankframe.engine.work import Piece, Work
 from rankframe.evaluation.result import Result
 from rankframe.spark.inputs import Input
@@ -157,8 +158,8 @@ def _raise(troubles: Sequence[Trouble]) -> None:
             raise first["error"]
         case _:
             raise SparkError(
-                f"a partition with {first['queries']:,} queries, one of them {first['query']!r}, "
-                f"failed: {first['message']}"
+                f"a partition with {number_of(first['queries'], 'query')}, one of them "
+                f"{first['query']!r}, failed: {first['message']}"
             )
 
 

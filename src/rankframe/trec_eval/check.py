@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.base.messages import number_of
 from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
@@ -54,7 +55,7 @@ class Check:
     @property
     def verdict(self) -> str:
         """What was compared, in words."""
-        said = f"{self.agreed:,} of {self.compared:,} lines agree"
+        said = f"{self.agreed:,} of {number_of(self.compared, 'line')} agree"
         if self.different.height:
             said += f", {self.different.height:,} differ"
         if self.passed_over:
