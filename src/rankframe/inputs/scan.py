@@ -267,9 +267,9 @@ def _open(source: Source, role: Role | None, name: str, asked: Collection[str] =
     )
 
 
-def _table(found: Opened | Mapping[str, Any], role: Role | None, name: str) -> Opened:
+def _table(found: Opened, role: Role | None, name: str) -> Opened:
     """What a file gave; of an object of queries, what it means."""
-    return found if isinstance(found, Opened) else _open(found, role, name)
+    return found if found.by_query is None else _open(found.by_query, role, name)
 
 
 def _guess_role(found: Sequence[str], columns: Columns | None) -> Role:
