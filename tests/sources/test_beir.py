@@ -86,6 +86,15 @@ def test_a_score_is_a_grade_beside_a_corpus_id_alone(tmp_path: Path, refusal) ->
     assert said.endswith("Is this the run? The judgments come first.")
 
 
+def test_judgments_are_known_as_such_without_a_role(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "scifact", "test.tsv")
+    for source in (folder, folder / "qrels" / "test.tsv"):
+        scanned = scan(source, None)
+        assert scanned.role == "qrels"
+        assert scanned.frame.collect().rows() == JUDGED
+    assert scan(folder, None, {"score": "score"}).role == "run"
+
+
 def test_a_run_may_have_these_names_too(tmp_path: Path) -> None:
     (tmp_path / "run.tsv.bz2").write_bytes(bz2.compress(TSV.encode()))
     result = rf.evaluate({"q1": {"d2": 1}}, tmp_path / "run.tsv.bz2", "mrr")

@@ -10,7 +10,9 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import feather
 
+import rankframe as rf
 from rankframe.inputs.scan import scan
 from rankframe.sources.formats import (
     BINARY,
@@ -106,7 +108,7 @@ RUN_TEXT = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.0 t\n007 Q0 a 1 1e-7 t\n"
 
 
 @pytest.mark.parametrize(
-    "name", ["x", "x.tsv", "x.csv", "x.jsonl", "x.bm25", "x.tsv.gz", "x.csv.gz"]
+    "name", ["x", "x.tsv", "x.csv", "x.jsonl", "x.bm25", "x.res", "x.out", "x.json", "x.tsv.gz"]
 )
 @pytest.mark.parametrize(
     "text",
@@ -150,6 +152,33 @@ def test_semicolons_part_columns_too(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
         assert found(tmp_path / name) == RUN.rows()
     assert found(io.StringIO(content)) == RUN.rows()
+
+
+@pytest.mark.parametrize("name", ["x.arrow", "x.feather", "x", "x.csv", "x.parquet"])
+def test_arrow_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> None:
+    table = RUN.with_columns(pl.col("query_id").cast(pl.Categorical)).to_arrow()
+    feather.write_feather(table, tmp_path / name, compression="zstd")
+    assert found(tmp_path / name) == RUN.rows()
+    file = str(tmp_path / name)
+    with pa.OSFile(file, "wb") as raw, pa.ipc.new_stream(raw, table.schema) as stream:
+        stream.write_table(table)
+    assert found(tmp_path / name) == RUN.rows()
+    assert found(io.BytesIO((tmp_path / name).read_bytes())) == RUN.rows()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_arrow_that_is_cut_short_is_refused(share: float, tmp_path: Path, refusal) -> None:
+    for write in (RUN.write_ipc, RUN.write_ipc_stream):
+        write(tmp_path / "x.arrow")
+        content = (tmp_path / "x.arrow").read_bytes()
+        (tmp_path / "x.arrow").write_bytes(content[: int(len(content) * share)])
+        assert "cannot read" in refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "x.arrow")
+
+
+def test_text_called_parquet_is_called_what_it_is(tmp_path: Path, refusal) -> None:
+    RUN.write_csv(tmp_path / "x.parquet")
+    said = refusal(scan, tmp_path / "x.parquet", "run")
+    assert said.endswith("it is not a Parquet file: it looks like CSV. Call it .csv.")
 
 
 def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:

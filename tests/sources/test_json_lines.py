@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import rankframe as rf
 from rankframe.inputs.scan import scan
-from rankframe.sources.json_lines import open_json_lines
+from rankframe.sources.json_lines import loaded, open_json_lines, write_object
 
 LINE = '{"query_id":"q","doc_id":"a","score":1}\n'
 
@@ -71,3 +73,38 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, line: str, refusa
 def test_a_name_elsewhere_in_a_line_is_none_of_its_columns(tmp_path: Path, more: str) -> None:
     path = _written(tmp_path, f'{{"query_id":"q","doc_id":"a","score":1,{more}}}\n')
     assert scan(path, "run").frame.collect()["score"].to_list() == [1.0]
+
+
+def test_queries_are_written_as_an_object(tmp_path: Path) -> None:
+    ids = ['"', "\\", "\n", "\x00", "é", "}", "a: 1, b", "\u2028", "😀", "1e400", ""]
+    frame = pl.DataFrame(
+        {"query_id": ids * 2, "doc_id": ids + ids[::-1], "score": [0.1, -1e-300] * 11}
+    )
+    frame = frame.unique(["query_id", "doc_id"], maintain_order=True)
+    write_object(frame, tmp_path / "x.json")
+    held: dict[str, dict[str, float]] = {}
+    for query, doc, score in frame.iter_rows():
+        held.setdefault(query, {})[doc] = score
+    assert json.loads((tmp_path / "x.json").read_text()) == held
+    file = io.BytesIO()
+    write_object(frame.rename({"score": "relevance"}).cast({"relevance": pl.Int64}), file)
+    assert json.loads(file.getvalue())[""]['"'] == 0
+
+
+def test_ranks_are_written_so_that_more_is_better(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2.0, 1.0]})
+    write_object(frame, tmp_path / "x.json")
+    assert json.loads((tmp_path / "x.json").read_text()) == {"q": {"a": -2, "b": -1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1', "it is JSON that is cut short (expecting ',' delimiter, line 1, column 8)"),
+        ('{"a": 1,, "b": 2}', "it is no JSON"),
+        ('{"a": {"b": 1, "b": 2}}', "'b' is there more than once"),
+        ("{} {}", "one after the other"),
+    ],
+)
+def test_what_is_wrong_with_one_value(text: str, said: str, refusal) -> None:
+    assert said in refusal(loaded, text, "it")

@@ -28,6 +28,7 @@ ERROR = {"error": {"type": "parsing_exception", "reason": "unknown query"}, "sta
         ({"qid": 1, "response": elastic(["a"])}, "Elasticsearch", ("response",)),
         ({"qid": 1, "response": solr(["a"], "q")}, "Solr", ("response",)),
         ({"a": {"b": elastic(["a"])}}, "Elasticsearch", ("a", "b")),
+        ({"qid": 1, "hits": elastic(["a"])["hits"]["hits"]}, "Elasticsearch", ()),
     ],
 )
 def test_responses_are_found(value: Any, engine: str, outer: tuple[str, ...]) -> None:
@@ -38,8 +39,8 @@ def test_responses_are_found(value: Any, engine: str, outer: tuple[str, ...]) ->
 
 @pytest.mark.parametrize(
     "value",
-    [None, 1, "hits", [], {}, {"hits": 3}, {"hits": {"hits": {}}}, {"hits": []}, ERROR,
-     {"query_id": "q", "doc_id": "d"}, {"a": {"b": {"c": {"d": elastic(["a"])}}}}],
+    [None, 1, "hits", [], {}, {"hits": 3}, {"hits": {"hits": {}}}, {"hits": []}, {"hits": [1]},
+     ERROR, {"query_id": "q", "doc_id": "d"}, {"a": {"b": {"c": {"d": elastic(["a"])}}}}],
 )  # fmt: skip
 def test_other_values_are_no_responses(value: Any) -> None:
     assert shape_of([value]) is None

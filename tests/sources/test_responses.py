@@ -25,6 +25,9 @@ FORMS = {
     "lines": lines(NAMED),
     "blank lines": "\n" + lines(NAMED).replace("\n", "\n\n"),
     "wrapped": lines({"qid": q, "response": one} for q, one in zip(ANSWERS, BARE, strict=True)),
+    "hits alone": lines(
+        {"qid": q, "hits": one["hits"]["hits"]} for q, one in zip(ANSWERS, BARE, strict=True)
+    ),
     "array": json.dumps(NAMED),
     "pretty array": json.dumps(NAMED, indent=2),
     "multi-search": json.dumps({"took": 7, "responses": NAMED}),

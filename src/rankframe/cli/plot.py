@@ -73,7 +73,7 @@ def plot(
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
 
-    qrels, *given = sources or [None]
+    qrels, given = (sources[0], sources[1:]) if sources else (None, [])
     runs = runs_by_name(given)
     opened = open_sources([*([] if qrels is None else [qrels]), *runs.values()])
     check_outputs([*opened, queries], output)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.base.columns import Role
+from rankframe.base.columns import SCORE, Role
 from rankframe.sources.beir import with_grades
 
 
@@ -25,7 +25,9 @@ def completed(
     if frame is None:
         return None
     frame = with_paths(frame, asked)
-    return with_grades(frame) if role == "qrels" else frame
+    if role == "qrels":
+        return with_grades(frame)
+    return with_grades(frame, alone=True) if role is None and SCORE not in asked else frame
 
 
 def with_paths(frame: pl.LazyFrame, asked: Collection[str]) -> pl.LazyFrame:

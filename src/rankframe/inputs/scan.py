@@ -224,9 +224,9 @@ def _open(source: Source, role: Role | None, name: str, asked: Collection[str] =
     raise UnreadableInputError(name, *NO_SOURCE)
 
 
-def _table(found: Opened | Mapping[str, Any], role: Role | None, name: str) -> Opened:
+def _table(found: Opened, role: Role | None, name: str) -> Opened:
     """What a file gave; of an object of queries, what it means."""
-    return found if isinstance(found, Opened) else _open(found, role, name)
+    return found if found.by_query is None else _open(found.by_query, role, name)
 
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:

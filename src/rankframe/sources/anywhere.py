@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,14 +41,11 @@ def is_named(source: object) -> bool:
     return isinstance(source, str | os.PathLike) or is_query(source)
 
 
-def open_anywhere(
-    source: Any, role: Role | None, name: str, asked: Collection[str] = ()
-) -> Opened | Mapping[str, Any]:
+def open_anywhere(source: Any, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
     """A file, a pattern or a folder, here or at an address; a Delta or Iceberg table; a table or a
     query of a database, or of a connection to one: `(connection, "select …")`.
 
-    An object of JSON whose keys are queries stays one. `asked`: names that the user gave to columns
-    of some input.
+    `asked`: names that the user gave to columns of some input.
     """
     if is_query(source):
         return open_query(*source, name=name)
@@ -67,9 +64,7 @@ def open_anywhere(
     return open_path(path, role, name, asked) if lake is None else Opened(lake, seekable=True)
 
 
-def _open_web(
-    address: str, role: Role | None, name: str, asked: Collection[str]
-) -> Opened | Mapping[str, Any]:
+def _open_web(address: str, role: Role | None, name: str, asked: Collection[str]) -> Opened:
     """Parquet is read where it lies, as far as it is needed; all else is fetched."""
     scheme = scheme_of(address)
     found = by_ending(urlsplit(address).path)
@@ -80,9 +75,7 @@ def _open_web(
     return open_stream(io.BytesIO(fetched(address, name)), role, name, asked)
 
 
-def _open_store(
-    address: str, role: Role | None, name: str, asked: Collection[str]
-) -> Opened | Mapping[str, Any]:
+def _open_store(address: str, role: Role | None, name: str, asked: Collection[str]) -> Opened:
     try:
         return _open_remote(Remote.at(address), role, name, asked)
     except RankframeError:
@@ -91,9 +84,7 @@ def _open_store(
         raise UnreadableInputError(name, *explained(address, error)) from error
 
 
-def _open_remote(
-    place: Remote, role: Role | None, name: str, asked: Collection[str]
-) -> Opened | Mapping[str, Any]:
+def _open_remote(place: Remote, role: Role | None, name: str, asked: Collection[str]) -> Opened:
     if not place.path:
         raise UnreadableInputError(name, "it names no bucket")
     if place.is_dir():
@@ -119,9 +110,7 @@ def _open_remote(
     return _texts(files, role, name, asked)
 
 
-def _texts(
-    files: Sequence[Remote], role: Role | None, name: str, asked: Collection[str]
-) -> Opened | Mapping[str, Any]:
+def _texts(files: Sequence[Remote], role: Role | None, name: str, asked: Collection[str]) -> Opened:
     """Any other format, fetched and held."""
     opened = [
         open_stream(io.BytesIO(file.read()), role, name if len(files) == 1 else str(file), asked)
@@ -129,13 +118,12 @@ def _texts(
     ]
     if len(opened) == 1:
         return opened[0]
-    tables = [one for one in opened if isinstance(one, Opened)]
-    if len(tables) < len(opened):
+    if any(one.by_query is not None for one in opened):
         raise UnreadableInputError(
             name, "several files of which some are objects of JSON, by query", "Give one of them"
         )
-    frame = pl.concat([one.frame for one in tables], how="vertical_relaxed")
-    return tables[0]._replace(frame=frame)
+    frame = pl.concat([one.frame for one in opened], how="vertical_relaxed")
+    return opened[0]._replace(frame=frame)
 
 
 def _fitting(place: Remote) -> list[Remote]:

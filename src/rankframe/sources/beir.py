@@ -38,7 +38,7 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
     )
     if not files or not (parted or is_collection):
         return None
-    if role != "qrels":
+    if role in ("run", "queries"):
         raise UnreadableInputError(
             name,
             "this is the folder of a collection, with judgments and texts",
@@ -53,14 +53,16 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
     return str(files[0])
 
 
-def with_grades(judgments: pl.LazyFrame) -> pl.LazyFrame:
+def with_grades(table: pl.LazyFrame, *, alone: bool = False) -> pl.LazyFrame:
     """Judgments whose documents are called as in BEIR, with their scores as grades: elsewhere, a
-    score is what a run has.
+    score is what a run has. `alone`: without the score, so that they are known as judgments.
     """
-    names = {plain_name(name): name for name in judgments.collect_schema()}
+    names = {plain_name(name): name for name in table.collect_schema()}
     if _DOC not in names or SCORE not in names or _GRADES & names.keys():
-        return judgments
-    return judgments.with_columns(pl.col(names[SCORE]).alias(RELEVANCE))
+        return table
+    if alone:
+        return table.rename({names[SCORE]: RELEVANCE})
+    return table.with_columns(pl.col(names[SCORE]).alias(RELEVANCE))
 
 
 def refuse_texts(value: Any, role: Role | None, name: str) -> None:

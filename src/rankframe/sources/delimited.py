@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Collection, Sequence
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import polars as pl
 
@@ -109,8 +109,9 @@ def is_named(fields: Sequence[str]) -> bool:
 def _scanned(
     files: Sequence[str] | Sequence[IO[bytes]], separator: str, names: Sequence[str] = ()
 ) -> pl.LazyFrame:
+    sources: Any = list(files)
     return pl.scan_csv(
-        list(files),  # pyright: ignore[reportArgumentType] (all of one kind)
+        sources,
         separator=separator,
         has_header=not names,
         schema=dict.fromkeys(names, pl.String()) if names else None,

@@ -47,21 +47,22 @@ class Opened(NamedTuple):
     ranked: bool = False
     # how it was read, where that had to be told from its look
     note: str = ""
+    # in place of a table, an object of JSON whose keys are queries
+    by_query: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> Opened | Mapping[str, Any]:
+    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> Opened:
         """What a format gave; `held`: to be read now."""
         if isinstance(found, Mapping):
-            return found
+            return cls(pl.LazyFrame(), seekable=True, by_query=found)
         frame, note = found if isinstance(found, Noted) else (found, "")
         return cls(frame.collect().lazy() if held else frame, seekable, note=note)
 
 
-def open_path(
-    path: str, role: Role | None, name: str, asked: Collection[str] = ()
-) -> Opened | Mapping[str, Any]:
-    """A file, a glob pattern, or a folder of Parquet files; an object of JSON whose keys are
-    queries stays one. `asked`: names that the user gave to columns of some input.
+def open_path(path: str, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
+    """A file, a glob pattern, or a folder of Parquet files.
+
+    `asked`: names that the user gave to columns of some input.
     """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
@@ -91,14 +92,13 @@ def open_path(
     # Names are given to polars literally: a real file may have brackets in its name.
     held = without_packing(files, found.packings)
     opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
-    if found is not PARQUET or not isinstance(opened, Opened):
-        return opened
-    return opened._replace(text=categories_as_text(files, opened.frame))
+    text = categories_as_text(files, opened.frame) if found is PARQUET else None
+    return opened._replace(text=text)
 
 
 def open_stream(
     file: IO[bytes], role: Role | None, name: str, asked: Collection[str] = ()
-) -> Opened | Mapping[str, Any]:
+) -> Opened:
     """An open file or a pipe, read to its end."""
     try:
         content = file.read()

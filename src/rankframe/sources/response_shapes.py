@@ -33,7 +33,9 @@ class Engine:
     doc: Path
     score: Path
     # where it says that something went wrong: what then stands there as text, and how that is said
-    faults: tuple[tuple[Path, str, str], ...]
+    faults: tuple[tuple[Path, str, str], ...] = ()
+    # no response but its list of hits alone, known by what is in them
+    bare: bool = False
 
 
 _TRUE, _NOT_ZERO = "^true$", "^[^0]"
@@ -58,6 +60,7 @@ ENGINES = (
             (("responseHeader", "partialResults"), _TRUE, "partial"),
         ),
     ),
+    Engine("Elasticsearch", ("hits",), ("_id",), ("_score",), bare=True),
 )
 
 
@@ -159,10 +162,17 @@ def _place(value: Any) -> tuple[Engine, Path] | None:
     for _ in range(_DEEPEST):
         for path, held in level:
             for engine in ENGINES:
-                if isinstance(_at(held, engine.hits), list):
+                if _has_hits(held, engine):
                     return engine, path
         level = list(_inside(level))
     return None
+
+
+def _has_hits(value: Any, engine: Engine) -> bool:
+    hits = _at(value, engine.hits)
+    if not isinstance(hits, list):
+        return False
+    return not engine.bare or any(_at(hit, engine.doc) is not None for hit in hits)
 
 
 def _inside(level: Sequence[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:

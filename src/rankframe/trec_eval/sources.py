@@ -151,5 +151,5 @@ def _run_id(run: Scanned, source: Source) -> str:
         if last:
             return last
     if isinstance(source, str | os.PathLike):
-        return bare_name(source).rsplit(".", 1)[0]
+        return bare_name(os.fspath(source)).rsplit(".", 1)[0]
     return "rankframe"
