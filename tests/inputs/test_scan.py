@@ -306,7 +306,7 @@ def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
     columns = {"score": "doc", "distance": "distance"}
     assert refusal(rf.evaluate, TRUTH, far, columns=columns) == (
         "run has 2 columns that may be score: 'doc', 'distance'. "
-        'Say which: columns={"score": "doc"}.'
+        'Say which: columns={"run": {"score": "doc"}}.'
     )
 
 
