@@ -268,12 +268,19 @@ def test_a_column_that_no_side_has_is_refused_wherever_columns_are_named(
     call: str, tmp_path: Path, refusal: Callable[..., str]
 ) -> None:
     said = refusal(CALLS[call], tmp_path, columns={"query_id": "nowhere"})
-    assert said.startswith("there is no column 'nowhere' (asked for as query_id): ")
+    alone = "run has" if call == "convert" else "there is"
+    assert said.startswith(f"{alone} no column 'nowhere' (asked for as query_id)")
     if call == "evaluate":
         assert said == (
             "there is no column 'nowhere' (asked for as query_id): qrels has 'query_id', 'doc_id', "
             "'relevance'; run has 'query_id', 'doc_id', 'score'."
         )
+
+
+def test_a_column_of_one_side_is_looked_for_there(refusal: Callable[..., str]) -> None:
+    for asked, side in (("score", "run"), ("rank", "run"), ("relevance", "qrels")):
+        said = refusal(rf.evaluate, QRELS, RUN, "map", columns={asked: "nowhere"})
+        assert said.startswith(f"{side} has no column 'nowhere' (asked for as {asked}); it has")
 
 
 def test_each_of_two_rankings_has_the_columns_that_it_has() -> None:

@@ -112,9 +112,9 @@ class MissingColumnError(RankframeError):
     ) -> MissingColumnError:
         """A column that none of the inputs has: what they are called, and their columns."""
         near = nearest(asked, [name for found in sides.values() for name in found])
-        said: list[Part] = [f"there is no column {asked!r} (asked for as {column}): "]
+        said: list[Part] = [f"there is no column {asked!r} (asked for as {column})"]
         for at, (role, found) in enumerate(sides.items()):
-            said += ["; " if at else "", Role(role), f" has {listing(found)}"]
+            said += ["; " if at else ": ", Role(role), f" has {listing(found)}"]
         error = cls.__new__(cls)
         RankframeError.__init__(
             error, *sentences(said, (f"Did you mean {near[0]!r}?",) if near else ())

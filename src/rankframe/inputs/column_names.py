@@ -186,9 +186,11 @@ def refuse_absent(
     for ours, name in (columns or {}).items():
         seen = [asked[ours] for asked in every if ours in asked]
         if seen and not any(seen):
-            raise MissingColumnError.everywhere(
-                ours, str(name), {called: found for called, found, _ in sides}
-            )
+            lacking = {called: found for called, found, asked in sides if ours in asked}
+            if len(lacking) == 1:
+                ((called, found),) = lacking.items()
+                raise MissingColumnError(called, ours, found, asked=str(name))
+            raise MissingColumnError.everywhere(ours, str(name), lacking)
 
 
 def _the_one(ours: str, name: str, found: Sequence[str], called: str) -> str | None:
