@@ -27,6 +27,7 @@ _HOMES = {
     "curve": "curves.curve",
     "diff": "decisions.diff",
     "evaluate": "evaluation.evaluate",
+    "example": "sources.examples",
     "from_lists": "inputs.lists",
     "gate": "decisions.gate",
     "judge": "evaluation.judge",

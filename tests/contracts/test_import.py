@@ -43,9 +43,9 @@ def test_no_name_brings_a_heavy_package() -> None:
 def test_the_public_names_are_the_api_and_nothing_else() -> None:
     others = {
         "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "Result", "Verdict", "agree",
-        "area_under", "compare", "curve", "diff", "evaluate", "from_lists", "gate", "judge",
-        "metric", "pair", "plot", "rbo_p", "rbo_weight", "report", "spark", "thin", "map", "mrr",
-        "success", "__version__",
+        "area_under", "compare", "curve", "diff", "evaluate", "example", "from_lists", "gate",
+        "judge", "metric", "pair", "plot", "rbo_p", "rbo_weight", "report", "spark", "thin", "map",
+        "mrr", "success", "__version__",
     }  # fmt: skip
     assert dir(rf) == sorted({*REGISTRY, *others})
     assert all(hasattr(rf, name) for name in dir(rf))
