@@ -42,6 +42,8 @@ SHOWN = {
     "MetricLike": "name or expression",
     "By": "str | tuple",
     "Report": "Callable",
+    "StorageOptions": "dict",
+    "ArrayLike": "array",
 }
 _ENTRY = re.compile(r"([a-z_][a-z_0-9]*(?:, [a-z_][a-z_0-9]*)*):(?: |$)(.*)")
 _INDENT = "    "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from generated import DOCS, table, with_sections, write
 
+from rankframe.base import columns
 from rankframe.base.columns import SYNONYMS
 from rankframe.sources.formats import FORMATS
 
@@ -31,11 +33,20 @@ def written() -> dict[Path, str]:
 
 def synonyms() -> str:
     """Which other names are recognised."""
+    lists = vars(columns).get("LIST_SYNONYMS", {})
     rows = [
-        (f"`{column}`", MEANINGS[column], " ".join(f"`{name}`" for name in names))
+        (f"`{column}`", MEANINGS[column], _names((*names, *lists.get(column, ()))))
         for column, names in SYNONYMS.items()
     ]
-    return table(["column", "meaning", "also recognised"], rows)
+    found = table(["column", "meaning", "also recognised"], rows)
+    of_a_side = vars(columns).get("LIST_SYNONYMS_OF", {})
+    rows = [(f"`{side}`", _names(names)) for side, names in of_a_side.items() if names]
+    said = "Of a list of documents, these too:"
+    return f"{found}\n\n{said}\n\n{table(['in', 'names'], rows)}" if rows else found
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
 
 
 def formats() -> str:

@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "rankframe"
 NAVIGATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
 PACKAGES = ("plot", "spark")
 # What pages speak of and is not here yet.
-PENDING = {"from_topk", "from_relevance"}
+PENDING = {"from_topk", "from_relevance", "from_responses"}
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
