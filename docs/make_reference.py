@@ -69,7 +69,8 @@ SHARED = {"sources": "inputs", "reporting": "plot"}
 def public() -> dict[str, list[tuple[str, str]]]:
     """By page, its public names as `rf` has them, and where each is defined."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name, home in vars(rankframe)["_HOMES"].items():
+    homes: dict[str, str] = vars(rankframe)["_HOMES"]
+    for name, home in homes.items():
         room = home.split(".")[0]
         found[SHARED.get(room, room)].append((f"rf.{name}", f"rankframe.{home}.{name}"))
     for package in vars(rankframe)["_PACKAGES"]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -91,13 +92,12 @@ def test_every_link_on_it_leads_to_a_page_and_a_place(site: Path) -> None:
 def test_every_parameter_of_every_function_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     griffe = pytest.importorskip("griffe", reason="needs the extra docs")
     monkeypatch.syspath_prepend(DOCS)
-    from docstrings import HouseStyle
-    from make_reference import public
-
+    style = import_module("docstrings").HouseStyle
+    public = import_module("make_reference").public
     package: Any = griffe.load(
         "rankframe",
         search_paths=[ROOT / "src"],
-        extensions=griffe.load_extensions(HouseStyle),
+        extensions=griffe.load_extensions(style),
     )
     functions = [
         package[home.removeprefix("rankframe.")] for names in public().values() for _, home in names
