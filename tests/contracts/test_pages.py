@@ -45,9 +45,12 @@ class Example(NamedTuple):
     mark: str | None
 
     @property
+    def pending(self) -> bool:
+        return (self.mark or "").removeprefix("needs: ") in PENDING
+
+    @property
     def runs(self) -> bool:
-        needs = (self.mark or "").removeprefix("needs: ")
-        return self.mark != "not run" and needs not in PENDING
+        return self.mark != "not run" and not self.pending
 
 
 def examples(page: Path) -> Iterator[Example]:
@@ -148,7 +151,8 @@ def test_the_lines_of_the_readme_run(
 def test_lines_that_are_not_run_have_commands_and_options_that_are_there() -> None:
     group: Any = typer.main.get_command(app.app)
     files = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    lines = [line for page in files for one in examples(page) for line in calls(one.code)]
+    there = [one for page in files for one in examples(page) if not one.pending]
+    lines = [line for one in there for line in calls(one.code)]
     assert len(lines) > 30
     for line in lines:
         _, name, *words = shlex.split(line, comments=True)
