@@ -47,5 +47,6 @@ def write(files: Mapping[Path, str]) -> list[Path]:
     """Write those that do not hold what they should."""
     changed = stale(files)
     for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[path], encoding="utf-8")
     return changed

@@ -1,4 +1,5 @@
-"""Make all that is generated: `python docs/make.py`; with `--check`, only say what is stale.
+"""Make all that is generated: `python docs/make.py`; with `--check`, only say what is stale; with
+`--site`, build the site of the pages as they are, into site/ (needs the extra `docs`).
 
 Pages, tables, the names that type checkers see, and the signatures that carry declared options. The
 charts are drawn where altair is installed; whether they are as drawn is not checked.
@@ -7,24 +8,43 @@ charts are drawn where altair is installed; whether they are as drawn is not che
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import make_charts
+import make_command_line
 import make_how_it_works
+import make_inputs
 import make_metrics
+import make_reference
+import make_results
 import make_signatures
 from generated import DOCS, ROOT, stale, write
 
-MAKERS = (make_signatures, make_metrics, make_how_it_works, make_charts)
+MAKERS = (
+    make_signatures,
+    make_metrics,
+    make_how_it_works,
+    make_charts,
+    make_reference,
+    make_results,
+    make_inputs,
+    make_command_line,
+)
 
 
 def main() -> None:
     """Make it, or end with what is stale."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    check = parser.parse_args().check
+    parser.add_argument("--site", action="store_true", help="build the site")
+    asked = parser.parse_args()
+    if asked.site:
+        site()
+        return
+    check = asked.check
     # One after the other: the next one may write into the same page.
     changed = [
         path.relative_to(ROOT).as_posix()
@@ -38,6 +58,16 @@ def main() -> None:
     if not check and find_spec("altair") is not None:
         # By itself: what was just written is not what is imported here.
         subprocess.run([sys.executable, DOCS / "make_charts.py"], check=True)  # noqa: S603
+
+
+def site(*flags: str) -> None:
+    """Build the site; a link that leads nowhere is an error."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", *flags]
+    # Else the theme advertises its successor.
+    told = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=told, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(done.returncode)
 
 
 if __name__ == "__main__":

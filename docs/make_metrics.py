@@ -17,9 +17,11 @@ from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.names import signature
 from rankframe.metrics.registry import Family
 
-HEADER = """# Metric reference
+HEADER = """<!-- Written by docs/make.py. -->
 
-Written by `docs/make.py` from the registry; `rankframe metrics NAME` shows the same.
+# Metric reference
+
+`rankframe metrics NAME` shows the same.
 
 Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the
 number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
@@ -57,7 +59,8 @@ def _entry(definition: Definition) -> str:
     also = f" Also: {others}." if others else ""
     better = "higher" if definition.higher_is_better else "lower"
     lines = [
-        f"### `{signature(definition)}`\n",
+        f"### {definition.name}\n",
+        f"`{signature(definition)}`\n",
         f"{definition.summary}\n",
         f"> {definition.formula}\n",
         f"{definition.notes}\n" if definition.notes else "",

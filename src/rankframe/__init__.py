@@ -27,6 +27,7 @@ _HOMES = {
     "curve": "curves.curve",
     "diff": "decisions.diff",
     "evaluate": "evaluation.evaluate",
+    "example": "sources.examples",
     "from_lists": "inputs.lists",
     "from_relevance": "inputs.graded_rows",
     "from_responses": "inputs.responses",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import altair
 import polars as pl
 import pytest
 
@@ -54,6 +56,27 @@ def test_scripts_are_brought_along_unless_told_otherwise(
     assert 'src="http' not in whole
     chart.save(str(target), inline=False, **how)
     assert 'src="http' in target.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_notebook_is_shown_a_drawing_that_fetches_nothing(name: str) -> None:
+    chart: Any = DRAWN[name]()
+    bundle = chart._repr_mimebundle_()
+    assert list(bundle) == ["image/svg+xml"]
+    drawn = bundle["image/svg+xml"]
+    assert drawn.startswith("<svg")
+    addresses = set(re.findall(r"https?://[^\s\"'<)]+", drawn))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "<script" not in drawn
+
+
+def test_who_asked_altair_for_another_way_to_show_charts_gets_it() -> None:
+    chart: Any = rf.plot.discounts(3)
+    with altair.renderers.enable("mimetype"):
+        shown = str(chart._repr_mimebundle_())
+    assert "application/vnd.vegalite" in shown
+    assert "image/svg" not in shown
+    assert altair.renderers.active == "default"
 
 
 def test_charts_stay_whole_when_they_are_changed() -> None:
@@ -106,10 +129,12 @@ def test_json_in_a_script_says_the_same() -> None:
 
 def test_no_page_has_a_text_that_ends_its_script(hostile: Any, tmp_path: Path) -> None:
     hostile.save(str(tmp_path / "x.html"), json_kwds={"indent": 1}, inline=False)
+    with altair.renderers.enable("html"):
+        shown = hostile._repr_mimebundle_()["text/html"]
     pages = [
         (tmp_path / "x.html").read_text(encoding="utf-8"),
         hostile.to_html(),
-        hostile._repr_mimebundle_()["text/html"],
+        shown,
     ]
     for page in pages:
         assert "owned" in page

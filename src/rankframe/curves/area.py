@@ -29,6 +29,9 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     Of precision–recall points, the average precision: Σ (Rₙ − Rₙ₋₁) Pₙ, as scikit-learn's
     `average_precision_score`. (Interpolated points have a mean, `eleven_point`, and no such area.)
 
+    points: those of one curve, as `rf.curve` gives them.
+    max_fpr: of ROC points, how far to go.
+
     >>> from rankframe.curves.curve import curve
     >>> from rankframe.curves.area import area_under
     >>> area_under(curve({"q": {"a": 1}}, {"q": {"x": 3.0, "a": 2.0, "y": 1.0}}, "roc"))
@@ -75,6 +78,9 @@ def thin(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     highest points are kept, and so are the ends of the curve. A ROC curve goes up as much as along:
     its bins are of fpr + tpr, so that steep parts keep their shape too, and no point lies further
     than 4 / most above or below the line that is drawn. Fewer points come back as they are.
+
+    points: those of one curve, as `rf.curve` gives them.
+    most: how many to keep.
 
     >>> from rankframe.curves.area import thin
     >>> line = pl.DataFrame({"fpr": [i / 99 for i in range(100)], "tpr": [1.0] * 100})

@@ -34,6 +34,10 @@ def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float
 
     The weights of all ranks add up to 1, those of the first d to the weight of the top d.
 
+    p: RBO's parameter, between 0 and 1: the larger, the less the top weighs.
+    d: a depth, from 1.
+    of: the "top" d places, or the "rank" d alone.
+
     >>> round(rbo_weight(0.9, 10), 10)
     0.8555854467
     >>> round(rbo_weight(0.9, 10, of="rank"), 10)
@@ -52,6 +56,9 @@ def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float
 
 def rbo_p(weight: float, d: int) -> float:
     """The p for which RBO's top d places carry this weight: the inverse of `rbo_weight`.
+
+    weight: what they are to carry, between 0 and 1.
+    d: a depth, from 1.
 
     >>> round(rbo_p(0.8555854467, 10), 6)
     0.9

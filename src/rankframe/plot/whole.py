@@ -1,5 +1,5 @@
-"""Altair's charts, with HTML that brings its scripts along instead of fetching them, and with text
-that harms neither who draws it nor who opens the page.
+"""Altair's charts, which fetch nothing: HTML brings its scripts along, a notebook gets a picture.
+Their text harms neither who draws it nor who opens the page.
 
 Imported where the first chart is made: altair is an optional part.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,13 @@ class _Whole:
         return spec if inner else drawable(spec)
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
-        """What a notebook shows."""
+        """What a notebook shows: a drawing, which needs no network, where altair's own page would
+        fetch its scripts; or whatever `altair.renderers.enable` was told.
+        """
+        if altair.renderers.active == "default":
+            drawn = StringIO()
+            self.save(drawn, format="svg")
+            return {"image/svg+xml": drawn.getvalue()}
         bundle = super()._repr_mimebundle_(*args, **options)  # type: ignore[misc]
         page = bundle.get("text/html") if isinstance(bundle, dict) else None
         if page is None:

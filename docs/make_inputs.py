@@ -1,0 +1,66 @@
+"""Columns and formats in docs/reference: from base/columns.py and sources/formats.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from generated import DOCS, table, with_sections, write
+
+from rankframe.base import columns
+from rankframe.base.columns import SYNONYMS
+from rankframe.sources.formats import FORMATS
+
+COLUMNS = DOCS / "reference" / "columns.md"
+FILES = DOCS / "reference" / "formats.md"
+MEANINGS = {
+    "query_id": "the query, or the user",
+    "doc_id": "the document, or the item",
+    "relevance": "the grade of a judgment",
+    "score": "of a retrieved document; more is better",
+    "distance": "a score of which less is better",
+    "rank": "the place of a retrieved document, from 1",
+}
+
+
+def written() -> dict[Path, str]:
+    """What the pages should hold."""
+    return {
+        COLUMNS: with_sections(COLUMNS, {"synonyms": synonyms()}),
+        FILES: with_sections(FILES, {"formats": formats()}),
+    }
+
+
+def synonyms() -> str:
+    """Which other names are recognised."""
+    lists = vars(columns).get("LIST_SYNONYMS", {})
+    rows = [
+        (f"`{column}`", MEANINGS[column], _names((*names, *lists.get(column, ()))))
+        for column, names in SYNONYMS.items()
+    ]
+    found = table(["column", "meaning", "also recognised"], rows)
+    of_a_side = vars(columns).get("LIST_SYNONYMS_OF", {})
+    rows = [(f"`{side}`", _names(names)) for side, names in of_a_side.items() if names]
+    said = "Of a list of documents, these too:"
+    return f"{found}\n\n{said}\n\n{table(['in', 'names'], rows)}" if rows else found
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
+
+
+def formats() -> str:
+    """What is read and written."""
+    rows = [
+        (
+            one.name,
+            " ".join(f"`{ending}`" for ending in (*one.endings, *one.also)),
+            "any table" if one.any_table else "judgments and runs",
+        )
+        for one in FORMATS
+    ]
+    return table(["format", "endings", "holds"], rows)
+
+
+if __name__ == "__main__":
+    write(written())

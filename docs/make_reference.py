@@ -1,0 +1,140 @@
+"""The pages of docs/reference that name every public function: a page a room, from the table of the
+public names in src/rankframe/__init__.py. What they say is taken from docstrings by mkdocstrings.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from pathlib import Path
+
+from generated import DOCS, table, write
+
+import rankframe
+from rankframe.metrics import REGISTRY
+
+REFERENCE = DOCS / "reference"
+COMMENT = "<!-- Written by docs/make.py. -->\n"
+# Page, title and what stands above, by room; rooms that share a page are named alike.
+PAGES: dict[str, tuple[str, str, str]] = {
+    "evaluation": (
+        "evaluation.md",
+        "Evaluate",
+        (
+            "A ranking against judgments, two rankings with each other, and the frames behind "
+            "both. *Data or path*: [whatever you have](formats.md)."
+        ),
+    ),
+    "decisions": (
+        "decisions.md",
+        "Compare and decide",
+        (
+            "Several systems over the same queries: differences, tests, what moved, and whether to "
+            "ship. [Statistics](../statistics.md) says how the numbers are made."
+        ),
+    ),
+    "inputs": (
+        "inputs.md",
+        "Inputs",
+        (
+            "What turns Python objects into judgments and runs. Files, frames and tables need "
+            "none of these: [formats](formats.md)."
+        ),
+    ),
+    "curves": ("curves.md", "Curves", "Points of curves as frames, for `rf.plot` or for you."),
+    "plot": (
+        "plot.md",
+        "Charts and the report",
+        (
+            "Each chart is an altair chart: `.save(…)`, or show it in a notebook. They need the "
+            "extra `report`. [Pictures](../charts.md)."
+        ),
+    ),
+    "metrics": (
+        "metrics.md",
+        "Your own metrics",
+        "Metrics by name are in the [metric reference](../metrics.md).",
+    ),
+    "spark": (
+        "spark.md",
+        "Spark",
+        "The same evaluation on a cluster; needs the extra `spark`. [Guide](../spark.md).",
+    ),
+    "base": ("base.md", "Errors", "Whatever is wrong with an input or an option is one of these."),
+}  # fmt: skip
+FIRST = ("evaluate", "compare")  # of their pages
+SHARED = {"sources": "inputs", "reporting": "plot"}
+
+
+def public() -> dict[str, list[tuple[str, str]]]:
+    """By page, its public names as `rf` has them, and where each is defined."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    homes: dict[str, str] = vars(rankframe)["_HOMES"]
+    for name, home in homes.items():
+        room = home.split(".")[0]
+        found[SHARED.get(room, room)].append((f"rf.{name}", f"rankframe.{home}.{name}"))
+    for package in vars(rankframe)["_PACKAGES"]:
+        for name in getattr(rankframe, package).__all__:
+            home = getattr(getattr(rankframe, package), name).__module__
+            found[package].append((f"rf.{package}.{name}", f"{home}.{name}"))
+    # What most want first, then functions, then what they give.
+    return {page: sorted(names, key=_place) for page, names in found.items()}
+
+
+def _place(named: tuple[str, str]) -> tuple[bool, bool, str]:
+    last = named[0].rpartition(".")[2]
+    return last not in FIRST, last[0].isupper(), named[0]
+
+
+def written() -> dict[Path, str]:
+    """What each page should hold."""
+    names = public()
+    if unknown := names.keys() - PAGES.keys():
+        raise SystemExit(f"no page for public names of {', '.join(sorted(unknown))}: see PAGES.")
+    pages = {REFERENCE / PAGES[room][0]: page(room, of) for room, of in names.items()}
+    return {REFERENCE / "index.md": contents(names), **pages}
+
+
+def page(room: str, names: list[tuple[str, str]]) -> str:
+    """The page of a room."""
+    _, title, said = PAGES[room]
+    parts = [COMMENT, f"# {title}\n", f"{said}\n"]
+    for shown, home in names:
+        parts.append(
+            f'::: {home}\n    options:\n      heading: "{shown}"\n      toc_label: "{shown}"\n'
+        )
+    return "\n".join(parts)
+
+
+def contents(names: dict[str, list[tuple[str, str]]]) -> str:
+    """Every public name, with its first sentence."""
+    parts = [
+        COMMENT,
+        "# Reference\n",
+        (
+            "Everything that `import rankframe as rf` offers. Beside it: every "
+            "[metric](../metrics.md) with its formula, the columns of [result frames](results.md), "
+            "[column names](columns.md) that are recognised, [formats](formats.md), and the "
+            "[command line](command_line.md).\n"
+        ),
+    ]
+    for room, (file, title, _) in PAGES.items():
+        rows = [(f"[`{shown}`]({file}#{home})", _first(home)) for shown, home in names[room]]
+        parts += [f"## {title}\n", table(["name", "what it is"], rows), ""]
+    rows = [(f"[`rf.{d.name}`](../metrics.md#{d.name})", d.summary) for d in REGISTRY.values()]
+    parts += ["## Metrics\n", "Functions that return a polars expression.\n"]
+    return "\n".join([*parts, table(["name", "what it is"], rows), ""])
+
+
+def _first(home: str) -> str:
+    """The first sentence of a docstring."""
+    module, _, name = home.rpartition(".")
+    value = getattr(__import__(module, fromlist=[name]), name)
+    if not callable(value):
+        return f"`{value!r}`"
+    said = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+    return said.split(". ")[0].rstrip(".:") + "."
+
+
+if __name__ == "__main__":
+    write(written())
