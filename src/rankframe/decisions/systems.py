@@ -14,6 +14,7 @@ from rankframe.base.errors import (
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.held import Held, hold
+from rankframe.engine.memory import limit_of
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
@@ -79,12 +80,13 @@ def evaluate_runs(
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),
     )
-    qrels = scan(runs.qrels, "qrels", runs.columns)
+    limit = limit_of(runs.max_memory)
+    qrels = scan(runs.qrels, "qrels", runs.columns, limit=limit)
     opened: list[Scanned] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
             order, ranks = runs.policies.order, runs.policies.ranks
-            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks))
+            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks, limit=limit))
     held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):

@@ -20,7 +20,7 @@ from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.drive import in_pieces, with_values
 from rankframe.engine.grouped import Told
-from rankframe.engine.memory import count_pieces, left_fits
+from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece, merged
@@ -116,8 +116,9 @@ def evaluate(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
-    judgments = scan(qrels, "qrels", columns)
-    documents = scan(run, "run", columns, order=order, ranks=ranks)
+    limit = limit_of(max_memory)
+    judgments = scan(qrels, "qrels", columns, limit=limit)
+    documents = scan(run, "run", columns, order=order, ranks=ranks, limit=limit)
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
     if output is None:
@@ -182,17 +183,20 @@ def _in_pieces(
     count_rows(qrels)
     values = None if into is None else into / PER_QUERY_FILE
     if left_fits(qrels, run, job.row_bytes, pieces):
-        lookup, job = _prepared(qrels, run, job)
+        lookup, job = _prepared(qrels, run, job, bytes_at_once(qrels, run))
         found = lookup.found_if_grouped(_told(lookup, report))
         if found is not None:
             return with_values(evaluate_found(found, job), job, into=values, report=report)
+        del lookup  # the judgments are read again, piece by piece
     else:
         job = replace(job, max_grade=check_grades(job.plan.metrics, qrels.frame))
     return in_pieces(qrels, run, job, pieces=pieces, into=values, report=report)
 
 
-def _prepared(qrels: Scanned, run: Scanned, job: Job) -> tuple[Lookup, Job]:
-    lookup = job.lookup(qrels, run)
+def _prepared(
+    qrels: Scanned, run: Scanned, job: Job, at_once: int | None = None
+) -> tuple[Lookup, Job]:
+    lookup = job.lookup(qrels, run, at_once)
     highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))
     return lookup, replace(job, max_grade=highest)
 

@@ -78,6 +78,8 @@ class Scanned:
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     # the same as `raw`, faster where all of it is read, with texts for categories
     text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+    # how many bytes the work on it may take; None: nobody said
+    limit: int | None = field(default=None, compare=False)
 
     @property
     def whole(self) -> pl.LazyFrame:
@@ -120,6 +122,7 @@ def scan(
     order: Order | None = None,
     ranks: Ranks = "renumbered",
     called: Side | None = None,
+    limit: int | None = None,
 ) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
@@ -127,6 +130,7 @@ def scan(
     `order`: what a run is ordered by; None: the caller sees to it that there is something. With
     `ranks` that are kept, its scores are not looked at.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
+    `limit`: how many bytes the work on it may take.
     """
     if isinstance(source, Scanned):
         return source
@@ -146,7 +150,10 @@ def scan(
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(called or role, name, raw, mapping, seekable, distance is not None, text=text)
+    scanned = Scanned(
+        called or role, name, raw, mapping, seekable, distance is not None,
+        text=text, limit=limit,
+    )  # fmt: skip
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
 
@@ -187,6 +194,7 @@ def scan_ranking(
     columns: Columns | None = None,
     *,
     order: Order | None = None,
+    limit: int | None = None,
 ) -> Scanned:
     """Open one of two rankings: a run, or judgments, whose grades are then its scores.
 
@@ -201,7 +209,7 @@ def scan_ranking(
             raise ColumnMappingError.kind(own)
         columns = {**others, **own}
     called: Side = "ranking a" if side == "a" else "ranking b"
-    scanned = scan(source, None, columns, order=order, called=called)
+    scanned = scan(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in scanned.mapping:
         return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
