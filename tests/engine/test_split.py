@@ -14,11 +14,12 @@ import pytest
 import rankframe as rf
 from rankframe.base.errors import OutputError
 from rankframe.base.options import Policies
-from rankframe.engine.split import by_split, room_for
+from rankframe.engine.split import by_split
 from rankframe.engine.work import merged
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
+from rankframe.sources.spool import room_for
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
 
 

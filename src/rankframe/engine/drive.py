@@ -19,15 +19,19 @@ from rankframe.base.errors import OutputError
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
 from rankframe.base.scratch import scratch_folder
-from rankframe.engine.split import by_split, room_for
+from rankframe.engine.memory import give_back
+from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import count_rows
 from rankframe.sources.formats import READ_ERRORS
+from rankframe.sources.spool import room_for
 
 # Rows of a stretch: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
+# Rows after which memory is given back: this takes some milliseconds.
+_GIVEN_BACK = 1 << 17
 
 
 def in_pieces(
@@ -93,8 +97,12 @@ class _Values:
         self.files.clear()
         self.rows = self.queries = 0
         self.tell(Progress("reading", 0, self.total_rows, 0))
+        given_back = 0
         for piece, count in pieces:
             self.rows += count
+            if self.rows - given_back > _GIVEN_BACK:
+                give_back()
+                given_back = self.rows
             self.queries += piece.values.height
             self.tell(Progress("evaluating", self.rows, self.total_rows, self.queries))
             if self.into is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import re
@@ -21,7 +22,7 @@ from rankframe.sources.formats import READ_ERRORS
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
 # take, a piece.
-_SHARE, _PIECE_SHARE = 0.7, 0.5
+_SHARE, _PIECE_SHARE = 0.7, 0.4
 # Of a limit, what is read ahead: several such stretches are in memory at a time.
 _AT_ONCE = 1 / 32
 _MOST_PIECES = 1000  # more files than this cost more than they save
@@ -62,9 +63,17 @@ def bytes_at_once(*sides: Scanned) -> int:
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
 
 
+def give_back() -> None:
+    """Give back to the system what C's allocator keeps for the next time, thread by thread: from
+    piece to piece, that adds up to more than a piece takes.
+    """
+    with suppress(OSError, TypeError, AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def for_rows(limit: int) -> int:
     """Of a limit, what is left for rows."""
-    return max(limit - _BASE, limit // 3)
+    return max(limit - _BASE, limit // 3, 1)
 
 
 def estimated_need(scanned: Scanned, row_bytes: int, limit: int | None = None) -> int:

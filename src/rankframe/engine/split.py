@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,16 +18,16 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import BadValueError, DuplicateError, OutputError
+from rankframe.base.errors import BadValueError, DuplicateError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.steps import in_steps
 from rankframe.inputs.validate import check_rows, one_of_each, refuse_non_numeric
 from rankframe.sources.formats import READ_ERRORS, unreadable
+from rankframe.sources.spool import room_for
 
 _SEED = 20_011
-_NO_SPACE = ("No space left", "File too large", "quota exceeded")
 # Rows that a file has at the most, and bytes of a page: of each file, a piece is decoded alone.
 _MOST_ROWS, _PAGE = 1 << 20, 1 << 16
 
@@ -49,20 +48,6 @@ def by_split(
             (wrong,) = [split for split in splits if split.side.role == error.role]
             raise wrong.all_duplicates() from None
         yield piece, ours.height + theirs.height
-
-
-@contextmanager
-def room_for(folder: Path) -> Iterator[None]:
-    """Say what to do where temporary files find no room."""
-    try:
-        yield
-    except (*READ_ERRORS, OSError) as error:
-        if any(sign in str(error) for sign in _NO_SPACE):
-            raise OutputError(
-                f"no room for temporary files in {folder.parent}. "
-                "Make some, or point the environment variable TMPDIR to a larger disk."
-            ) from error
-        raise
 
 
 @dataclass(frozen=True)

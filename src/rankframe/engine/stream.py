@@ -138,5 +138,5 @@ class _Stretches:
         # Not in one piece: a query that goes on and on would be copied each time.
         self._held = pl.concat([self._held, rows])
         # Where ids are longer than those before, the next stretch has fewer rows.
-        fit = self._at_once * rows.height // max(rows.estimated_size(), 1)
+        fit = self._at_once * rows.height // max(int(rows.estimated_size()), 1)
         self._rows = max(min(self._rows, fit), _FEWEST)

@@ -78,6 +78,8 @@ class Scanned:
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     # the same as `raw`, faster where all of it is read, with texts for categories
     text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+    # the temporary files that it lies in, which go when nobody holds them any more
+    files: object = field(default=None, compare=False, repr=False)
     # how many bytes the work on it may take; None: nobody said
     limit: int | None = field(default=None, compare=False)
 
@@ -130,14 +132,15 @@ def scan(
     `order`: what a run is ordered by; None: the caller sees to it that there is something. With
     `ranks` that are kept, its scores are not looked at.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
-    `limit`: how many bytes the work on it may take.
+    `limit`: how many bytes the work on it may take; text that is large beside it goes through
+    temporary files.
     """
     if isinstance(source, Scanned):
         return source
     refuse_if_stranded()
     name = describe(source, called or role or "input")
     try:
-        raw, seekable, text = _open(source, role, name)
+        raw, seekable, text, files = _open(source, role, name, limit)
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
@@ -152,7 +155,7 @@ def scan(
     mapping = with_rest(mapping, schema)
     scanned = Scanned(
         called or role, name, raw, mapping, seekable, distance is not None,
-        text=text, limit=limit,
+        text=text, files=files, limit=limit,
     )  # fmt: skip
     return _ordered(scanned, order, ranks) if role == "run" else scanned
 
@@ -241,15 +244,15 @@ def describe(source: Source, role: str) -> str:
     return f"the {role} {type(source).__name__}"
 
 
-def _open(source: Source, role: Role | None, name: str) -> Opened:
+def _open(source: Source, role: Role | None, name: str, limit: int | None) -> Opened:
     if isinstance(source, pl.LazyFrame):
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
     if isinstance(source, str | os.PathLike):
-        return open_path(os.fspath(source), role, name)
+        return open_path(os.fspath(source), role, name, limit)
     if hasattr(source, "read"):
-        return open_stream(source, role, name)
+        return open_stream(source, role, name, limit)
     if isinstance(source, Mapping):
         return Opened(from_dicts(source, role, name).lazy(), seekable=True)
     if hasattr(source, "__arrow_c_stream__"):

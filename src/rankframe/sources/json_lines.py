@@ -13,6 +13,7 @@ import polars as pl
 from rankframe.base.errors import MalformedLineError
 from rankframe.base.messages import shorten
 
+NO_JSON = "this is not JSON"
 _LINE, _NUMBER = "_line", "_number"
 # What stands in a line and is no name of its columns: values that are text, and what is nested.
 _TEXT = r':\s*"(?:[^"\\]|\\.)*"'
@@ -52,7 +53,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
             held = json.loads(line)
         except (ValueError, RecursionError) as wrong:
             problem = getattr(wrong, "msg", "") or shorten(error.split("\n", maxsplit=1)[0])
-            _refuse(name, number, line, f"this is not JSON ({problem})")
+            _refuse(name, number, line, f"{NO_JSON} ({problem})")
         if not isinstance(held, dict):
             _refuse(name, number, line, 'a line holds an object such as {"query_id": "q1", …}')
 

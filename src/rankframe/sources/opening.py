@@ -16,18 +16,21 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
+from rankframe.base.scratch import KeptFolder
 from rankframe.sources.categories import categories_as_text
 from rankframe.sources.formats import (
     PARQUET,
     READ_ERRORS,
     TREC,
     Files,
+    Format,
     by_beginning,
     by_ending,
     head_of,
     of_file,
     readable,
 )
+from rankframe.sources.spool import held_bytes, is_large, read_until, saved, spooled
 from rankframe.sources.trec_format import GZIP
 
 # Rows by which text is taken for numbers.
@@ -45,10 +48,14 @@ class Opened(NamedTuple):
     seekable: bool
     # the same with texts for categories, where it has any and all of it is read much faster so
     text: pl.LazyFrame | None = None
+    # the temporary files that it lies in, which go when nobody holds them any more
+    files: object = None
 
 
-def open_path(path: str, role: Role | None, name: str) -> Opened:
-    """A file, a glob pattern, or a folder of Parquet files."""
+def open_path(path: str, role: Role | None, name: str, limit: int | None = None) -> Opened:
+    """A file, a glob pattern, or a folder of Parquet files. `limit`: how much memory there is; text
+    that is large beside it goes through temporary files.
+    """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
@@ -64,7 +71,7 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
-            return open_stream(pipe, role, name)
+            return open_stream(pipe, role, name, limit)
     if all(Path(file).stat().st_size == 0 for file in files):
         raise EmptyInputError(role or "input", name)
     _refuse_empty_parts(list(map(Path, files)), name)
@@ -75,26 +82,55 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
             "its ending is not one that rankframe knows, and neither does it look like one",
             f"It reads {readable()}",
         )
+    if limit is not None and found is not PARQUET and is_large(files, limit):
+        large = _spooled(found, files, role, files, limit)
+        if large is not None:
+            return large
     # Names are given to polars literally: a real file may have brackets in its name.
     frame = found.open(files, role, name)
     text = categories_as_text(files, frame) if found is PARQUET else None
     return Opened(frame, found.seekable, text)
 
 
-def open_stream(file: IO[bytes], role: Role | None, name: str) -> Opened:
-    """An open file or a pipe, read to its end."""
+def open_stream(file: IO[bytes], role: Role | None, name: str, limit: int | None = None) -> Opened:
+    """An open file or a pipe, read to its end. `limit`: as for `open_path`."""
     try:
-        content = file.read()
+        content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
         raise UnreadableInputError(name, str(error)) from error
-    if isinstance(content, str):
-        content = content.encode()
+    if limit is not None and is_large([io.BytesIO(content)], limit):
+        folder = KeptFolder()
+        path = saved(content, file, folder)
+        del content
+        return _open_saved(path, folder, role, name, limit)
     held = _unpacked(content, name)
     if _is_blank(held):
         raise EmptyInputError(role or "input", name)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
     return Opened(found.open([held], role, name).collect().lazy(), seekable=True)
+
+
+def _open_saved(path: str, folder: KeptFolder, role: Role | None, name: str, limit: int) -> Opened:
+    """What came through a pipe and is too large to be held, from a temporary file."""
+    found = by_beginning(head_of(path)) or TREC
+    large = None if found is PARQUET else _spooled(found, [path], role, [name], limit, folder)
+    return large or Opened(found.open([path], role, name), found.seekable, files=folder)
+
+
+def _spooled(
+    found: Format,
+    files: list[str],
+    role: Role | None,
+    names: list[str],
+    limit: int,
+    folder: KeptFolder | None = None,
+) -> Opened | None:
+    def read(text: IO[bytes]) -> object:
+        return found.open([text], role, names[0])
+
+    large = spooled(files, found.name, role, names, limit, read, folder)
+    return large and Opened(large.frame, seekable=True, files=large.folder)
 
 
 def _unpacked(content: bytes, name: str) -> io.BytesIO:
