@@ -146,7 +146,9 @@ class _Split:
 
 
 def _gathered(side: Scanned, at_once: int) -> Iterator[pl.DataFrame]:
-    """All rows of an input, in tables of about twice as many bytes as are read at once."""
+    """All rows of an input, in tables of at least as many bytes as may be read at once: while one
+    is written, the next one is read.
+    """
     parts: list[pl.DataFrame] = []
     size = rows = 0
     try:
@@ -154,7 +156,7 @@ def _gathered(side: Scanned, at_once: int) -> Iterator[pl.DataFrame]:
             parts.append(part)
             size += part.estimated_size()
             rows += part.height
-            if size >= 2 * at_once or rows >= _MOST_ROWS:
+            if size >= at_once or rows >= _MOST_ROWS:
                 yield pl.concat(parts)
                 parts, size, rows = [], 0, 0
     except READ_ERRORS as error:
