@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from rankframe.base.errors import OutputError
-from rankframe.base.scratch import LOCK, locked_folder, remove_live, scratch_folder, sweep
+from rankframe.base.scratch import (
+    LOCK,
+    KeptFolder,
+    locked_folder,
+    remove_live,
+    scratch_folder,
+    sweep,
+)
 
 START = "rankframe-scratch-"
 NAME = f"{START}{'0123456789abcdef' * 2}"
@@ -156,3 +163,18 @@ def test_no_place_for_temporary_files_is_said(
         f"cannot make temporary files in {tmp_path}/none: No such file or directory. "
         "Point the environment variable TMPDIR to another folder."
     )
+
+
+def test_a_kept_folder_goes_with_its_last_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = KeptFolder()
+    (folder.path / "rows.parquet").touch()
+    also = folder
+    del folder
+    assert also.path.exists()
+    path = also.path
+    del also
+    assert not path.exists()
+    assert not any(tmp_path.iterdir())

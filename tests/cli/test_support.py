@@ -14,6 +14,7 @@ from rankframe.cli.support import (
     column_names,
     open_sources,
     run_names,
+    tell_if_not_held,
     ways_to_slice,
 )
 from tests.cli.shell import BM25, QRELS, rankframe
@@ -92,3 +93,13 @@ def test_where_every_judged_document_is_relevant_one_line_on_stderr_says_so(tmp_
         ["compare", "--stored", stored, "--baseline", "stored"],
     ):
         assert rankframe(*command)[::2] == (0, ""), command
+
+
+def test_a_limit_that_cannot_be_held_is_said_so_before_the_work(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for limit in (None, "1GiB"):
+        tell_if_not_held(limit)
+    assert not capsys.readouterr().err
+    tell_if_not_held("1MB")
+    assert capsys.readouterr().err.startswith("rankframe: a limit of 1MB cannot be held: ")

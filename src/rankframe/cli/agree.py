@@ -30,6 +30,7 @@ from rankframe.cli.support import (
     deliver,
     open_sources,
     run_names,
+    tell_if_not_held,
 )
 
 EXAMPLES = """
@@ -77,6 +78,7 @@ def agree(
     check_tables(per_query, summary)
     metrics = metric or list(DEFAULT_METRICS)
     first, second = open_sources([a, b])
+    tell_if_not_held(max_memory)
     check_outputs([first, second], per_query, summary, folder=output)
     name = " ~ ".join(run_names([a, b]))
     with progress_bar(name, quiet=quiet) as report:

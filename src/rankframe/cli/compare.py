@@ -30,6 +30,7 @@ from rankframe.cli.support import (
     open_sources,
     run_names,
     tell_if_every_relevant,
+    tell_if_not_held,
     ways_to_slice,
 )
 
@@ -104,6 +105,7 @@ def compare(
     from rankframe.decisions.comparison import COMPARISON_FILES
 
     opened = open_sources(sources)
+    tell_if_not_held(max_memory)
     check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)

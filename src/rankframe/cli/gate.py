@@ -26,6 +26,7 @@ from rankframe.cli.support import (
     column_names,
     open_sources,
     tell_if_every_relevant,
+    tell_if_not_held,
 )
 
 EXAMPLES = """
@@ -100,6 +101,7 @@ def gate(
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
     opened = open_sources([*sources, baseline])
+    tell_if_not_held(max_memory)
     check_outputs([*opened, queries, rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(

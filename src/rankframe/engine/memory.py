@@ -31,8 +31,11 @@ _MOST_PIECES = 1000  # more files than this cost more than they save
 _SAMPLE, _STRETCHES = 10_000, 10
 # Where an estimate by the first rows is so many times smaller than the limit, it is good enough.
 _PLENTY = 8
-# What Python and polars take before any row is read.
-_BASE = 150_000_000
+# What Python and polars take before any row is read, and with what they keep of rows that were
+# worked on; the least limit that was seen to be held.
+_LOADED, _BASE, _LEAST = 110_000_000, 150_000_000, 160_000_000
+# A query that fills a piece comes with others of that piece: so much more is needed than for it.
+_ALONE = 1.25
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 
@@ -55,6 +58,18 @@ def parse_size(text: str | int) -> int:
 def limit_of(max_memory: str | int | None) -> int:
     """What was asked for, or else a share of what the machine has."""
     return parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+
+
+def not_held(max_memory: str | int | None) -> str | None:
+    """Why a limit that was asked for cannot be held, whatever the input; None if it can. The work
+    is done nevertheless, in pieces as small as they get.
+    """
+    if max_memory is None or parse_size(max_memory) >= _LEAST:
+        return None
+    return (
+        f"a limit of {_size_text(parse_size(max_memory))} cannot be held: what is loaded before "
+        f"any row is read takes about {_size_text(_LOADED)}. One of {_size_text(_LEAST)} can"
+    )
 
 
 def bytes_at_once(*sides: Scanned) -> int:
@@ -198,9 +213,12 @@ def refuse_too_large_a_query(
             counted = [_of_query(other, name) for other in sides]
         except READ_ERRORS:
             continue  # whoever reads it says why
-        need = _BASE + sum(
-            number * (size + long_ids(means))
-            for (number, *means), size in zip(counted, row_bytes, strict=True)
+        need = _BASE + int(
+            _ALONE
+            * sum(
+                number * (size + long_ids(means))
+                for (number, *means), size in zip(counted, row_bytes, strict=True)
+            )
         )
         # What any process takes is not held against a limit.
         if need > max(limit, 2 * _BASE):

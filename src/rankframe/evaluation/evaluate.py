@@ -98,10 +98,11 @@ def evaluate(
     ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
         bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
     confidence, replicates, seed: of the intervals.
-    max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
-        larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
-        are the same, bit for bit. The per-query values of all queries must fit, unless they go to
-        an output.
+    max_memory: how much memory to take, such as "2GiB" (default: what the machine has), of which
+        Python and polars need about 150 MB. A larger input is evaluated in pieces by query, with
+        temporary files in TMPDIR; the values are the same, bit for bit. A single query that does
+        not fit is refused. The per-query values of all queries must fit, unless they go to an
+        output.
     output, overwrite: a folder for the result, as `Result.write` writes it. With pieces, values are
         written as they come and read back only if `per_query` is looked at.
     progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
