@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from rankframe.base.errors import OutputError
-from rankframe.base.scratch import LOCK, locked_folder, remove_live, room_for, scratch_folder, sweep
+from rankframe.base.scratch import (
+    LOCK,
+    KeptFolder,
+    locked_folder,
+    remove_live,
+    room_for,
+    scratch_folder,
+    sweep,
+)
 
 START = "rankframe-scratch-"
 NAME = f"{START}{'0123456789abcdef' * 2}"
@@ -167,3 +175,18 @@ def test_only_a_full_disk_is_called_full(tmp_path: Path) -> None:
     )
     with pytest.raises(PermissionError), room_for(tmp_path):
         raise PermissionError(13, "Permission denied")
+
+
+def test_a_kept_folder_goes_with_its_last_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = KeptFolder()
+    (folder.path / "rows.parquet").touch()
+    also = folder
+    del folder
+    assert also.path.exists()
+    path = also.path
+    del also
+    assert not path.exists()
+    assert not any(tmp_path.iterdir())

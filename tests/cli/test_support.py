@@ -20,6 +20,7 @@ from rankframe.cli.support import (
     progress_bar,
     runs_by_name,
     split_name,
+    tell_if_not_held,
     ways_to_slice,
 )
 from tests.cli.shell import BM25, DENSE, QRELS, ended, rankframe
@@ -246,3 +247,13 @@ def test_what_takes_longer_shows_how_far_it_is(
 
 def test_what_is_not_rows_has_no_queries() -> None:
     assert "queries" not in support._seen(Progress("drawing", 1, 4, 0, "charts"), 1.0)
+
+
+def test_a_limit_that_cannot_be_held_is_said_so_before_the_work(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for limit in (None, "1GiB"):
+        tell_if_not_held(limit)
+    assert not capsys.readouterr().err
+    tell_if_not_held("1MB")
+    assert capsys.readouterr().err.startswith("rankframe: a limit of 1MB cannot be held: ")

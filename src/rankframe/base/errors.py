@@ -73,6 +73,20 @@ class MalformedLineError(RankframeError):
     def __init__(self, source: str, line: int, text: str, problem: str, count: int) -> None:
         more = f" ({count:,} such lines in all)" if count > 1 else ""
         super().__init__(f"{source}, line {line}: {problem}, in {shorten(text)!r}{more}.")
+        self.source, self.line, self.text = source, line, text
+        self.problem, self.count = problem, count
+
+    def below(self, lines: int) -> MalformedLineError:
+        """The same of a text that stands below so many lines."""
+        return MalformedLineError(
+            self.source, self.line + lines, self.text, self.problem, self.count
+        )
+
+    def and_also(self, count: int) -> MalformedLineError:
+        """The same with so many more of such lines."""
+        return MalformedLineError(
+            self.source, self.line, self.text, self.problem, self.count + count
+        )
 
 
 class MissingColumnError(RankframeError):

@@ -14,6 +14,7 @@ import stat
 import tempfile
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,15 @@ def scratch_folder() -> Iterator[Path]:
                 "Point the environment variable TMPDIR to another folder."
             ) from error
         yield folder
+
+
+class KeptFolder:
+    """Such a folder, gone when nobody has this object any more, or the process ends."""
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        self.path = stack.enter_context(scratch_folder())
+        self.remove = weakref.finalize(self, stack.close)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from rankframe.cli.support import (
     open_sources,
     progress_bar,
     runs_by_name,
+    tell_if_not_held,
 )
 
 EXAMPLES = """
@@ -84,6 +85,7 @@ def agree(
     metrics = metric or list(DEFAULT_METRICS)
     runs = runs_by_name([a, b])
     first, second = open_sources([*runs.values()])
+    tell_if_not_held(max_memory)
     check_outputs([first, second], per_query, summary, folder=output)
     name = " ~ ".join(runs)
     with progress_bar(name, quiet=quiet) as report:

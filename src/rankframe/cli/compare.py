@@ -32,6 +32,7 @@ from rankframe.cli.support import (
     progress_bar,
     runs_by_name,
     tell_if_every_relevant,
+    tell_if_not_held,
     ways_to_slice,
 )
 
@@ -122,6 +123,7 @@ def compare(
     qrels = [] if stored else sources[:1]
     runs = runs_by_name(sources[len(qrels) :])
     opened = open_sources([*qrels, *runs.values()])
+    tell_if_not_held(max_memory)
     check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)

@@ -44,6 +44,7 @@ from rankframe.cli.support import (
     open_sources,
     progress_bar,
     runs_by_name,
+    tell_if_not_held,
     ways_to_slice,
 )
 
@@ -143,6 +144,7 @@ def evaluate(
         deliver(results, resolved, style, per_query, summary, ledger=ledger)
         return
     _refuse_without(engine, {"--master": master, "--partitions": partitions})
+    tell_if_not_held(max_memory)
     if output is not None and not folders:
         refuse_taken(output, RESULT_FILES, overwrite=overwrite)
     with ExitStack() as stack:

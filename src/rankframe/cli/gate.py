@@ -28,6 +28,7 @@ from rankframe.cli.support import (
     progress_bar,
     split_name,
     tell_if_every_relevant,
+    tell_if_not_held,
 )
 
 EXAMPLES = """
@@ -119,6 +120,7 @@ def gate(
     if name is not None and name == before:
         raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
     opened = open_sources([*qrels, run, stored])
+    tell_if_not_held(max_memory)
     check_outputs([*opened, queries, rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(

@@ -219,6 +219,16 @@ def check_outputs(
         taken.append(real)
 
 
+def tell_if_not_held(max_memory: str | None) -> None:
+    """One line on stderr where less memory was asked for than anything takes."""
+    if max_memory is not None:
+        from rankframe.engine.memory import not_held
+
+        why = not_held(max_memory)
+        if why is not None:
+            print(f"rankframe: {why}.", file=sys.stderr)
+
+
 def tell_if_every_relevant(found: bool) -> None:
     """One line on stderr where the level of relevance tells no judged documents apart."""
     if found:

@@ -14,6 +14,7 @@ from rankframe.base.errors import (
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.engine.held import Held, hold
+from rankframe.engine.memory import limit_of
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.evaluate import evaluate_computed
@@ -81,12 +82,14 @@ def evaluate_runs(
         attributes=None if attributes is None else attributes.weights_alone,
         intervals=Intervals(None),
     )
-    qrels = scan(runs.qrels, "qrels", runs.columns, relevance=runs.policies.relevance)
+    limit = limit_of(runs.max_memory)
+    grade = runs.policies.relevance
+    qrels = scan(runs.qrels, "qrels", runs.columns, relevance=grade, limit=limit)
     opened: list[Scanned] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
             order, ranks = runs.policies.order, runs.policies.ranks
-            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks))
+            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks, limit=limit))
     refuse_absent_columns(runs.columns, qrels, *opened, queries=asked_of(attributes))
     held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}

@@ -20,6 +20,7 @@ from rankframe.base.messages import number_of
 from rankframe.base.places import cannot_write
 from rankframe.base.progress import Progress, Report
 from rankframe.base.scratch import room_for, scratch_folder
+from rankframe.engine.memory import give_back
 from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
@@ -30,6 +31,8 @@ from rankframe.sources.writers import About, write_parquet
 
 # Rows of a stretch: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
+# Rows after which memory is given back: this takes some milliseconds.
+_GIVEN_BACK = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,12 @@ class _Values:
         self.files.clear()
         self.rows = self.queries = 0
         self.tell(Progress("reading", 0, self.total_rows, 0))
+        given_back = 0
         for piece, count in pieces:
             self.rows += count
+            if self.rows - given_back > _GIVEN_BACK:
+                give_back()
+                given_back = self.rows
             self.queries += piece.values.height
             self.tell(Progress("evaluating", self.rows, self.total_rows, self.queries))
             if self.into is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import re
@@ -15,19 +16,26 @@ from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.inputs.scan import Scanned
+from rankframe.inputs.steps import in_steps
 from rankframe.sources.formats import READ_ERRORS
 
 _INLINE = 12  # bytes of a string that lives inside its column
-# Of the memory that is free, what an evaluation may take unasked; of a limit, what a piece may.
+# Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
+# take, a piece.
 _SHARE, _PIECE_SHARE = 0.7, 0.4
+# Of a limit, what is read ahead: several such stretches are in memory at a time.
+_AT_ONCE = 1 / 32
 _MOST_PIECES = 1000  # more files than this cost more than they save
 # Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
 # 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
 _SAMPLE, _STRETCHES = 10_000, 10
 # Where an estimate by the first rows is so many times smaller than the limit, it is good enough.
 _PLENTY = 8
-# What Python and polars take before any row is read.
-_BASE = 150_000_000
+# What Python and polars take before any row is read, and with what they keep of rows that were
+# worked on; the least limit that was seen to be held.
+_LOADED, _BASE, _LEAST = 110_000_000, 150_000_000, 160_000_000
+# A query that fills a piece comes with others of that piece: so much more is needed than for it.
+_ALONE = 1.25
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 
@@ -50,6 +58,37 @@ def parse_size(text: str | int) -> int:
 def limit_of(max_memory: str | int | None) -> int:
     """What was asked for, or else a share of what the machine has."""
     return parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
+
+
+def not_held(max_memory: str | int | None) -> str | None:
+    """Why a limit that was asked for cannot be held, whatever the input; None if it can. The work
+    is done nevertheless, in pieces as small as they get.
+    """
+    if max_memory is None or parse_size(max_memory) >= _LEAST:
+        return None
+    return (
+        f"a limit of {_size_text(parse_size(max_memory))} cannot be held: what is loaded before "
+        f"any row is read takes about {_size_text(_LOADED)}. One of {_size_text(_LEAST)} can"
+    )
+
+
+def bytes_at_once(*sides: Scanned) -> int:
+    """How much of these inputs may be read ahead of what is worked on, in bytes."""
+    limits = [side.limit for side in sides if side.limit is not None]
+    return int(min(limits, default=limit_of(None)) * _AT_ONCE)
+
+
+def give_back() -> None:
+    """Give back to the system what C's allocator keeps for the next time, thread by thread: from
+    piece to piece, that adds up to more than a piece takes.
+    """
+    with suppress(OSError, TypeError, AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def for_rows(limit: int) -> int:
+    """Of a limit, what is left for rows."""
+    return max(limit - _BASE, limit // 3, 1)
 
 
 def estimated_need(scanned: Scanned, row_bytes: int, limit: int | None = None) -> int:
@@ -151,8 +190,8 @@ def left_fits(left: Scanned, right: Scanned, row_bytes: tuple[int, int], pieces:
 
 def pieces_for(need: int, max_memory: str | int | None) -> int:
     """The same for what takes so many bytes."""
-    limit = limit_of(max_memory)
-    return 1 if need <= limit else min(math.ceil(need / (limit * _PIECE_SHARE)), _MOST_PIECES)
+    room = for_rows(limit_of(max_memory))
+    return 1 if need <= room else min(math.ceil(need / (room * _PIECE_SHARE)), _MOST_PIECES)
 
 
 def refuse_too_large_a_query(
@@ -172,16 +211,15 @@ def refuse_too_large_a_query(
             about = rows * count // len(some) * max(row_bytes)
             if name is None or 2 * about + _BASE < limit:
                 continue
-            found = [other.frame.filter(pl.col(QUERY) == name) for other in sides]
-            lengths = pl.col(QUERY, DOC).str.len_bytes().mean()
-            counted = [
-                one.select(pl.len(), lengths).collect(engine="streaming").row(0) for one in found
-            ]
+            counted = [_of_query(other, name) for other in sides]
         except READ_ERRORS:
             continue  # whoever reads it says why
-        need = _BASE + sum(
-            number * (size + long_ids(means))
-            for (number, *means), size in zip(counted, row_bytes, strict=True)
+        need = _BASE + int(
+            _ALONE
+            * sum(
+                number * (size + long_ids(means))
+                for (number, *means), size in zip(counted, row_bytes, strict=True)
+            )
         )
         # What any process takes is not held against a limit.
         if need > max(limit, 2 * _BASE):
@@ -192,6 +230,16 @@ def refuse_too_large_a_query(
                 Option("max_memory", _size_text(need)),
                 ", or cut the query's list.",
             )
+
+
+def _of_query(side: Scanned, name: str) -> tuple[int, float, float]:
+    """How many rows a query has, and the mean lengths of their ids."""
+    ids, at_once = side.frame.select(QUERY, DOC), bytes_at_once(side)
+    counts = pl.len(), pl.col(QUERY, DOC).str.len_bytes().sum()
+    steps = in_steps(ids, at_once, seekable=side.seekable)
+    found = pl.concat(some.filter(pl.col(QUERY) == name).select(counts) for some in steps)
+    rows, *lengths = found.sum().row(0)
+    return rows, *(length / max(rows, 1) for length in lengths)
 
 
 def _size_text(size: int) -> str:
@@ -210,7 +258,8 @@ def _some_rows(scanned: Scanned, rows: int, *, throughout: bool = False) -> pl.D
         return every.collect(engine="streaming")
     each = _SAMPLE // _STRETCHES
     starts = ((rows - each) * at // (_STRETCHES - 1) for at in range(_STRETCHES))
-    return pl.concat([ids.slice(at, each) for at in starts]).collect(engine="streaming")
+    # One by one: together, polars reads them all ahead.
+    return pl.concat(ids.slice(at, each).collect(engine="in-memory") for at in starts)
 
 
 def _long_ids_of(some: pl.DataFrame) -> int:

@@ -17,12 +17,14 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import BadValueError, DuplicateError, UnreadableInputError
+from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import check_rows, count_rows
 from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _PROBES = 9
+_FEWEST = 1 << 10
 
 
 class InOrder:
@@ -33,7 +35,8 @@ class InOrder:
     """
 
     def __init__(self, left: Scanned, right: Scanned, work: Work, *, rows: int) -> None:
-        self._sides = [_Stretches(side, rows) for side in (left, right)]
+        at_once = bytes_at_once(left, right)
+        self._sides = [_Stretches(side, rows, at_once) for side in (left, right)]
         self._work = work
         self.complete = False
 
@@ -74,11 +77,11 @@ def _side_by_side(
 
 
 class _Stretches:
-    """An input that is read from its beginning to its end, so many rows at a time."""
+    """An input that is read from its beginning to its end, so many rows and bytes at a time."""
 
-    def __init__(self, side: Scanned, rows: int) -> None:
+    def __init__(self, side: Scanned, rows: int, at_once: int) -> None:
         self.total = count_rows(side)
-        self._side, self._rows, self._read = side, rows, 0
+        self._side, self._rows, self._at_once, self._read = side, rows, at_once, 0
         self.in_order = True
         self._held = side.frame.head(0).collect()
 
@@ -127,7 +130,13 @@ class _Stretches:
                 f"of {expected:,} rows that were counted, {rows.height:,} were read",
                 "It changed meanwhile. Try again",
             )
-        self._read += self._rows
+        self._read += rows.height
         check_rows(rows.lazy(), self._side.role, self._side.name)
-        self._held = pl.concat([self._held, rows], rechunk=True)
-        self.in_order = self.in_order and self._held[QUERY].is_sorted()
+        query, held = rows[QUERY], self._held[QUERY]
+        follows = not len(held) or not rows.height or held[-1] <= query[0]
+        self.in_order = self.in_order and follows and query.is_sorted()
+        # Not in one piece: a query that goes on and on would be copied each time.
+        self._held = pl.concat([self._held, rows])
+        # Where ids are longer than those before, the next stretch has fewer rows.
+        fit = self._at_once * rows.height // max(int(rows.estimated_size()), 1)
+        self._rows = max(min(self._rows, fit), _FEWEST)

@@ -25,7 +25,7 @@ from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import Into, in_pieces
 from rankframe.engine.grouped import Told, workers
-from rankframe.engine.memory import count_pieces
+from rankframe.engine.memory import count_pieces, limit_of
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.engine.work import Additive, Piece
@@ -109,7 +109,11 @@ def agree(
     refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.given(locals())
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
-    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    limit = limit_of(max_memory)
+    sides = (
+        scan_ranking(a, "a", columns, order=order, limit=limit),
+        scan_ranking(b, "b", columns, order=order, limit=limit),
+    )
     refuse_absent_columns(columns, *sides)
     pieces = count_pieces(*sides, job.row_bytes, max_memory)
     if output is None:

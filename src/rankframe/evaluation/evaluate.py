@@ -21,7 +21,7 @@ from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
-from rankframe.engine.memory import count_pieces, left_fits
+from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece, merged
@@ -123,10 +123,11 @@ def evaluate(
     ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
         bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
     confidence, replicates, seed: of the intervals.
-    max_memory: about how much memory to take, such as "2GiB" (default: what the machine has). A
-        larger input is evaluated in pieces by query, with temporary files in TMPDIR; the values
-        are the same, bit for bit. The per-query values of all queries must fit, unless they go to
-        an output.
+    max_memory: how much memory to take, such as "2GiB" (default: what the machine has), of which
+        Python and polars need about 150 MB. A larger input is evaluated in pieces by query, with
+        temporary files in TMPDIR; the values are the same, bit for bit. A single query that does
+        not fit is refused. The per-query values of all queries must fit, unless they go to an
+        output.
     output, overwrite: a folder for the result, or its address, as `Result.write` writes it. With
         pieces, values are written as they come and read back only if `per_query` is looked at.
     progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
@@ -141,8 +142,9 @@ def evaluate(
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
-    judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    documents = scan(run, "run", columns, order=order, ranks=ranks)
+    limit = limit_of(max_memory)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
+    documents = scan(run, "run", columns, order=order, ranks=ranks, limit=limit)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
@@ -213,17 +215,20 @@ def _in_pieces(
 
     values = None if into is None else Into(into / PER_QUERY_FILE, about)
     if left_fits(qrels, run, job.row_bytes, pieces):
-        lookup, job = _prepared(qrels, run, job)
+        lookup, job = _prepared(qrels, run, job, bytes_at_once(qrels, run))
         found = lookup.found_if_grouped(_told(lookup, report))
         if found is not None:
             return with_values(evaluate_found(found, job), job, into=values, report=report)
+        del lookup  # the judgments are read again, piece by piece
     else:
         job = replace(job, max_grade=check_grades(job.plan.metrics, qrels.frame))
     return in_pieces(qrels, run, job, pieces=pieces, into=values, report=report)
 
 
-def _prepared(qrels: Scanned, run: Scanned, job: Job) -> tuple[Lookup, Job]:
-    lookup = job.lookup(qrels, run)
+def _prepared(
+    qrels: Scanned, run: Scanned, job: Job, at_once: int | None = None
+) -> tuple[Lookup, Job]:
+    lookup = job.lookup(qrels, run, at_once)
     highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))
     return lookup, replace(job, max_grade=highest)
 

@@ -56,9 +56,9 @@ class Job:
         assert whole is not None  # there is always one
         return whole
 
-    def lookup(self, qrels: Scanned, run: Scanned) -> Lookup:
-        """Read the judgments; the run is to be looked up in them."""
-        return Lookup.of(qrels, run, self.policies, self.plan.columns)
+    def lookup(self, qrels: Scanned, run: Scanned, at_once: int | None = None) -> Lookup:
+        """Read the judgments; the run is to be looked up in them. `at_once`: as for `Batches`."""
+        return Lookup.of(qrels, run, self.policies, self.plan.columns, at_once=at_once)
 
 
 def evaluate_found(found: Found, job: Job) -> Iterator[Piece]:

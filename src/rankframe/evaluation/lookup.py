@@ -45,15 +45,16 @@ class Lookup:
         *,
         listed: bool = False,
         ids: bool = False,
+        at_once: int | None = None,
     ) -> Lookup:
-        """Read the judgments; the run is not read yet."""
+        """Read the judgments; the run is not read yet. `at_once`: as for `Batches`."""
         left, right = comparable(qrels, run)
         # Judgments that are held for several runs are prepared once.
         made = {} if qrels.made is None else qrels.made
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
         if key not in made:
-            made[key] = read_judgments(qrels, left, policies.duplicates)
-        return cls(made[key], Batches(run, right), policies, columns, listed, ids)
+            made[key] = read_judgments(qrels, left, policies.duplicates, at_once)
+        return cls(made[key], Batches(run, right, at_once), policies, columns, listed, ids)
 
     def found(self, told: Told = lambda _: None) -> Found:
         """Read the run, whatever the order of its rows; once, if it is to be looked at again."""
@@ -126,12 +127,14 @@ class Lookup:
             raise
 
 
-def read_judgments(qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates) -> IndexedJudgments:
+def read_judgments(
+    qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
+) -> IndexedJudgments:
     """Read judgments, refuse what is wrong with them, and index them.
 
     `frame`: their columns, ids in the form in which they are compared.
     """
-    table = Batches(qrels, frame).whole()
+    table = Batches(qrels, frame, at_once).whole()
     judgments = IndexedJudgments.of(table)
     if not judgments.may_repeat():
         return judgments

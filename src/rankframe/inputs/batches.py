@@ -22,6 +22,7 @@ from rankframe.base.checks import LARGEST_WEIGHT
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import EmptyInputError
 from rankframe.inputs.scan import Scanned
+from rankframe.inputs.steps import in_steps
 from rankframe.inputs.validate import check_rows, first_broken, refuse_non_numeric
 from rankframe.sources.formats import READ_ERRORS, unreadable
 
@@ -29,12 +30,14 @@ from rankframe.sources.formats import READ_ERRORS, unreadable
 class Batches:
     """The rows of an input in order, some at a time.
 
-    `frame` are its columns, ids in the form in which they are compared.
+    `frame` are its columns, ids in the form in which they are compared. `at_once`: how many bytes
+    of them may be read ahead; None: as many as polars likes.
     """
 
-    def __init__(self, scanned: Scanned, frame: pl.LazyFrame) -> None:
+    def __init__(self, scanned: Scanned, frame: pl.LazyFrame, at_once: int | None = None) -> None:
         self.scanned = scanned
         self._frame = frame
+        self._at_once = at_once
         schema = frame.collect_schema()
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
 
@@ -50,7 +53,7 @@ class Batches:
             if small and waiting + table.height > rows:
                 yield pl.concat(small, rechunk=True)
                 small, waiting = [], 0
-            if 2 * table.height <= rows:
+            if 2 * table.height <= rows and self._at_once is None:
                 small.append(table)
                 waiting += table.height
                 continue
@@ -62,11 +65,15 @@ class Batches:
             yield pl.concat(small, rechunk=True)
 
     def _tables(self) -> Iterator[pl.DataFrame]:
-        """As polars reads them: as a rule a row group at a time."""
-        hashes = hashed(self._frame)
+        """As polars reads them: as a rule a row group at a time; or in steps."""
+        hashes, at_once = hashed(self._frame), self._at_once
         nothing = True
         try:
-            for table in hashes.collect_batches(lazy=True):
+            for table in (
+                hashes.collect_batches(lazy=True)
+                if at_once is None
+                else in_steps(hashes, at_once, seekable=self.scanned.seekable)
+            ):
                 nothing = nothing and table.is_empty()
                 yield table.rechunk()
         except READ_ERRORS as error:
@@ -85,11 +92,14 @@ class Batches:
 
     def whole(self) -> pl.DataFrame:
         """All rows, hashed and checked."""
-        try:
-            table = hashed(self._frame).collect(engine="streaming").rechunk()
-        except READ_ERRORS as error:
-            refuse_non_numeric(self.scanned)
-            raise unreadable(self.scanned.name, error) from error
+        if self._at_once is not None:
+            table = pl.concat(self._tables(), rechunk=True)
+        else:
+            try:
+                table = hashed(self._frame).collect(engine="streaming").rechunk()
+            except READ_ERRORS as error:
+                refuse_non_numeric(self.scanned)
+                raise unreadable(self.scanned.name, error) from error
         if table.is_empty() and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
         if not self._looks_clean(table):

@@ -61,6 +61,7 @@ def scan(
     ranks: Ranks = "renumbered",
     relevance: float | None = None,
     called: Side | None = None,
+    limit: int | None = None,
 ) -> Scanned:
     """Open a source and find its columns; rows are read later.
 
@@ -69,6 +70,8 @@ def scan(
     `ranks` that are kept, its scores are not looked at. `relevance`: the grade of judgments that
     have none. Of columns asked for of no side in particular, see `refuse_absent_columns`.
     `called` is what errors call it, where that is not its role. What was opened already stays so.
+    `limit`: how many bytes the work on it may take; text that is large beside it goes through
+    temporary files.
     """
     if isinstance(source, Scanned):
         return source
@@ -76,7 +79,7 @@ def scan(
     name = describe(source, called or role or "input")
     names = names_in(columns)
     try:
-        opened = _open(source, role, name, names)
+        opened = _open(source, role, name, names, limit)
         raw, text = (completed(one, role, names) for one in (opened.frame, opened.text))
         assert raw is not None  # the frame of what was opened
         schema = raw.collect_schema()
@@ -111,6 +114,7 @@ def scan(
     scanned = Scanned(
         called or role, name, raw, mapping, seekable, distance is not None, text=text,
         ranked=ranked, lists=lists, numbered=lists is None, asked=ours.asked, note=opened.note,
+        files=opened.files, limit=limit,
     )  # fmt: skip
     if role == "run":
         return _ordered(scanned, order, ranks)
@@ -183,6 +187,7 @@ def scan_ranking(
     columns: Columns | None = None,
     *,
     order: Order | None = None,
+    limit: int | None = None,
 ) -> Scanned:
     """Open one of two rankings: a run, or judgments, whose grades are then its scores.
 
@@ -190,7 +195,7 @@ def scan_ranking(
     """
     called: Side = "ranking a" if side == "a" else "ranking b"
     source = ranking(source, describe(source, called))
-    scanned = scan(source, None, columns, order=order, called=called)
+    scanned = scan(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in scanned.mapping:
         return scanned
     mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
@@ -207,15 +212,21 @@ def describe(source: Source, role: str) -> str:
     return f"the {role} {type(source).__name__}"
 
 
-def _open(source: Source, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
+def _open(
+    source: Source,
+    role: Role | None,
+    name: str,
+    asked: Collection[str] = (),
+    limit: int | None = None,
+) -> Opened:
     if isinstance(source, pl.LazyFrame):
         return Opened(source, seekable=False)
     if isinstance(source, pl.DataFrame):
         return Opened(source.lazy(), seekable=True)
     if is_named(source):
-        return _table(open_anywhere(source, role, name, asked), role, name)
+        return _table(open_anywhere(source, role, name, asked, limit), role, name)
     if hasattr(source, "read"):
-        return _table(open_stream(source, role, name, asked), role, name)
+        return _table(open_stream(source, role, name, asked, limit), role, name)
     if isinstance(source, Mapping | list | tuple):
         return open_plain(source, role, name)
     opened = open_arrow(source, role or "input", name)

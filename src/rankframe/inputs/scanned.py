@@ -43,6 +43,10 @@ class Scanned:
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     # the same as `raw`, faster where all of it is read, with texts for categories
     text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
+    # the temporary files that it lies in, which go when nobody holds them any more
+    files: object = field(default=None, compare=False, repr=False)
+    # how many bytes the work on it may take; None: nobody said
+    limit: int | None = field(default=None, compare=False)
     # how it was read, where that had to be told from its look
     note: str = ""
     # whether its rows are in the order of the ranking, where no column says another

@@ -41,11 +41,17 @@ def is_named(source: object) -> bool:
     return isinstance(source, str | os.PathLike) or is_query(source)
 
 
-def open_anywhere(source: Any, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
+def open_anywhere(
+    source: Any,
+    role: Role | None,
+    name: str,
+    asked: Collection[str] = (),
+    limit: int | None = None,
+) -> Opened:
     """A file, a pattern or a folder, here or at an address; a Delta or Iceberg table; a table or a
     query of a database, or of a connection to one: `(connection, "select …")`.
 
-    `asked`: names that the user gave to columns of some input.
+    `asked`: names that the user gave to columns of some input. `limit`: how much memory there is.
     """
     if is_query(source):
         return open_query(*source, name=name)
@@ -59,12 +65,16 @@ def open_anywhere(source: Any, role: Role | None, name: str, asked: Collection[s
     elif scheme:
         refuse_unknown(path, name)
         opens = _open_web if scheme in (HUGGING_FACE, *WEB) else _open_store
-        return opens(path, role, name, asked)
+        return opens(path, role, name, asked, limit)
     lake = lake_in(os.path.expanduser(path), name)  # noqa: PTH111 (as elsewhere)
-    return open_path(path, role, name, asked) if lake is None else Opened(lake, seekable=True)
+    if lake is not None:
+        return Opened(lake, seekable=True)
+    return open_path(path, role, name, asked, limit)
 
 
-def _open_web(address: str, role: Role | None, name: str, asked: Collection[str]) -> Opened:
+def _open_web(
+    address: str, role: Role | None, name: str, asked: Collection[str], limit: int | None
+) -> Opened:
     """Parquet is read where it lies, as far as it is needed; all else is fetched."""
     scheme = scheme_of(address)
     found = by_ending(urlsplit(address).path)
@@ -72,19 +82,23 @@ def _open_web(address: str, role: Role | None, name: str, asked: Collection[str]
     if listed or (found is PARQUET and serves_parts(address, name)):
         frame = pl.scan_parquet(address, glob=listed, **reached(scheme))
         return Opened(frame, seekable=True)
-    return open_stream(io.BytesIO(fetched(address, name)), role, name, asked)
+    return open_stream(io.BytesIO(fetched(address, name)), role, name, asked, limit)
 
 
-def _open_store(address: str, role: Role | None, name: str, asked: Collection[str]) -> Opened:
+def _open_store(
+    address: str, role: Role | None, name: str, asked: Collection[str], limit: int | None
+) -> Opened:
     try:
-        return _open_remote(Remote.at(address), role, name, asked)
+        return _open_remote(Remote.at(address), role, name, asked, limit)
     except RankframeError:
         raise
     except (OSError, ValueError) as error:  # also what pyarrow finds wrong with an address
         raise UnreadableInputError(name, *explained(address, error)) from error
 
 
-def _open_remote(place: Remote, role: Role | None, name: str, asked: Collection[str]) -> Opened:
+def _open_remote(
+    place: Remote, role: Role | None, name: str, asked: Collection[str], limit: int | None
+) -> Opened:
     if not place.path:
         raise UnreadableInputError(name, "it names no bucket")
     if place.is_dir():
@@ -107,14 +121,17 @@ def _open_remote(place: Remote, role: Role | None, name: str, asked: Collection[
         found = PARQUET
     if found is PARQUET:
         return Opened(scan_files(files), seekable=True)
-    return _texts(files, role, name, asked)
+    return _texts(files, role, name, asked, limit)
 
 
-def _texts(files: Sequence[Remote], role: Role | None, name: str, asked: Collection[str]) -> Opened:
+def _texts(
+    files: Sequence[Remote], role: Role | None, name: str, asked: Collection[str], limit: int | None
+) -> Opened:
     """Any other format, fetched and held."""
+    names = [name] if len(files) == 1 else list(map(str, files))
     opened = [
-        open_stream(io.BytesIO(file.read()), role, name if len(files) == 1 else str(file), asked)
-        for file in files
+        open_stream(io.BytesIO(file.read()), role, called, asked, limit)
+        for file, called in zip(files, names, strict=True)
     ]
     if len(opened) == 1:
         return opened[0]

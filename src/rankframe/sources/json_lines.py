@@ -17,6 +17,7 @@ from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MalformedLineError, UnreadableInputError
 from rankframe.base.messages import shorten
 
+NO_JSON = "this is not JSON"
 _LINE, _NUMBER = "_line", "_number"
 # What stands in a line and is no name of its columns: values that are text, and what is nested.
 _TEXT = r':\s*"(?:[^"\\]|\\.)*"'
@@ -110,7 +111,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
             held = json.loads(line)
         except (ValueError, RecursionError) as wrong:
             problem = getattr(wrong, "msg", "") or shorten(error.split("\n", maxsplit=1)[0])
-            _refuse(name, number, line, f"this is not JSON ({problem})")
+            _refuse(name, number, line, f"{NO_JSON} ({problem})")
         if not isinstance(held, dict):
             _refuse(name, number, line, 'a line holds an object such as {"query_id": "q1", …}')
 

@@ -15,6 +15,7 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
+from rankframe.base.scratch import KeptFolder
 from rankframe.sources.beir import judgments_in
 from rankframe.sources.categories import categories_as_text
 from rankframe.sources.delimited import Noted
@@ -23,6 +24,7 @@ from rankframe.sources.formats import (
     READ_ERRORS,
     TREC,
     Files,
+    Format,
     Found,
     by_beginning,
     of_file,
@@ -30,6 +32,7 @@ from rankframe.sources.formats import (
     refuse_other,
 )
 from rankframe.sources.packing import STEP, head_of, unpacked, without_packing
+from rankframe.sources.spool import held_bytes, is_large, read_until, saved, spooled
 
 # Rows by which text is taken for numbers.
 _SAMPLE = 100
@@ -49,6 +52,8 @@ class Opened(NamedTuple):
     note: str = ""
     # in place of a table, an object of JSON whose keys are queries
     by_query: Mapping[str, Any] | None = None
+    # the temporary files that it lies in, which go when nobody holds them any more
+    files: object = None
 
     @classmethod
     def of(cls, found: Found, *, seekable: bool, held: bool = False) -> Opened:
@@ -59,10 +64,17 @@ class Opened(NamedTuple):
         return cls(frame.collect().lazy() if held else frame, seekable, note=note)
 
 
-def open_path(path: str, role: Role | None, name: str, asked: Collection[str] = ()) -> Opened:
+def open_path(
+    path: str,
+    role: Role | None,
+    name: str,
+    asked: Collection[str] = (),
+    limit: int | None = None,
+) -> Opened:
     """A file, a glob pattern, or a folder of Parquet files.
 
-    `asked`: names that the user gave to columns of some input.
+    `asked`: names that the user gave to columns of some input. `limit`: how much memory there is;
+    text that is large beside it goes through temporary files.
     """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
@@ -76,7 +88,7 @@ def open_path(path: str, role: Role | None, name: str, asked: Collection[str] = 
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
-            return open_stream(pipe, role, name, asked)
+            return open_stream(pipe, role, name, asked, limit)
     sizes = {file: Path(file).stat().st_size for file in files}
     if not any(sizes.values()):
         raise EmptyInputError(role or "input", name)
@@ -89,6 +101,10 @@ def open_path(path: str, role: Role | None, name: str, asked: Collection[str] = 
             "its ending is not one that rankframe knows, and neither does it look like one",
             f"It reads {readable()}",
         )
+    if limit is not None and found is not PARQUET and is_large(files, limit):
+        large = _spooled(found, files, role, files, asked, limit)
+        if large is not None:
+            return large
     # Names are given to polars literally: a real file may have brackets in its name.
     held = without_packing(files, found.packings)
     opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
@@ -97,15 +113,22 @@ def open_path(path: str, role: Role | None, name: str, asked: Collection[str] = 
 
 
 def open_stream(
-    file: IO[bytes], role: Role | None, name: str, asked: Collection[str] = ()
+    file: IO[bytes],
+    role: Role | None,
+    name: str,
+    asked: Collection[str] = (),
+    limit: int | None = None,
 ) -> Opened:
-    """An open file or a pipe, read to its end."""
+    """An open file or a pipe, read to its end. `asked`, `limit`: as for `open_path`."""
     try:
-        content = file.read()
+        content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
         raise UnreadableInputError(name, str(error)) from error
-    if isinstance(content, str):
-        content = content.encode()
+    if limit is not None and is_large([io.BytesIO(content)], limit):
+        folder = KeptFolder()
+        path = saved(content, file, folder)
+        del content
+        return _open_saved(path, folder, role, name, asked, limit)
     held = unpacked(content, name)
     if _is_blank(held):
         raise EmptyInputError(role or "input", name)
@@ -113,6 +136,42 @@ def open_stream(
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
     return Opened.of(found.open([held], role, name, asked), seekable=True, held=True)
+
+
+def _open_saved(
+    path: str,
+    folder: KeptFolder,
+    role: Role | None,
+    name: str,
+    asked: Collection[str],
+    limit: int,
+) -> Opened:
+    """What came through a pipe and is too large to be held, from a temporary file."""
+    found = by_beginning(head_of(path)) or TREC
+    large = _spooled(found, [path], role, [name], asked, limit, folder)
+    if large is not None:
+        return large
+    held = without_packing([path], found.packings)
+    opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
+    return opened._replace(files=folder)
+
+
+def _spooled(
+    found: Format,
+    files: list[str],
+    role: Role | None,
+    names: list[str],
+    asked: Collection[str],
+    limit: int,
+    folder: KeptFolder | None = None,
+) -> Opened | None:
+    """Large text by way of temporary files; None where its format does not go by lines."""
+
+    def read(text: IO[bytes]) -> object:
+        return found.open([text], role, names[0], asked)
+
+    large = spooled(files, found.name, role, names, limit, read, folder)
+    return large and Opened(large.frame, seekable=True, files=large.folder)
 
 
 def _is_blank(held: io.BytesIO) -> bool:

@@ -17,29 +17,24 @@ import mmap
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import polars as pl
 
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.base.errors import (
-    EmptyInputError,
-    MalformedLineError,
-    OutputError,
-    UnreadableInputError,
-)
+from rankframe.base.errors import OutputError
 from rankframe.sources.numbers import beyond_float
+from rankframe.sources.trec_mistakes import (
+    FIELDS,
+    LINE,
+    NUMBER,
+    NUMERIC,
+    Bad,
+    Kind,
+    Mistakes,
+)
 
-Kind = Literal["qrels", "run"]
-
-FIELDS: dict[Kind, tuple[str, ...]] = {
-    "qrels": (QUERY, "iteration", DOC, RELEVANCE),
-    "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
-}
 _TAG = 5
-_NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
-_LINE = "_line"
-_NUMBER = "_number"
 _GAP = "_gap"
 _NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
 _SHARP: dict[Kind, str] = {
@@ -84,7 +79,7 @@ def read_even(
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))
     *others, last = FIELDS[role]
-    values = [one for one in (_NUMERIC[role], RANK) if one in FIELDS[role]]
+    values = [one for one in (NUMERIC[role], RANK) if one in FIELDS[role]]
     numbers = () if whole and role == "qrels" else values
     # The last field is always looked at: polars notices lines that are too long only then.
     gap = pl.any_horizontal(pl.col(*others, last).is_null())
@@ -132,50 +127,59 @@ def read_lines(
     source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
 ) -> pl.DataFrame:
     """The same, from lines as loosely written as they may be; says what is wrong with one."""
-    lines = pl.scan_lines(source, name=_LINE, row_index_name=_NUMBER, glob=False).collect()
-    lines = lines.with_columns(pl.col(_LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+    table, mistakes = some_lines(source, role, whole=whole)
+    mistakes.refuse(role, name)
+    return table
+
+
+def some_lines(
+    source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
+) -> tuple[pl.DataFrame, Mistakes]:
+    """What lines hold, none where there are mistakes, and these. exact: scores stay text."""
+    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False).collect()
+    lines = lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
     held = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
-    is_line = pl.any_horizontal(pl.col(_LINE).str.contains(pattern) for pattern in held)
-    comment = pl.col(_LINE).str.starts_with("#")
+    is_line = pl.any_horizontal(pl.col(LINE).str.contains(pattern) for pattern in held)
+    comment = pl.col(LINE).str.starts_with("#")
     if lines.select(comment.any()).item():
         lines = lines.filter(~comment | is_line)
-    lines = lines.filter(pl.col(_LINE).str.len_bytes() > 0)
+    lines = lines.filter(pl.col(LINE).str.len_bytes() > 0)
     if lines.is_empty():
-        raise EmptyInputError(role or "input", name)
+        return pl.DataFrame(), Mistakes()
     # White space is made uniform only where it is not: a regular expression per line is dear.
-    uneven = pl.col(_LINE).str.contains("  ", literal=True) | pl.col(_LINE).str.contains(
-        r"[\t\f\v]"
-    )
+    uneven = pl.col(LINE).str.contains("  ", literal=True) | pl.col(LINE).str.contains(r"[\t\f\v]")
     if lines.select(uneven.any()).item():
         lines = lines.with_columns(
             pl.when(uneven)
-            .then(pl.col(_LINE).str.replace_all(r"[ \t\f\v]+", " "))
-            .otherwise(pl.col(_LINE))
-            .alias(_LINE)
+            .then(pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " "))
+            .otherwise(pl.col(LINE))
+            .alias(LINE)
         )
-    role = role or _kind_of(lines[_LINE][0])
-    _check_field_count(lines, role, name)
+    role = role or _kind_of(lines[LINE][0])
+    wrong = _of_other_fields(lines, role)
+    if wrong.height:
+        return pl.DataFrame(), Mistakes(role, lines.height, fields=Bad.of(wrong))
     names = FIELDS[role]
     fields = lines.select(
-        pl.col(_LINE)
+        pl.col(LINE)
         .str.split_exact(" ", len(names) - 1)
         .struct.rename_fields(names)
         .struct.unnest()
     )
-    number = _NUMERIC[role]
+    number = NUMERIC[role]
     cut = whole and role == "qrels"
     values = _whole(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
-    if values.null_count():
-        bad = lines.filter(values.is_null())
-        _refuse(bad, name, f"the {number} is not a number")
+    mistakes = Mistakes(role, lines.height, numbers=Bad.of(lines.filter(values.is_null())))
+    if mistakes.numbers.count:
+        return pl.DataFrame(), mistakes
     if role == "qrels":
-        return fields.with_columns(values).select(QUERY, DOC, RELEVANCE)
-    if not (_may_be_rounded(values) and _rounded(fields)):
+        return fields.with_columns(values).select(QUERY, DOC, RELEVANCE), mistakes
+    if not exact and not (_may_be_rounded(values) and _rounded(fields)):
         fields = fields.with_columns(values)
     ranks = fields[RANK].cast(pl.Float64, strict=False)
     # trec_eval never reads the rank field, so some tools leave other things there.
     kept = [] if ranks.null_count() else [ranks]
-    return fields.select(QUERY, DOC, SCORE).with_columns(kept)
+    return fields.select(QUERY, DOC, SCORE).with_columns(kept), mistakes
 
 
 def _rounded(fields: pl.DataFrame) -> bool:
@@ -252,25 +256,11 @@ def _kind_of(first_line: str) -> Kind:
     return "run" if len(first_line.split()) > len(FIELDS["qrels"]) else "qrels"
 
 
-def _check_field_count(lines: pl.DataFrame, role: Kind, name: str) -> None:
-    wanted = len(FIELDS[role])
-    wrong = lines.filter(pl.col(_LINE).str.count_matches(" ", literal=True) != wanted - 1)
-    if role == "run":
-        wrong = wrong.filter(~_only_followed(pl.col(_LINE)))
-    if wrong.is_empty():
-        return
-    has = len(wrong[_LINE][0].split(" "))
-    if wrong.height == lines.height and has == len(FIELDS["run" if role == "qrels" else "qrels"]):
-        looks, needed = ("a run", "qrels") if role == "qrels" else ("qrels", "a run")
-        raise UnreadableInputError(
-            name,
-            f"it looks like {looks}, where {needed} should be",
-            "The judgments come first, then the run",
-        )
-    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
-    if role == "run" and has > wanted:
-        problem += " (more may follow if the rank is a number, the tag not)"
-    _refuse(wrong, name, problem)
+def _of_other_fields(lines: pl.DataFrame, role: Kind) -> pl.DataFrame:
+    """The lines that have not the fields of their kind."""
+    others = len(FIELDS[role]) - 1
+    wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != others)
+    return wrong.filter(~_only_followed(pl.col(LINE))) if role == "run" else wrong
 
 
 def _only_followed(line: pl.Expr) -> pl.Expr:
@@ -285,10 +275,6 @@ def _only_followed(line: pl.Expr) -> pl.Expr:
         & rank.cast(number, strict=False).is_not_null()
         & tag.cast(number, strict=False).is_null()
     )
-
-
-def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
-    raise MalformedLineError(name, bad[_NUMBER][0] + 1, bad[_LINE][0], problem, bad.height)
 
 
 def _is_number(text: str) -> bool:
