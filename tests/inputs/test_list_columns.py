@@ -179,6 +179,15 @@ def test_two_lists_of_structs_are_ambiguous(refusal: Callable[..., str]) -> None
     assert "2 columns that may be doc_id: 'hits', 'results'" in refusal(rf.evaluate, QRELS, run)
 
 
+def test_what_is_known_of_queries_may_have_lists_of_its_own() -> None:
+    hits = pl.Series([[{"query_id": "?"}]] * 3)
+    queries = pl.DataFrame({"user": ["u1", "u2", "u3"], "kind": ["x", "x", "y"]}).with_columns(
+        hits=hits, results=hits
+    )
+    found = rf.evaluate(QRELS, RUN, "mrr", queries=queries, by="kind")
+    assert found.slices["queries"].to_list() == [2, 1]
+
+
 def test_arrays_are_lists_of_one_length() -> None:
     run = pl.DataFrame(
         {"user": [1, 2], "items": np.array([[3, 1], [2, 4]]), "scores": np.array([[1, 2], [4, 3]])}

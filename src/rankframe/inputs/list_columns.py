@@ -73,7 +73,8 @@ def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], cal
     wanted = asked.get(DOC)
     if not any(wanted in names for names in (others, structs, *structs.values())):
         wanted = None  # another side may have it
-    if not structs or wanted in others or (wanted is None and _has_documents(others, role)):
+    known = wanted in others or (wanted is None and _has_documents(others, role))
+    if not structs or known or role == "queries":
         return Flat(dict(schema))
     found = [name for name, fields in structs.items() if wanted in fields]
     found = found or _called(structs, _document_names(role)) or list(structs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -20,18 +20,20 @@ from rankframe.base.errors import (
 )
 from rankframe.base.messages import Option, listing
 from rankframe.inputs.scan import Scanned, Source
+from rankframe.spark.lists import quoted, unrolled
 from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
 from rankframe.spark.worker import SIDE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import ArrayType, DataType, StructType
 
 _AS_POLARS: dict[str, Any] = {
     "string": pl.String, "varchar": pl.String, "char": pl.String, "boolean": pl.Boolean,
     "byte": pl.Int64, "short": pl.Int64, "integer": pl.Int64, "long": pl.Int64,
     "float": pl.Float64, "double": pl.Float64, "decimal": pl.Decimal(38, 9), "date": pl.Date,
     "timestamp": pl.Datetime, "timestamp_ntz": pl.Datetime, "binary": pl.Binary,
-    "array": pl.List(pl.Null), "void": pl.Null,
+    "void": pl.Null,
 }  # fmt: skip
 # As text, these are the same in Spark and in polars.
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
@@ -109,7 +111,7 @@ class Input:
         for ours, source in self.scanned.mapping.items():
             if ours in (QUERY, DOC) or kinds[source] not in _TEXT:
                 continue
-            name, number = _quoted(source), self._expression(ours, kinds)
+            name, number = quoted(source), self._expression(ours, kinds)
             # Java would read 1d and 1f as numbers.
             bad = f"{name} is not null and ({number} is null or trim({name}) rlike '[0-9.][dDfF]$')"
             count, example = first_row(
@@ -129,7 +131,7 @@ class Input:
 
     def _expression(self, ours: str, kinds: dict[str, str]) -> str:
         source = self.scanned.mapping[ours]
-        name, kind = _quoted(source), kinds[source]
+        name, kind = quoted(source), kinds[source]
         if ours in (QUERY, DOC):
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
@@ -148,9 +150,11 @@ def open_input(
     """Open a side; `find` finds its columns in an empty frame of the same columns."""
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)
     with spark_errors():
-        kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    types = {name: _AS_POLARS.get(kind, pl.Struct([])) for name, kind in kinds.items()}
+        types = {field.name: _as_polars(field.dataType) for field in frame.schema.fields}
     scanned = find(pl.LazyFrame(schema=types))
+    if scanned.lists is not None:
+        frame, scanned = unrolled(frame, scanned, scanned.lists)
+    kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     for ours, column in scanned.mapping.items():
         if ours in (QUERY, DOC) and kinds[column] not in _ID_TYPES:
             raise ColumnTypeError(
@@ -164,6 +168,17 @@ def open_input(
         column = _quoted(scanned.mapping[RELEVANCE])
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     return Input(frame, scanned)
+
+
+def _as_polars(kind: DataType) -> pl.DataType:
+    """A type of Spark's, as far as it matters to what a column may be."""
+    name = kind.typeName()
+    if name == "array":
+        return pl.List(_as_polars(cast("ArrayType", kind).elementType))
+    if name == "struct":
+        fields = cast("StructType", kind).fields
+        return pl.Struct({field.name: _as_polars(field.dataType) for field in fields})
+    return _AS_POLARS.get(name, pl.Struct([]))
 
 
 def refuse_row_order(input_: Input, ties: str, order: str) -> None:
@@ -209,7 +224,3 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
         elif "not a Parquet file" in said or "UNABLE_TO_INFER_SCHEMA" in said:
             said = f"on Spark it must be Parquet. {said}"
         raise UnreadableInputError(path, said.rstrip(".")) from None
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

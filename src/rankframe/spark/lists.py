@@ -1,0 +1,74 @@
+"""Spark DataFrames with one row per query and arrays of documents: unrolled by Spark itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.errors import BadValueError, DuplicateError
+from rankframe.inputs.list_columns import Lists
+from rankframe.inputs.scan import Scanned
+from rankframe.spark.session import first_row, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def unrolled(frame: DataFrame, scanned: Scanned, lists: Lists) -> tuple[DataFrame, Scanned]:
+    """A row for each document, with what ours are found in; places are ranks where lists say the
+    order, since Spark's rows have none.
+    """
+    found = list(dict.fromkeys(map(lists.flat.found_as, lists.columns)))
+    parts = [f"l{at}" for at in range(len(found))]
+    named = (f"{quoted(name)} as {part}" for name, part in zip(found, parts, strict=True))
+    packed = frame.selectExpr(f"{quoted(lists.query)} as q", *named)
+    _refuse_unequal(packed, found, parts, lists)
+    if lists.ordered:
+        _refuse_repeated(packed, lists)
+    rows = packed.selectExpr("q", f"posexplode(arrays_zip({', '.join(parts)})) as (at, one)")
+    columns = [f"q as {quoted(lists.query)}"]
+    for name in lists.columns:
+        part = f"one.{parts[found.index(lists.flat.found_as(name))]}"
+        inside = f".{quoted(name)}" if name in lists.flat.fields else ""
+        columns.append(f"{part}{inside} as {quoted(name)}")
+    mapping = dict(scanned.mapping)
+    if lists.ordered:
+        columns.append(f"at + 1 as {RANK}")
+        mapping[RANK] = RANK
+    elif mapping.get(RELEVANCE) not in (None, *lists.columns):  # all are relevant
+        columns.append(f"1D as {RELEVANCE}")
+    return rows.selectExpr(*columns), replace(scanned, mapping=mapping)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL reads it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _refuse_unequal(packed: DataFrame, found: list[str], parts: list[str], lists: Lists) -> None:
+    sizes = [f"if({part} is null, 0, size({part}))" for part in parts]
+    if len(sizes) == 1:
+        return
+    bad = " or ".join(f"{sizes[0]} <> {size}" for size in sizes[1:])
+    example = f"min(if({bad}, struct(cast(q as string), {', '.join(sizes)}), null))"
+    count, first = first_row(packed.selectExpr(f"count_if({bad})", example))
+    if count:
+        query, *numbers = first
+        said = ", ".join(f"{n:,} in {name!r}" for n, name in zip(numbers, found, strict=True))
+        raise BadValueError(
+            lists.role,
+            "lists of different lengths",
+            count,
+            f"query_id {query!r}: {said}",
+            "Give each document a number of its own",
+        )
+
+
+def _refuse_repeated(packed: DataFrame, lists: Lists) -> None:
+    """Lists have an order of their own: which of two would come first?"""
+    with spark_errors():
+        counted = packed.where("q is not null").groupBy("q").count().where("count > 1")
+    count, first = first_row(counted.selectExpr("count(1)", "min(cast(q as string))"))
+    if count:
+        raise DuplicateError(lists.role, count, {QUERY: first}, [], resolvable=False)
