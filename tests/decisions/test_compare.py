@@ -245,7 +245,7 @@ def test_pieces_and_the_order_of_rows_and_systems_do_not_show(tmp_path: Path) ->
         ({"metrics": "mapp"}, "Did you mean"),
         ({"metrics": WEIGHTED}, "is averaged by weight"),
         ({"metrics": WEIGHTED, "queries": ATTRIBUTES.head(39), "weight": "w"},
-         "1 of 40 evaluated queries have no weight"),
+         "1 of 40 evaluated queries has no weight"),
         ({"by": "locale"}, "by= needs queries="),
         ({"ci": "x"}, "ci='x' is not one of"),
         ({"replicates": 5}, "replicates must be a whole number"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from markdown_it import MarkdownIt
 
 import rankframe as rf
 
@@ -170,3 +171,17 @@ def test_names_with_commands_for_a_terminal_are_written_out() -> None:
     assert r"\textbackslash{}x1b[1m b" in found.to_latex()
     assert r"a\\x1b\[1m b" in found.to_markdown()
     assert "\x1b" not in found.to_latex() + found.to_markdown()
+
+
+def test_details_have_differences_and_p_values() -> None:
+    found = compared(baseline="bm25_v1")
+    told = found.to_markdown(details=True)
+    html = MarkdownIt("commonmark").enable("table").render(told)
+    rows = list(found.lines())
+    assert html.count("<tr>") == 1 + len(rows)
+    assert told.startswith("| metric | system | value | diff | % | p | raw p |")
+    for cells, significant in rows:
+        diff = f"<strong>{cells[4]}</strong>" if significant else cells[4]
+        assert f">{diff}</td>" in html
+        assert f">{cells[5]}</td>" in html
+    assert f"{found.legend}. {found.caveat}." in html.replace("&lt;", "<")

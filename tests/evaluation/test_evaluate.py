@@ -133,7 +133,7 @@ def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -
 @pytest.mark.parametrize(
     ("queries", "weight", "message"),
     [
-        (WEIGHTS[:2], "clicks", ("1 of 3 evaluated queries have no weight, or one that is "
+        (WEIGHTS[:2], "clicks", ("1 of 3 evaluated queries has no weight, or one that is "
          "negative, not finite or above 1e+100, e.g. query_id 'q3'. Give every judged query a "
          "weight of at least 0.")),
         (WEIGHTS.with_columns(clicks=-1), "clicks", ("3 of 3 evaluated queries have no "

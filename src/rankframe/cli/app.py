@@ -80,7 +80,7 @@ def run() -> int:
     """
     try:
         with whole_words():
-            code = app(standalone_mode=False)
+            code = app(prog_name="rankframe", standalone_mode=False)
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # typer made an error of it
             raise error.__cause__ from None

@@ -73,9 +73,9 @@ def plot(
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
 
-    qrels, given = (sources[0], sources[1:]) if sources else (None, [])
-    runs = runs_by_name(given)
-    opened = open_sources([*([] if qrels is None else [qrels]), *runs.values()])
+    given = sources or []
+    runs = runs_by_name(given[1:])
+    opened = open_sources([*given[:1], *runs.values()])
     check_outputs([*opened, queries], output)
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
