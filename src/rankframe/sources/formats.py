@@ -18,6 +18,7 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.messages import shorten
 from rankframe.sources.json_lines import open_json_lines
 from rankframe.sources.trec_format import (
     GZIP,
@@ -32,10 +33,21 @@ from rankframe.sources.trec_format import (
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _HEAD = 4096
+# What polars calls a column whose name is there before it.
+_RENAMED = re.compile(r"_duplicated_\d+$")
 # What a file of such a format has in its first line.
 _MARKS = {"CSV": ",;", "JSON Lines": "{"}
+# What polars raises where a damaged file leads it to a state that it takes for impossible.
+_PANIC: type[BaseException] = pl.exceptions.PanicException
 # What reading a file may raise, whatever is wrong with it.
-READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)
+READ_ERRORS = (
+    pl.exceptions.PolarsError,
+    _PANIC,
+    OSError,
+    EOFError,
+    zlib.error,
+    UnicodeDecodeError,
+)
 
 
 @dataclass(frozen=True)
@@ -124,12 +136,30 @@ def _open_parquet(files: Files, _role: Role | None, _name: str) -> pl.LazyFrame:
     return pl.scan_parquet(files, glob=False)
 
 
-def _open_table(files: Files, _role: Role | None, _name: str, *, separators: str) -> pl.LazyFrame:
+def _open_table(files: Files, _role: Role | None, name: str, *, separators: str) -> pl.LazyFrame:
     """A table with a header; of these separators the one that it has, else the first."""
     remote = isinstance(files[0], str) and "://" in files[0]
     found = None if remote else _separator(head_of(files[0]))
     used = found if found and found in separators else separators[0]
-    return pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
+    frame = pl.scan_csv(files, separator=used, infer_schema=False, glob=False)
+    _refuse_repeated(frame, files[0], used, name)
+    return frame
+
+
+def _refuse_repeated(table: pl.LazyFrame, file: str | IO[bytes], separator: str, name: str) -> None:
+    """Refuse a header in which a name is there twice, of which polars renames the second."""
+    if not any(_RENAMED.search(column) for column in table.collect_schema()):
+        return
+    header = pl.scan_csv(
+        file, separator=separator, infer_schema=False, glob=False, has_header=False, n_rows=1
+    )
+    names = header.collect().row(0)
+    if not isinstance(file, str):
+        file.seek(0)
+    if twice := [one for one in names if one is not None and names.count(one) > 1]:
+        raise UnreadableInputError(
+            name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
+        )
 
 
 def _open_json_lines(files: Files, _role: Role | None, name: str) -> pl.LazyFrame:
@@ -205,7 +235,9 @@ FORMATS = (
 )
 
 # From where on polars says what to change in a call that is not the user's.
-_HINT = re.compile(r"\b(?:Hint:|hint:|Consider |You might want to|Try (?:setting|increasing))")
+_HINT = re.compile(
+    r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
+)
 _PLAIN = (
     (FileNotFoundError, "no such file"),
     (PermissionError, "no permission"),
@@ -214,12 +246,15 @@ _PLAIN = (
 )
 
 
-def unreadable(name: str, error: Exception) -> UnreadableInputError:
+def unreadable(name: str, error: BaseException) -> UnreadableInputError:
     """What a failed read means for the reader of the message."""
     text = str(error)
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)
+    if isinstance(error, _PANIC):
+        said = shorten(re.sub(r"\s+", " ", text))
+        return UnreadableInputError(name, f"polars gave up on it ({said})", "It may be damaged")
     said = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
     if "File out of specification" in text or "PAR1" in text:
         bad = _bad_part(name) or name
