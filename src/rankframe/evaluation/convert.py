@@ -8,6 +8,7 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.errors import OutputError
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.frames.rank import rank_run
@@ -42,16 +43,24 @@ def convert_file(
     if found == "run" and (order == "rows" or not form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
-    frame = whole_again(frame)
+    try:
+        frame = whole_again(frame)
+    except OverflowError:
+        raise OutputError(
+            "its scores are whole numbers too large for a float, beside others that are not whole "
+            "or have more than 64 bits: no format would keep their order. Give it ranks, or scale "
+            "the scores."
+        ) from None
     write_as(form, frame, target)
     return found, frame.height
 
 
 def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Grades and ranks as integers where they all are."""
+    """Grades and ranks as integers where they all are, and no larger than these can be."""
     named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
+    whole = [(column, column.cast(pl.Int64, strict=False)) for column in named]
     return [
-        column.cast(pl.Int64)
-        for column in named
-        if frame.select((column == column.round()).all()).item()
+        integers
+        for column, integers in whole
+        if frame.select(column.eq_missing(integers).all()).item()
     ]
