@@ -48,7 +48,7 @@ def test_links_are_followed_also_to_what_is_not_there_yet(tmp_path: Path) -> Non
     assert file_place(tmp_path / "link") == tmp_path / "there"
 
 
-@pytest.mark.parametrize("given", ["", "a\0b"])
+@pytest.mark.parametrize("given", ["", "a\0b", "a\udcff"])
 def test_what_is_no_name_is_refused(given: str) -> None:
     with pytest.raises(OutputError, match="cannot be written to"):
         place(given)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rankframe.base.checks import is_text
 from rankframe.base.errors import OutputError
 from rankframe.base.messages import Option
 
@@ -42,6 +43,8 @@ def place(folder: Named) -> Path:
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
         if "\0" in text or not text:
             raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
+        if not is_text(str(path)):
+            raise OutputError(f"{folder!r} cannot be written to: its name is not UTF-8 text.")
         return path.resolve() if path.is_symlink() and descriptor(path) is None else path
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, OutputError):

@@ -13,6 +13,7 @@ from typing import IO, NamedTuple
 
 import polars as pl
 
+from rankframe.base.checks import is_text
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
@@ -52,6 +53,10 @@ def open_path(path: str, role: Role | None, name: str) -> Opened:
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
+    if not is_text(path):
+        raise UnreadableInputError(
+            name, "its name is not UTF-8 text", "Rename it, or read it from a pipe"
+        )
     if "://" in path:
         found = by_ending(path)
         if found is None:
@@ -165,7 +170,7 @@ def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
     files = [file for file in found if PARQUET.has(file.suffix.lower())]
     if not files:
         raise UnreadableInputError(name, "there is no .parquet file in this folder")
-    if others := [file for file in found if file not in set(files)]:
+    if others := [file for file in found if not PARQUET.has(file.suffix.lower())]:
         raise UnreadableInputError(
             name,
             f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. "
@@ -185,8 +190,9 @@ def _open_folder(folder: Path, name: str) -> pl.LazyFrame:
     # Polars looks at the whole path, of which only what is below the folder is part of the data.
     above = _hive_columns(folder)
     columns = [*above, *inside]
-    own = list(pl.read_parquet_schema(paths[0]))
-    if twice := [column for column in columns if [*columns, *own].count(column) > 1]:
+    # Of each: where a file has such a column, polars would take the folder's name for it.
+    own = {column for path in paths for column in pl.read_parquet_schema(path)}
+    if twice := [column for column in columns if column in own or columns.count(column) > 1]:
         raise UnreadableInputError(
             name,
             f"{twice[0]!r} is a column of its files and in the name of a folder"
