@@ -100,6 +100,13 @@ def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
         refuse_taken(target, FILES, overwrite=True)
 
 
+def test_a_folder_called_like_a_file_of_a_result_is_none(tmp_path: Path) -> None:
+    (tmp_path / "out" / "a.parquet").mkdir(parents=True)
+    (tmp_path / "out" / "a.parquet" / "precious").touch()
+    with pytest.raises(OutputError, match="is not a rankframe result"):
+        refuse_taken(tmp_path / "out", {"a.parquet"}, overwrite=True)
+
+
 def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path) -> None:
     assert refuse_taken_among(tmp_path, ["a", "b"], FILES) == tmp_path
     for name, file in (("a", FILES[0]), ("local", FILES[1]), ("spark", "summary")):

@@ -56,8 +56,10 @@ def refuse_taken(folder: Named, files: Collection[str], *, overwrite: bool = Fal
     """Where a folder is, unless it has other files than these, or must not be replaced."""
     target = place(folder)
     try:
-        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
-        strange = target.exists() and not target.is_dir()
+        found = list(target.iterdir()) if target.is_dir() else []
+        present = {one.name for one in found}
+        # A folder may be called like one of these files, and holds who knows what.
+        strange = any(one.is_dir() for one in found) or (target.exists() and not target.is_dir())
     except OSError as error:
         raise cannot_write(target, error) from error
     if strange or present - set(files):
