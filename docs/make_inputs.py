@@ -33,13 +33,13 @@ def written() -> dict[Path, str]:
 
 def synonyms() -> str:
     """Which other names are recognised."""
-    lists = vars(columns).get("LIST_SYNONYMS", {})
+    lists = columns.LIST_SYNONYMS
     rows = [
         (f"`{column}`", MEANINGS[column], _names((*names, *lists.get(column, ()))))
         for column, names in SYNONYMS.items()
     ]
     found = table(["column", "meaning", "also recognised"], rows)
-    of_a_side = vars(columns).get("LIST_SYNONYMS_OF", {})
+    of_a_side = columns.LIST_SYNONYMS_OF
     rows = [(f"`{side}`", _names(names)) for side, names in of_a_side.items() if names]
     said = "Of a list of documents, these too:"
     return f"{found}\n\n{said}\n\n{table(['in', 'names'], rows)}" if rows else found

@@ -92,6 +92,7 @@ from rankframe.metrics.trec import (
     utility,
 )
 from rankframe.reporting.report import report
+from rankframe.sources.examples import example
 
 __version__: str
 map = average_precision  # noqa: A001
@@ -101,10 +102,10 @@ success = hit_rate
 __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Verdict", "agree",
     "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
-    "cg", "compare", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "f", "f1",
-    "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "g_measure",
-    "gate", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge", "judged",
-    "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr",
+    "cg", "compare", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "example", "f",
+    "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk",
+    "g_measure", "gate", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge",
+    "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr",
     "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
     "overlap", "pair", "pearson", "plot", "precision", "precision_at_recall", "r_precision",
     "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp",

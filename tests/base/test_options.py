@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rankframe.base.errors import OptionError
@@ -84,6 +85,16 @@ def test_an_own_check_comes_after_that_of_the_type(refusal) -> None:
     )
     with pytest.raises(OptionError):
         Intervals(confidence=None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "given", [np.zeros(3), pl.Series([1]), pl.DataFrame(), pl.col("x"), ["t"]], ids=type
+)
+def test_what_is_no_text_is_no_choice(given: Any, refusal) -> None:
+    """Nor is it compared with them: some things refuse to be, or give more than one answer."""
+    said = refusal(Policies, ties=given)
+    assert said.startswith("ties=")
+    assert "\n" not in said
 
 
 @EVERY

@@ -93,7 +93,7 @@ def test_links_are_followed_also_to_what_is_not_there_yet(tmp_path: Path) -> Non
     assert file_place(tmp_path / "link") == tmp_path / "there"
 
 
-@pytest.mark.parametrize("given", ["", "a\0b"])
+@pytest.mark.parametrize("given", ["", "a\0b", "a\udcff"])
 def test_what_is_no_name_is_refused(given: str) -> None:
     with pytest.raises(OutputError, match="cannot be written to"):
         place(given)
@@ -143,6 +143,13 @@ def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
     (target / "notes.txt").touch()
     with pytest.raises(OutputError, match="is not a rankframe result"):
         refuse_taken(target, FILES, overwrite=True)
+
+
+def test_a_folder_called_like_a_file_of_a_result_is_none(tmp_path: Path) -> None:
+    (tmp_path / "out" / "a.parquet").mkdir(parents=True)
+    (tmp_path / "out" / "a.parquet" / "precious").touch()
+    with pytest.raises(OutputError, match="is not a rankframe result"):
+        refuse_taken(tmp_path / "out", {"a.parquet"}, overwrite=True)
 
 
 def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path) -> None:

@@ -27,8 +27,6 @@ from rankframe.cli import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# Kinds of inputs that pages speak of and that are not here yet, by `<!-- needs: NAME -->`.
-PENDING = {"lists", "formats", "places", "arrow", "shell"}
 _FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?(?:`(?P<file>[\w.]+)`:\n\n)?"
     r"```(?P<kind>python|sh|toml)\n(?P<code>.*?)```",
@@ -45,12 +43,8 @@ class Example(NamedTuple):
     mark: str | None
 
     @property
-    def pending(self) -> bool:
-        return (self.mark or "").removeprefix("needs: ") in PENDING
-
-    @property
     def runs(self) -> bool:
-        return self.mark != "not run" and not self.pending
+        return self.mark != "not run"
 
 
 def examples(page: Path) -> Iterator[Example]:
@@ -151,7 +145,7 @@ def test_the_lines_of_the_readme_run(
 def test_lines_that_are_not_run_have_commands_and_options_that_are_there() -> None:
     group: Any = typer.main.get_command(app.app)
     files = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    there = [one for page in files for one in examples(page) if not one.pending]
+    there = [one for page in files for one in examples(page)]
     lines = [line for one in there for line in calls(one.code)]
     assert len(lines) > 30
     for line in lines:

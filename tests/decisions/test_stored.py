@@ -307,6 +307,9 @@ def test_results_hold_ids_and_numbers_of_any_type(refusal) -> None:
     text = ours.per_query.with_columns(pl.lit("high").alias("map"))
     said = refusal(stored, {"a": ours, "b": of(text)})
     assert said == "cannot read system 'b': its values of 'map' are not numbers, but String."
+    for odd in (pl.concat_list("map"), pl.lit("2026-01-01").str.to_date().alias("map")):
+        said = refusal(stored, {"a": ours, "b": of(ours.per_query.with_columns(odd))})
+        assert "its values of 'map' are not numbers, but " in said
     strange = rf.Result(ours.summary, ours.per_query, pl.DataFrame({"item": [1], "x": [2]}))
     assert "its ledger is not one of rankframe" in refusal(stored, {"a": ours, "b": strange})
 
@@ -327,3 +330,11 @@ def test_grades_that_were_given_are_those_of_a_column(refusal) -> None:
     assert "against other judgments" in refusal(
         rf.compare, None, {"graded": graded, "other": other}, ci=None
     )
+
+
+@pytest.mark.parametrize("label", ["^.*$", "*"])
+def test_a_stored_column_that_polars_takes_for_several_is_refused(label: str, refusal) -> None:
+    ours, odd = rf.evaluate(QRELS, RUNS["old"], "map"), A.rename({"map": label})
+    for one in (odd, rf.Result(ours.summary, odd, ours.ledger)):
+        said = refusal(stored, {"a": one, "b": A})
+        assert f"its column {label!r} is called like a pattern of names" in said

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pyarrow import ArrowInvalid
+from pyarrow.parquet import ParquetFile
 
 import rankframe as rf
 from rankframe.inputs.scan import scan
@@ -94,3 +96,16 @@ def test_a_file_that_is_cut_short_is_refused_in_a_sentence(file: Path, tmp_path:
     (tmp_path / "bad.parquet").write_bytes(content)
     with pytest.raises(rf.RankframeError, match=r"bad\.parquet"):
         rf.evaluate({"q1": {"a": 1}}, tmp_path / "bad.parquet")
+
+
+def test_what_pyarrow_cannot_read_is_refused_in_a_sentence(
+    file: Path, monkeypatch: pytest.MonkeyPatch, refusal
+) -> None:
+    """Such as numbers that point to no category, which it says in its own way."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ArrowInvalid("Index not in dictionary bounds")
+
+    monkeypatch.setattr(ParquetFile, "iter_batches", fail)
+    said = refusal(rf.evaluate, {"q1": {"a": 1}}, file)
+    assert said == f"cannot read {file}: Index not in dictionary bounds."

@@ -22,6 +22,7 @@ from rankframe.sources.formats import (
     by_beginning,
     by_ending,
     of_file,
+    unreadable,
 )
 from rankframe.sources.packing import PACKINGS, Packing, head_of, packing_of
 from rankframe.sources.writers import format_of, write_as
@@ -193,3 +194,39 @@ def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
     assert refusal(format_of, strange, any_table=False).endswith(
         f"{tables}, .json, .trec, .txt, .qrels, .run."
     )
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["file", "stream"])
+@pytest.mark.parametrize("name", ["run.csv", "run.tsv"])
+def test_a_header_with_a_name_twice_is_refused(
+    name: str, held: bool, tmp_path: Path, refusal
+) -> None:
+    """As a key that is twice in a line of JSON: whose values would count?"""
+    mark = "," if name == "run.csv" else "\t"
+    text = "query_id,doc_id,score,score\nq,a,1,2\n".replace(",", mark)
+    path = tmp_path / name
+    path.write_text(text)
+    said = refusal(rf.evaluate, {"q": {"a": 1}}, io.BytesIO(text.encode()) if held else path)
+    assert said.endswith("its header has 'score' more than once. Rename or remove one of them.")
+    # a column may be called so
+    path.write_text(text.replace(f"{mark}score\n", f"{mark}score_duplicated_0\n"))
+    assert rf.evaluate({"q": {"a": 1}}, path, "mrr")["mrr"] == 1
+
+
+def test_a_panic_of_polars_is_a_refusal(refusal) -> None:
+    """Some damaged files lead polars where it does not know further; that is no `Exception`."""
+    rows = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+
+    def panics(_: pl.DataFrame) -> pl.DataFrame:
+        raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+    damaged = rows.lazy().map_batches(panics, schema=rows.schema)
+    for call, sides in ((rf.evaluate, 2), (rf.diff, 3), (rf.agree, 2)):
+        renamed = damaged.rename({"score": "relevance"}) if call is not rf.agree else damaged
+        assert "polars gave up on it" in refusal(call, renamed, *[damaged] * (sides - 1))
+
+
+@pytest.mark.parametrize("advice", ["consider passing `x='insert'`", "Hint: set x", "hint: y"])
+def test_advice_that_nobody_can_follow_is_left_out(advice: str) -> None:
+    error = pl.exceptions.ColumnNotFoundError(f"did not find column score, {advice}")
+    assert str(unreadable("x", error)) == "cannot read x: did not find column score."

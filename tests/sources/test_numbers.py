@@ -160,8 +160,10 @@ def test_dicts_and_lists_hold_them() -> None:
     [
         ([5, -7, 2**53], pl.Int64, [0, 0, 0]),
         ([2**53 + 1, -(2**53) - 1, 2**60 + 100], pl.Int64, [1, -1, 100]),
-        ([2**63 - 1, 2**63 - 512, -(2**63)], pl.Int64, [0, -511, 0]),
+        ([2**63 - 1, 2**63 - 512, -(2**63)], pl.Int64, [-1, -512, 0]),
         ([2**64 - 1, 2**63 + 1], pl.UInt64, [-1, 1]),
+        ([2**127 - 1, -(2**127), 5], pl.Int128, [-1, 0, 0]),
+        ([str(2**64 - 1), str(-(2**63) - 1), "1.0"], pl.String, [-1, -1, 0]),
         ([" 9007199254740993 ", "1.5", "1e3", "nan", None], pl.String, [1, 0, 0, 0, 0]),
         ([0.5, -1.0], pl.Float64, [0.5, -1.0]),
     ],
@@ -178,9 +180,11 @@ def test_only_what_may_be_large_has_a_rest() -> None:
     assert "_score_rest" not in with_rest({"relevance": "u"}, schema)
 
 
-def test_floats_among_large_numbers_stay_floats() -> None:
-    frame = pl.DataFrame({"score": [1.5, float(2**60)], "_score_rest": [0.0, 1.0]})
+def test_floats_stay_floats_unless_they_are_among_large_numbers() -> None:
+    frame = pl.DataFrame({"score": [1.5, float(2**60)], "_score_rest": [0.0, 0.0]})
     assert whole_again(frame)["score"].to_list() == [1.5, float(2**60)]
+    with pytest.raises(OverflowError):
+        whole_again(frame.with_columns(_score_rest=pl.Series([0.0, 1.0])))
     assert whole_again(frame.drop("_score_rest")).equals(frame.drop("_score_rest"))
 
 
@@ -228,3 +232,56 @@ def test_a_stream_of_text_holds_them() -> None:
     rows = "\n".join(f"q,{doc},{LARGE + at}" for at, doc in enumerate("abc"))
     text = io.BytesIO(f"query_id,doc_id,score\n{rows}\n".encode())
     assert rf.evaluate({"q": {"c": 1}}, text, "mrr")["mrr"] == 1
+
+
+EXTREMES: dict[str, tuple[Any, list[int]]] = {
+    "Int64": (pl.Int64, [(1 << 63) - 2, (1 << 63) - 1, -(1 << 63) + 1, -(1 << 63)]),
+    "UInt64": (pl.UInt64, [(1 << 64) - 2, (1 << 64) - 1, 1 << 63, (1 << 63) + 1]),
+    "Int128": (pl.Int128, [(1 << 127) - 2, (1 << 127) - 1, (1 << 90) + 1, 1 << 90]),
+    "text": (pl.String, [(1 << 64) - 2, (1 << 64) - 1, 1 << 63, (1 << 63) + 1]),
+}
+
+
+def ranked(run: Any, docs: list[str]) -> list[str]:
+    frame = rf.judge({"q": dict.fromkeys(docs, 1)}, run).collect()
+    return frame.sort("rank")["doc_id"].to_list()
+
+
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_the_largest_that_a_type_holds_are_ranked_too(kind: str, tmp_path: Path) -> None:
+    dtype, values = EXTREMES[kind]
+    docs = ["d", "a", "c", "b"]
+    scores = pl.Series([str(v) if kind == "text" else v for v in values], dtype=dtype)
+    run = pl.DataFrame({"query_id": "q", "doc_id": docs, "score": scores})
+    expected = [doc for _, doc in sorted(zip(values, docs, strict=True), reverse=True)]
+    assert ranked(run, docs) == expected
+    if kind == "Int128":
+        with pytest.raises(rf.RankframeError, match="no format would keep their order"):
+            convert_file(run, tmp_path / "run.csv")
+        return
+    for name in ("run.parquet", "run.csv", "run.jsonl", "run.trec"):
+        convert_file(run, tmp_path / name)
+        assert ranked(tmp_path / name, docs) == expected, name
+        again = scan(tmp_path / name, "run").raw.select("doc_id", "score").collect()
+        written = dict(again.select("doc_id", pl.col("score").cast(pl.Int128)).iter_rows())
+        assert written == dict(zip(docs, values, strict=True)), name
+
+
+def test_large_ones_beside_fractions_are_not_converted(tmp_path: Path, refusal) -> None:
+    """Ranked they are; but a column that holds both would lose what the large ones are."""
+    run = pl.DataFrame(
+        {"query_id": "q", "doc_id": ["b", "a", "c"], "score": [str(LARGE), str(LARGE + 1), "0.5"]}
+    )
+    assert ranked(run, ["a", "b", "c"]) == ["a", "b", "c"]
+    assert "no format would keep their order" in refusal(convert_file, run, tmp_path / "run.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("grade", [1e20, -1e20, 2.0**63])
+def test_grades_beyond_whole_numbers_are_converted_as_they_are(
+    grade: float, tmp_path: Path
+) -> None:
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": [grade, 1.0]})
+    for name in ("qrels.parquet", "qrels.csv", "qrels.trec"):
+        convert_file(qrels, tmp_path / name, "qrels")
+        assert scan(tmp_path / name, "qrels").frame.collect()["relevance"].to_list() == [grade, 1]

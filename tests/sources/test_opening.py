@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.inputs.scan import scan
 from rankframe.sources import packing
 from rankframe.sources.opening import open_path, open_stream, trec_texts
 
@@ -238,3 +239,32 @@ def test_what_holds_nothing_but_blanks_is_empty(refusal) -> None:
     for content in (b"", b" \n" * 5, gzip.compress(b"\n" * (5 << 20)), b"\n" * (5 << 20)):
         assert "has no rows" in refusal(open_stream, io.BytesIO(content), "run", "r")
         assert trec_texts(io.BytesIO(content)) is None
+
+
+def test_a_column_of_any_file_is_not_replaced_by_the_name_of_its_folder(
+    tmp_path: Path, refusal
+) -> None:
+    for day, frame in (("1", FRAME.drop("score")), ("2", FRAME)):
+        (tmp_path / f"score={day}").mkdir()
+        frame.write_parquet(tmp_path / f"score={day}" / "a.parquet")
+    assert "'score' is a column of its files and in the name of" in refusal(opened, tmp_path)
+
+
+def test_a_folder_of_many_files_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its files, not each of them for each of them."""
+    for number in range(30):
+        FRAME.write_parquet(tmp_path / f"{number}.parquet")
+    asked: list[Path] = []
+    hashed = Path.__hash__
+    monkeypatch.setattr(Path, "__hash__", lambda self: asked.append(self) or hashed(self))
+    assert opened(tmp_path).height == 30 * FRAME.height
+    assert len(asked) < 300
+
+
+@pytest.mark.parametrize("name", ["r\udcff.csv", "folder\udcff", "r\ud800.parquet"])
+def test_a_name_that_is_no_text_is_refused(name: str, tmp_path: Path, refusal) -> None:
+    if name.startswith("r\udcff"):
+        Path(tmp_path / name).write_text("query_id,doc_id,score\n1,2,3\n")
+    assert "its name is not UTF-8 text" in refusal(scan, str(tmp_path / name), "run")

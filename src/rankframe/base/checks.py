@@ -38,6 +38,15 @@ def check_flag(name: str, value: object) -> None:
         raise OptionError(Option(name, bare=True), f" must be True or False, not {shown(value)}.")
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is text to every library: one of a file may hold bytes that are none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_pattern(name: str) -> bool:
     """Whether polars takes the name of a column for several columns."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))

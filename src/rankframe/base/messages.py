@@ -141,9 +141,9 @@ def listing(names: Sequence[str], most: int = 12) -> str:
 
 
 def shown(value: object, most: int = 80) -> str:
-    """A value as Python writes it, if that is not too long."""
+    """A value as Python writes it, in one line, if that is not too long."""
     try:
-        return shorten(repr(value), most)
+        return shorten(repr(value).replace("\n", " "), most)
     except ValueError:  # Python does not write whole numbers of thousands of digits
         return "a number of thousands of digits"
 

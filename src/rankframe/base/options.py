@@ -120,7 +120,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
     listed = list(choices(kind))
     if value is None and NoneType in kinds:
         return
-    if listed and value not in listed:
+    if listed and not (isinstance(value, str) and value in listed):
         raise OptionError.choice(name, value, [*listed, *(["None"] if NoneType in kinds else [])])
     if bool in kinds:
         check_flag(name, value)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rankframe.base.checks import is_text
 from rankframe.base.errors import OutputError
 from rankframe.base.messages import Option, masked
 from rankframe.base.remote import Remote, explained, is_address, scheme_of
@@ -41,6 +42,8 @@ def place(folder: Named) -> Path | Remote:
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
         if "\0" in text or not text:
             raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
+        if not is_text(str(path)):
+            raise OutputError(f"{folder!r} cannot be written to: its name is not UTF-8 text.")
         return path.resolve() if path.is_symlink() and descriptor(path) is None else path
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, OutputError):
@@ -67,8 +70,10 @@ def refuse_taken(
     """Where a folder is, unless it has other files than these, or must not be replaced."""
     target = folder if isinstance(folder, Remote) else place(folder)
     try:
-        present = {p.name for p in target.iterdir()} if target.is_dir() else set()
-        strange = target.exists() and not target.is_dir()
+        found = list(target.iterdir()) if target.is_dir() else []
+        present = {one.name for one in found}
+        # A folder may be called like one of these files, and holds who knows what.
+        strange = any(one.is_dir() for one in found) or (target.exists() and not target.is_dir())
     except OSError as error:
         raise cannot_write(target, error) from error
     if strange or present - set(files):

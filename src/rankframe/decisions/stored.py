@@ -30,7 +30,7 @@ from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.evaluation.result import Result, is_result
-from rankframe.inputs.scan import Source, scan
+from rankframe.inputs.scan import Source, refuse_pattern, scan
 from rankframe.inputs.validate import check_rows, one_of_each
 from rankframe.metrics.names import Metric, Metrics, parse
 from rankframe.sources.formats import READ_ERRORS, unreadable
@@ -82,6 +82,8 @@ def _read(name: str, source: Source) -> dict[str, System]:
         for c in schema
         if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
     ]
+    for column in others:
+        refuse_pattern(f"system {name!r}", column)
     runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
     try:
         frame = scanned.raw.select(
@@ -115,6 +117,8 @@ def _place(source: str | os.PathLike[str]) -> Path | Remote:
 
 def _as_stored(values: pl.DataFrame, name: str) -> pl.DataFrame:
     """The values of a result as `write` leaves them: ids are text, and all else is numbers."""
+    for column in values.columns:
+        refuse_pattern(f"system {name!r}", column)
     others = [c for c in values.columns if c not in (QUERY, *PAIR_COUNTS)]
     found = _numbers(values.with_columns(pl.col(QUERY).cast(pl.String)), others)
     if bad := [c for c in others if c not in found.columns]:
@@ -139,10 +143,12 @@ def _is_number(dtype: pl.DataType) -> bool:
 
 
 def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """With these columns as numbers, also where a file holds them as text; without other text."""
+    """With these columns as numbers, also where a file holds them as text; without others."""
     kept = []
     for name in names:
         column = frame[name]
+        if not (_is_number(column.dtype) or column.dtype in (pl.String, pl.Boolean)):
+            continue
         if column.dtype == pl.String:
             column = column.str.strip_chars().replace("", None)
         numbers = column.cast(pl.Float64, strict=False)

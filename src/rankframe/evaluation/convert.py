@@ -56,17 +56,25 @@ def convert_file(
     if found == "run" and not (ordered and form.any_table):
         ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
         frame = frame.with_columns(ranks).sort(QUERY, RANK)
-    frame = whole_again(frame)
+    try:
+        frame = whole_again(frame)
+    except OverflowError:
+        raise OutputError(
+            "its scores are whole numbers too large for a float, beside others that are not whole "
+            "or have more than 64 bits: no format would keep their order. Give it ranks, or scale "
+            "the scores."
+        ) from None
     about = {"frame": found, "inputs": {found: {"name": scanned.name, "rows": frame.height}}}
     write_as(form, frame, target, about)
     return found, frame.height
 
 
 def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Grades and ranks as integers where they all are."""
+    """Grades and ranks as integers where they all are, and no larger than these can be."""
     named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
+    whole = [(column, column.cast(pl.Int64, strict=False)) for column in named]
     return [
-        column.cast(pl.Int64)
-        for column in named
-        if frame.select((column == column.round()).all()).item()
+        integers
+        for column, integers in whole
+        if frame.select(column.eq_missing(integers).all()).item()
     ]

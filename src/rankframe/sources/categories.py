@@ -42,11 +42,16 @@ def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyF
 
 
 def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
-    from pyarrow.parquet import ParquetFile  # noqa: PLC0415 (takes longer than polars to import)
+    # Takes longer than polars to import.
+    from pyarrow import ArrowException  # noqa: PLC0415
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
 
-    with ParquetFile(file) as opened:
-        for batch in opened.iter_batches(_ROWS, columns=columns):
-            yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
+    try:
+        with ParquetFile(file) as opened:
+            for batch in opened.iter_batches(_ROWS, columns=columns):
+                yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
+    except ArrowException as error:  # as polars says that it cannot read a file
+        raise pl.exceptions.ComputeError(str(error)) from error
 
 
 def _text(name: str, column: Any) -> pl.Series:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -54,8 +55,6 @@ def open_table(
 
     `asked`: names that the user gave to columns of some input.
     """
-    if isinstance(files[0], str) and "://" in files[0]:
-        return _scanned(files, separators[0])
     head = head_of(files[0], _HEAD)
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
@@ -64,8 +63,17 @@ def open_table(
         return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
     if role == "queries" or not is_row(fields, asked):
         _refuse_matrix(fields, name)
+        _refuse_repeated(fields, name)
         return _scanned(files, separator)
     return _without_header(files, separator, fields, role, name)
+
+
+def _refuse_repeated(names: Sequence[str], name: str) -> None:
+    """Refuse a header in which a name is there twice, of which polars renames the second."""
+    if twice := [one for one, count in Counter(names).items() if one and count > 1]:
+        raise UnreadableInputError(
+            name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
+        )
 
 
 def separator_of(head: bytes) -> str | None:

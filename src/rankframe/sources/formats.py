@@ -18,6 +18,7 @@ import polars as pl
 
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
+from rankframe.base.messages import shorten
 from rankframe.base.remote import explained, is_address
 from rankframe.sources.delimited import (
     Noted,
@@ -46,8 +47,17 @@ Found: TypeAlias = pl.LazyFrame | Noted | Mapping[str, Any]
 # What a file of such a format has in its first line.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
+# What polars raises where a damaged file leads it to a state that it takes for impossible.
+_PANIC: type[BaseException] = pl.exceptions.PanicException
 # What reading a file may raise, whatever is wrong with it.
-READ_ERRORS = (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError)
+READ_ERRORS = (
+    pl.exceptions.PolarsError,
+    _PANIC,
+    OSError,
+    EOFError,
+    zlib.error,
+    UnicodeDecodeError,
+)
 
 
 @dataclass(frozen=True)
@@ -245,7 +255,9 @@ FORMATS = (
 )
 
 # From where on polars says what to change in a call that is not the user's.
-_HINT = re.compile(r"\b(?:Hint:|hint:|Consider |You might want to|Try (?:setting|increasing))")
+_HINT = re.compile(
+    r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
+)
 _PLAIN = (
     (FileNotFoundError, "no such file"),
     (PermissionError, "no permission"),
@@ -254,7 +266,7 @@ _PLAIN = (
 )
 
 
-def unreadable(name: str, error: Exception) -> UnreadableInputError:
+def unreadable(name: str, error: BaseException) -> UnreadableInputError:
     """What a failed read means for the reader of the message."""
     text = str(error)
     if is_address(name) and (isinstance(error, OSError) or "object-store error" in text):
@@ -262,6 +274,9 @@ def unreadable(name: str, error: Exception) -> UnreadableInputError:
     for kind, problem in _PLAIN:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)
+    if isinstance(error, _PANIC):
+        said = shorten(re.sub(r"\s+", " ", text))
+        return UnreadableInputError(name, f"polars gave up on it ({said})", "It may be damaged")
     said = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
     if "File out of specification" in text or "PAR1" in text:
         bad = _bad_part(name) or name

@@ -16,7 +16,8 @@ import polars as pl
 
 from rankframe.base.columns import SCORE, SCORE_REST
 
-_LARGEST = (1 << 63) - 1
+_WIDE = pl.Int128
+_LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
 # Above it, floats are further apart than 1.
 _LARGEST_EXACT = float(1 << 53)
 # What numpy would take for numbers: it drops what is imaginary, and counts the days since 1970.
@@ -38,32 +39,40 @@ def as_float(source: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
-    """What a whole number is larger than its float; 0 for any other, and for text of more than 64
-    bits. A column that holds nothing else is taken as it is.
+    """What a whole number of up to 128 bits is larger than its float; 0 for any other. A column
+    that holds nothing else is taken as it is.
     """
     column = _stripped(source, dtype)
     if dtype.is_float():
         return column.cast(pl.Float64)
-    if dtype in (pl.Int64, pl.String):
-        whole = column.cast(pl.Int64, strict=False)
-        rounded = whole.cast(pl.Float64).cast(pl.Int64, strict=False).fill_null(_LARGEST)
-    else:
-        whole = column.cast(pl.Int128, strict=False)
-        rounded = whole.cast(pl.Float64).cast(pl.Int128, strict=False)
-    return (whole - rounded).cast(pl.Float64).fill_null(0)
+    kind = pl.Int64 if dtype == pl.Int64 else _WIDE  # which takes six times as long
+    whole = column.cast(kind, strict=False)
+    rounded = whole.cast(pl.Float64).cast(kind, strict=False)
+    # The floats of the largest are larger by one than the largest that there is.
+    beyond = rounded.is_null().cast(pl.Float64)
+    rest = (whole - rounded.fill_null(_LARGEST[kind])).cast(pl.Float64) - beyond
+    return rest.fill_null(0)
 
 
 def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
-    """Scores as the whole numbers that they were, if they all are; without what floats lack."""
+    """Scores as the whole numbers that they were, if they all are; without what floats lack.
+
+    OverflowError: some are such numbers, and others none, or too large for 64 bits: no type that
+    every format can hold keeps their order.
+    """
     if SCORE_REST not in frame.columns:
         return frame
     score, rest = frame[SCORE], frame[SCORE_REST]
-    if (rest != 0).any() and (score == score.round()).all():
-        exact = score.cast(pl.Int128) + rest.cast(pl.Int128)
-        for narrower in (pl.Int64, pl.UInt64):  # which every format can hold
-            with suppress(pl.exceptions.PolarsError):
-                return frame.with_columns(exact.cast(narrower)).drop(SCORE_REST)
-    return frame.drop(SCORE_REST)
+    plain = frame.drop(SCORE_REST)
+    if not (rest != 0).any():
+        return plain
+    if (score == score.round()).all():
+        with suppress(pl.exceptions.PolarsError):
+            exact = score.cast(_WIDE) + rest.cast(_WIDE)
+            for narrower in (pl.Int64, pl.UInt64):
+                with suppress(pl.exceptions.PolarsError):
+                    return plain.with_columns(exact.cast(narrower))
+    raise OverflowError
 
 
 def given_numbers(values: Sequence[Any]) -> pl.Series:

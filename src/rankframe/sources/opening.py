@@ -12,6 +12,7 @@ from typing import IO, Any, NamedTuple
 
 import polars as pl
 
+from rankframe.base.checks import is_text
 from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
@@ -79,6 +80,10 @@ def open_path(
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
+    if not is_text(path):
+        raise UnreadableInputError(
+            name, "its name is not UTF-8 text", "Rename it, or read it from a pipe"
+        )
     if judgments := judgments_in(Path(path), role, name):
         path = judgments
     if Path(path).is_dir():
@@ -230,7 +235,7 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     files = [file for file in found if PARQUET.has(file.suffix.lower())]
     if not files:
         raise UnreadableInputError(name, "there is no .parquet file in this folder")
-    if others := [file for file in found if file not in set(files)]:
+    if others := [file for file in found if not PARQUET.has(file.suffix.lower())]:
         raise UnreadableInputError(
             name,
             f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. {str(others[0])!r}",
@@ -249,9 +254,10 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     # Polars looks at the whole path, of which only what is below the folder is part of the data.
     above = _hive_columns(Path(root))
     columns = [*above, *inside]
-    one = pl.scan_parquet(paths[:1], glob=False, hive_partitioning=False, **reached)
-    own = list(one.collect_schema())
-    if twice := [column for column in columns if [*columns, *own].count(column) > 1]:
+    # Of each: where a file has such a column, polars would take the folder's name for it.
+    each = (pl.scan_parquet([one], glob=False, hive_partitioning=False, **reached) for one in paths)
+    own = {column for one in each for column in one.collect_schema()}
+    if twice := [column for column in columns if column in own or columns.count(column) > 1]:
         raise UnreadableInputError(
             name,
             f"{twice[0]!r} is a column of its files and in the name of a folder"

@@ -41,8 +41,8 @@ _SHARP: dict[Kind, str] = {
     "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{_NUMBER_TEXT}$",
     "run": rf"^#\S+(?:\s+\S+){{3}}\s+{_NUMBER_TEXT}\s+\S+(?:\s|$)",
 }
-# Where floats do not hold all whole numbers, and these have no more than 64 bits.
-_ROUNDED = float(1 << 53), float(1 << 63)
+# Where floats do not hold all whole numbers, and these have no more than 128 bits.
+_ROUNDED = float(1 << 53), float(1 << 127)
 GZIP = b"\x1f\x8b"
 # What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
 # that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
@@ -105,7 +105,7 @@ def read_even(
 
 
 def _may_be_rounded(scores: pl.Series) -> bool:
-    """Whether some may have been whole numbers of up to 64 bits that no float is."""
+    """Whether some may have been whole numbers of up to 128 bits that no float is."""
     return bool(scores.abs().is_between(*_ROUNDED).any())
 
 

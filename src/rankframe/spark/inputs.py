@@ -154,6 +154,9 @@ def open_input(
     scanned = find(pl.LazyFrame(schema=types))
     if scanned.lists is not None:
         frame, scanned = unrolled(frame, scanned, scanned.lists)
+    elif scanned.grade is not None:
+        column = quoted(scanned.mapping[RELEVANCE])
+        frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     for ours, column in scanned.mapping.items():
         if ours in (QUERY, DOC) and kinds[column] not in _ID_TYPES:
@@ -164,9 +167,6 @@ def open_input(
                 "ids that every program writes alike (text, whole numbers, dates): "
                 "cast it to string in Spark, as you cast it on the other side",
             )
-    if scanned.grade is not None:
-        column = _quoted(scanned.mapping[RELEVANCE])
-        frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     return Input(frame, scanned)
 
 

@@ -37,7 +37,8 @@ def unrolled(frame: DataFrame, scanned: Scanned, lists: Lists) -> tuple[DataFram
         columns.append(f"at + 1 as {RANK}")
         mapping[RANK] = RANK
     elif mapping.get(RELEVANCE) not in (None, *lists.columns):  # all are relevant
-        columns.append(f"1D as {RELEVANCE}")
+        grade = 1.0 if scanned.grade is None else scanned.grade
+        columns.append(f"double('{grade!r}') as {quoted(mapping[RELEVANCE])}")
     return rows.selectExpr(*columns), replace(scanned, mapping=mapping)
 
 
