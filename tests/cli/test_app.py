@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 import rankframe as rf
 from rankframe.evaluation.convert import convert_file
 from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe, refused
+from tests.support.engine_responses import elastic
 from tests.support.hostile_names import IDS, hostile_files
 
 COMMANDS = [
@@ -114,6 +116,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = {"query_id": "shopper", "doc_id": "article"}
     pl.read_parquet(qrels).rename(names).write_csv(folder / "ratings.csv")
     pl.read_parquet(bm25).rename(names).write_parquet(folder / "recs.parquet")
+    (folder / "responses.jsonl").write_text(json.dumps(elastic("ab", [2.0, 1.0])))
+    (folder / "names.txt").write_text("red shoes\n")
     (folder / "gate.toml").write_text('rules = ["ndcg@10: at least 0.4"]')
     for run in (bm25, dense):
         rf.evaluate(qrels, run, ["ndcg@10"], output=folder / "results" / run.stem)

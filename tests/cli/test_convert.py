@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from tests.cli.shell import BM25, QRELS, ended, rankframe, refused
+from tests.support.engine_responses import elastic
 
 
 def test_convert_keeps_every_value_on_the_way_round(tmp_path: Path) -> None:
@@ -62,3 +64,23 @@ def test_convert_keeps_the_best_of_what_is_there_twice(tmp_path: Path) -> None:
     assert refused(*asked).endswith("or pass --duplicates keep_best.\n")
     assert rankframe(*asked, "--duplicates", "keep_best")[0] == 0
     assert pl.read_ndjson(target).rows() == [("q", "d", 2.0)]
+
+
+def test_responses_that_do_not_say_which_query_they_answer(tmp_path: Path) -> None:
+    source, names, target = (tmp_path / name for name in ("r.jsonl", "names.txt", "run.csv"))
+    source.write_text("\n".join(json.dumps(elastic(docs, [2.0, 1.0])) for docs in ("ab", "ba")))
+    assert "--queries FILE" in refused("convert", source, target)
+    names.write_text("red shoes\nblue shoes\n")
+    code, _, err = rankframe("convert", source, target, "--queries", names)
+    assert (code, err) == (0, f"{target}: 4 rows of run\n")
+    assert pl.read_csv(target).select("query_id", "doc_id", "rank").rows() == [
+        ("red shoes", "a", 1), ("red shoes", "b", 2),
+        ("blue shoes", "b", 1), ("blue shoes", "a", 2),
+    ]  # fmt: skip
+    names.write_text("one\n")
+    assert "it holds 2 responses, and queries has 1 names" in refused(
+        "convert", source, target, "--queries", names, "--overwrite"
+    )
+    assert "no such file" in refused(
+        "convert", source, target, "--queries", tmp_path / "none", "--overwrite"
+    )

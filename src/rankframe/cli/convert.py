@@ -20,6 +20,8 @@ EXAMPLES = """
 
   rankframe convert ratings.csv qrels.trec --kind qrels \\
     -c query_id=shopper -c doc_id=article --overwrite
+
+  rankframe convert responses.jsonl run.parquet --queries names.txt
 """
 
 
@@ -39,6 +41,13 @@ def convert(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace OUT if it is there.")
     ] = False,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Names of queries, a line each, in the order of a search engine's responses.",
+        ),
+    ] = None,
     column: Columns = None,
     how: Given,
 ) -> None:
@@ -52,7 +61,16 @@ def convert(
         found, rows = convert_file(
             opened, target, kind,
             columns=column_names(column), duplicates=how["duplicates"], order=how["order"],
-            relevance=how["relevance"], overwrite=overwrite,
+            relevance=how["relevance"], overwrite=overwrite, queries=queries and _lines(queries),
         )  # fmt: skip
     where = str(place(target) if is_address(target) else target)
     print(f"{plain_text(where)}: {number_of(rows, 'row')} of {found}", file=sys.stderr)
+
+
+def _lines(path: Path) -> list[str]:
+    from rankframe.sources.formats import READ_ERRORS, unreadable
+
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except READ_ERRORS as error:
+        raise unreadable(str(path), error) from error

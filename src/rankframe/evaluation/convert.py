@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, in_place, refuse_inputs
 from rankframe.frames.rank import rank_run
+from rankframe.inputs.responses import from_responses
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import load_one_of_each
 from rankframe.sources.numbers import whole_again
@@ -30,12 +32,14 @@ def convert_file(
     order: Order = "columns",
     relevance: float | None = None,
     overwrite: bool = False,
+    queries: Sequence[str] | None = None,
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; what it held, and how many rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
     run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels
     without grades, and this is that of all. A file that is there is replaced only with `overwrite`.
+    `queries`: what the queries of a search engine's responses are called, in their order.
     """
     if relevance is not None and kind == "run":
         raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
@@ -46,6 +50,8 @@ def convert_file(
         raise OutputError(
             f"{target} is there already. Pass ", Option("overwrite", value=True), " to replace it."
         )
+    if queries is not None:
+        source, columns = from_responses(source, queries, columns=columns), None
     kind = kind if relevance is None else "qrels"
     scanned = scan(source, kind, columns, order=order, relevance=relevance)
     refuse_absent_columns(columns, scanned)

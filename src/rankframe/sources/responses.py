@@ -144,8 +144,8 @@ def _with_queries(rows: pl.DataFrame, first: pl.DataFrame, shape: Shape, name: s
             f"it holds {what}, and nothing says which query is answered",
             "Name the field that does: ",
             Option("columns", {QUERY: "field.of.it"}),
-            ", or in Python give their names in order: ",
-            'rf.from_responses(source, queries=["q1", …])',
+            ", or give their names in order: ",
+            'rf.from_responses(source, queries=["q1", …]), rankframe convert --queries FILE',
         )
     for one in shape.fields:
         ids = first[one].drop_nulls()
