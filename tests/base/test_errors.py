@@ -99,9 +99,11 @@ def test_every_error_is_here() -> None:
           "Did you mean 'skus'?")),
         ("missing grades",
          ("qrels has no relevance column; it has 'a', 'b'. "
-          "If every row is a relevant pair, pass relevance=1.0."),
+          'Name it: columns={"qrels": {"relevance": "your_column"}}; '
+          "if every row is a relevant pair, pass relevance=1.0."),
          ("qrels has no relevance column; it has 'a', 'b'. "
-          "If every row is a relevant pair, pass --relevance 1.0.")),
+          "Name it: --column qrels.relevance=your_column; "
+          "if every row is a relevant pair, pass --relevance 1.0.")),
         ("wide",
          ("ranking b has no doc_id column; it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', "
           "'c8', 'c9', 'c10', 'c11', and 39,988 more. "

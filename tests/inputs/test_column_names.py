@@ -126,7 +126,8 @@ def test_a_run_in_the_place_of_the_judgments_is_noticed(refusal: Callable[..., s
 def test_judgments_without_grades_get_the_advice_to_add_them(refusal: Callable[..., str]) -> None:
     assert refusal(rf.evaluate, QRELS.drop("relevance"), RUN, "map") == (
         "qrels has no relevance column; it has 'query_id', 'doc_id'. "
-        "If every row is a relevant pair, pass relevance=1.0."
+        'Name it: columns={"qrels": {"relevance": "your_column"}}; '
+        "if every row is a relevant pair, pass relevance=1.0."
     )
 
 

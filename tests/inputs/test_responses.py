@@ -99,3 +99,12 @@ def test_what_is_none_is_refused(source: Any, queries: Any, said: str, refusal) 
 def test_a_file_of_something_else_is_refused(tmp_path: Path, refusal) -> None:
     (tmp_path / "x.jsonl").write_text('{"query_id": "q1", "doc_id": "a", "score": 1}\n')
     assert "holds no responses" in refusal(from_responses, tmp_path / "x.jsonl", ["q1"])
+
+
+def test_a_field_that_is_not_there_is_not_replaced_by_another(refusal) -> None:
+    hits = [{"hits": {"hits": [{"_id": "a", "_score": 1.0, "_source": {"sku": "x"}}]}}]
+    assert from_responses(hits, ["q"], columns={"doc_id": "_source.sku"})["doc_id"].to_list() == [
+        "x"
+    ]
+    said = refusal(from_responses, hits, ["q"], columns={"doc_id": "_source.SKU"})
+    assert said.startswith("run has no column '_source.SKU' (asked for as doc_id)")

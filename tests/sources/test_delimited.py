@@ -84,7 +84,9 @@ def test_columns_that_cannot_be_told_are_refused(text: str, tmp_path: Path, refu
     (tmp_path / "run.csv").write_text(text.replace("\t", ","))
     said = refusal(rf.evaluate, {"q1": {"d2": 1}}, tmp_path / "run.csv", "mrr")
     assert "its first line is no header, by its look ('q1', 'd1', " in said
-    assert 'name columns by their numbers: columns={"query_id": "column_1", "doc_id": ' in said
+    assert (
+        'name columns by their numbers: columns={"run": {"query_id": "column_1", "doc_id": ' in said
+    )
 
 
 def test_columns_are_named_by_their_numbers(tmp_path: Path) -> None:
@@ -175,3 +177,27 @@ def test_separators_are_found_in_the_first_line_that_says_something() -> None:
     assert [separator_of(text) for text in (b"", b"one", b'{"a": 1, "b": 2}', b"[1,2]")] == [
         None
     ] * 4
+
+
+def test_numbers_that_fall_may_be_scores(tmp_path: Path, refusal) -> None:
+    run = tmp_path / "run.tsv"
+    run.write_text("".join(f"{q}\t{100 * q + n}\t{3 - n}\n" for q in (1, 2) for n in range(3)))
+    said = refusal(rf.evaluate, {"1": {"100": 1}}, run, "mrr")
+    assert "what its 3 columns are cannot be told" in said
+    assert (
+        'columns={"run": {"query_id": "column_1", "doc_id": "column_2", "score": "column_3"}}'
+        in said
+    )
+    asked = {"run": {"query_id": "column_1", "doc_id": "column_2", "score": "column_3"}}
+    assert rf.evaluate({"1": {"100": 1}}, run, "mrr", columns=asked)["mrr"] == 1
+
+
+@pytest.mark.parametrize("header", ["query_id\tdoc_id\trelevance", "search\tsku\tstars"])
+def test_columns_by_number_are_of_the_side_without_a_header(tmp_path: Path, header: str) -> None:
+    run, qrels = tmp_path / "run.tsv", tmp_path / "qrels.tsv"
+    run.write_text("1\t7\t20.5\n1\t8\t20.0\n")
+    qrels.write_text(f"{header}\n1\t8\t1\n")
+    names = {"query_id": "column_1", "doc_id": "column_2", "score": "column_3"}
+    columns = {"run": names, "qrels": {"query_id": header.split("\t", maxsplit=1)[0]}}
+    found = rf.evaluate(qrels, run, "mrr", columns=columns)
+    assert (found["mrr"], found.per_query.height) == (0.5, 1)

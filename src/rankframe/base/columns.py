@@ -35,7 +35,7 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
         "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid",
         "iid", "product_id", "sku", "corpus_id",
     ),
-    RELEVANCE: ("rel", "grade", "label", "judgment", "judgement", "rating", "gain"),
+    RELEVANCE: ("rel", "grade", "stars", "label", "judgment", "judgement", "rating", "gain"),
     SCORE: (
         "_score", "scores", "sim", "similarity", "cosine_similarity", "prediction", "predictions",
         "pred", "preds", "predicted", "y_pred", "y_score", "probability", "probabilities", "prob",

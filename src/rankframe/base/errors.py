@@ -110,7 +110,8 @@ class MissingColumnError(RankframeError):
         if column == "relevance" and not asked and {"score", "scores"} & set(found):
             hint = ("Is this the run? The judgments come first",)
         elif column == "relevance" and not asked:
-            hint = hint or ("If every row is a relevant pair, pass ", Option("relevance", 1.0))
+            pairs = ("; if every row is a relevant pair, pass ", Option("relevance", 1.0))
+            hint = hint or ("Name it: ", _of_side(role, column, "your_column"), *pairs)
         elif not asked or shared:
             hint = hint or ("Name it: ", _of_side(role, column, "your_column"))
         if not asked and any(name.strip("+-.")[:1].isdigit() for name in found):

@@ -182,8 +182,9 @@ _DUPLICATES = partial(
 _K_MAX = partial(
     option,
     None,
-    "look at the top so many documents only, counted before anything is dropped.",
-    "Look at the top so many only, counted before any is dropped.",
+    "look at the top so many documents only, counted before unjudged ones are dropped, and after "
+    "duplicates are.",
+    "Look at the top so many only, of what `duplicates` leaves.",
     ledger=lambda k: "the whole list" if k is None else f"the top {k}",
     check=_at_least_one,
 )

@@ -13,6 +13,7 @@ from rankframe.base.columns import RANK
 from rankframe.base.errors import EmptyInputError, OptionError, UnreadableInputError
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import shown
+from rankframe.inputs.column_names import SIDES
 from rankframe.inputs.nested import names_in
 from rankframe.inputs.scan import Columns, Source, describe, scan
 from rankframe.sources.formats import READ_ERRORS, unreadable
@@ -65,7 +66,9 @@ def from_responses(
             hits = _from_objects(source, name, asked, names)
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    return scan(hits, "run", columns).frame.collect().cast({RANK: pl.Int64})
+    # Of this side alone: a field that is not there is not replaced by another.
+    own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
+    return scan(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
 
 
 def _names(queries: Iterable[Any]) -> list[str]:

@@ -77,7 +77,10 @@ def scan(
         return source
     refuse_if_stranded()
     name = describe(source, called or role or "input")
-    names = names_in(columns)
+    side = called.removeprefix("ranking ") if called else None
+    # Of one side alone, where it is known which: those of others are not looked for here.
+    about = side or role
+    names = names_in(columns if about is None else Asked.of(columns, about).names)
     try:
         opened = _open(source, role, name, names, limit)
         raw, text = (completed(one, role, names) for one in (opened.frame, opened.text))
@@ -85,7 +88,6 @@ def scan(
         schema = raw.collect_schema()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    side = called.removeprefix("ranking ") if called else None
     if role is None:
         role = guess_role(schema, columns, side)
     asked = Asked.of(columns, side or role)

@@ -32,8 +32,13 @@ _ITERATIONS = ("0", "Q0")
 _HEAD = 1 << 16
 # From so many ranks of a query on, grades do not happen to be 1, 2, 3, …
 _RANKED = 3
+# Rows by which one sees whether numbers rise.
+_LOOKED_AT = 1_000
 # More columns than this are a matrix, or a text without ends of lines.
 _MOST = 500
+
+
+_FIRST_TWO = {QUERY: "column_1", DOC: "column_2"}
 
 
 class Noted(NamedTuple):
@@ -59,7 +64,8 @@ def open_table(
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
     fields = fields_of(head, separator)
-    if any(_NUMBERED.fullmatch(one) for one in asked) and not set(asked) & set(fields):
+    numbered = any(_NUMBERED.fullmatch(one) for one in asked)
+    if numbered and not (is_named(fields) or set(asked) & set(fields)):
         return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
     if role == "queries" or not is_row(fields, asked):
         _refuse_matrix(fields, name)
@@ -148,12 +154,13 @@ def _without_header(
     else:
         names = ()
     if not names or not names[-1]:
+        third = RELEVANCE if role == "qrels" else SCORE
         raise UnreadableInputError(
             name,
             f"its first line is no header, by its look ({listing(fields, 6)}), and what its "
             f"{len(fields):,} columns are cannot be told",
             "Add a header, or name columns by their numbers: ",
-            Option("columns", {QUERY: "column_1", DOC: "column_2", SCORE: "column_3"}),
+            Option("columns", {role or "run": {**_FIRST_TWO, third: "column_3"}}),
         )
     note = f"its first line is no header: read as {', '.join(names)}"
     return Noted(_scanned(files, separator, names), note)
@@ -164,7 +171,7 @@ def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
     else a grade, if these are judgments; else nobody knows: of a score more is better, of a
     distance less.
     """
-    most = _longest_ranking(table)
+    most = 0 if _falls(table) else _longest_ranking(table)
     if role != "qrels":
         return RANK if most else ""
     if most >= _RANKED:
@@ -174,6 +181,14 @@ def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
             "The judgments come first, then the run",
         )
     return RELEVANCE
+
+
+def _falls(table: pl.LazyFrame) -> bool:
+    """Whether numbers fall from row to row: then they may be scores, of which more is better."""
+    some = table.head(_LOOKED_AT).collect()
+    number = some[RANK].str.strip_chars().cast(pl.Int64, strict=False)
+    steps = number.diff().filter(some[QUERY] == some[QUERY].shift()).drop_nulls()
+    return len(steps) > 0 and bool((steps < 0).all())
 
 
 def _longest_ranking(table: pl.LazyFrame) -> int:
