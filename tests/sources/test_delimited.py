@@ -127,7 +127,7 @@ def test_of_other_first_lines_it_is_said_how_to_go_on(text: str, tmp_path: Path,
     assert said.startswith("run has no query_id column; it has ")
     assert said.endswith(
         "If its first line is no header, name columns by their numbers: "
-        'columns={"query_id": "column_1"}.'
+        'columns={"run": {"query_id": "column_1"}}.'
     )
 
 
