@@ -298,7 +298,7 @@ def test_every_function_takes_lists(tmp_path: Path) -> None:
 def test_a_converted_file_is_long(tmp_path: Path) -> None:
     for source, kind in ((RUN, "run"), (ONLY_LISTS, "run"), (QRELS, "qrels"), (GRADED, "qrels")):
         target = tmp_path / f"{kind}.trec"
-        assert convert_file(source, target)[0] == kind
+        assert convert_file(source, target, overwrite=True)[0] == kind
     convert_file(ONLY_LISTS, tmp_path / "run.parquet")
     found = pl.read_parquet(tmp_path / "run.parquet")
     assert found.rows() == [

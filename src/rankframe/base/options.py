@@ -184,7 +184,7 @@ _K_MAX = partial(
     None,
     "look at the top so many documents only, counted before unjudged ones are dropped, and after "
     "duplicates are.",
-    "Look at the top so many only, of what `duplicates` leaves.",
+    "Look at the top so many only, before unjudged ones are dropped, after duplicates are.",
     ledger=lambda k: "the whole list" if k is None else f"the top {k}",
     check=_at_least_one,
 )

@@ -163,7 +163,8 @@ def trec_eval(
         ),
     ] = None,
     relevance: Annotated[
-        float | None, typer.Option(help="Grade of every pair, where judgments have no grades.")
+        float | None,
+        typer.Option(metavar="GRADE", help="Grade of every pair, where judgments have no grades."),
     ] = None,
 ) -> None:
     """What trec_eval does: its options, its measures, its lines, for any number of queries."""

@@ -113,7 +113,8 @@ def evaluate(
     ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or
         "as_given".
     duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
-    k_max: look at the top so many documents only, counted before anything is dropped.
+    k_max: look at the top so many documents only, counted before unjudged ones are dropped, and
+        after duplicates are.
     judged_only: drop unjudged documents, and those of negative grade, from the run and close the
         gaps; after it was cut at `k_max`.
     queries: what is known of queries: a frame with query_id and attributes, in any readable form.

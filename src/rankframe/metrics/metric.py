@@ -80,7 +80,7 @@ def metric(
     >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
     >>> rf.diff({"q": {"a": 1}}, before, after, first)
     rankframe diff, first_rank: 2.0000 → 1.0000 (-1.0000)
-      1 queries: 1 better in b, 0 the same, 0 worse
+      1 query: 1 better in b, 0 the same, 0 worse
       q  2.0000 → 1.0000  -1.0000  b better
     """
     if not isinstance(expression, pl.Expr):
