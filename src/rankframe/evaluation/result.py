@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -300,12 +301,11 @@ def about_frame(
 
 
 def _named(path: Path | Remote) -> dict[str, str]:
-    """What was evaluated, as a stored frame says; nothing where it was written before files did, or
-    lies elsewhere, where that would be asked for once more.
-    """
-    if not isinstance(path, Path) or not path.is_file():
-        return {}
-    inputs = read_about(path).get("inputs")
+    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
+    if isinstance(path, Path):
+        inputs = read_about(path).get("inputs") if path.is_file() else None
+    else:
+        inputs = read_about(io.BytesIO(path.read())).get("inputs")
     if not isinstance(inputs, dict):
         return {}
     sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}

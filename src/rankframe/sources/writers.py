@@ -39,7 +39,7 @@ def write_parquet(
     )
 
 
-def read_about(path: Path) -> dict[str, Any]:
+def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
     """What a Parquet file says that it is about; nothing if others wrote it, or older versions."""
     try:
         found = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
