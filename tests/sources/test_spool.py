@@ -192,7 +192,7 @@ def test_what_is_small_beside_the_limit_is_held(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.gz"
         path.write_bytes(gzip.compress(TEXTS[name].encode()))
         assert not is_spooled(open_path(str(path), "run", name, limit=1 << 30))
-        assert not is_spooled(open_stream(io.BytesIO(path.read_bytes()), "run", "r", 1 << 30))
+        assert not is_spooled(open_stream(io.BytesIO(path.read_bytes()), "run", "r", limit=1 << 30))
 
 
 @pytest.mark.parametrize("believed", [False, True])
