@@ -104,6 +104,6 @@ success_10            \tall\t1.0000
 
 
 LEFT_OUT = (
-    "rankframe: 1 of 3 judged queries are not in the run and were left out; -c counts them as 0.\n"
+    "rankframe: 1 of 3 judged queries is not in the run and was left out; -c counts it as 0.\n"
 )
 Output = tuple[int, str, str]
