@@ -52,7 +52,7 @@ COMMANDS = {
         "gate q.parquet b.parquet --baseline stored --json g.json --junit g.xml",
         "-r", "map: no worse than -99%", "-r", "map: better than 99%",
     ),
-    "convert": ("convert a.parquet run.trec", "--order columns", "--order rows"),
+    "convert": ("convert a.parquet run.trec --overwrite", "--order columns", "--order rows"),
     "plot": ("plot metric_at_k q.parquet a.parquet -o p.svg", "-m ndcg", "-m recall"),
     "report": ("report q.parquet a.parquet b.parquet -m map -o r.html", "--title A", "--title B"),
 }  # fmt: skip
@@ -249,7 +249,9 @@ def test_a_limit_of_file_sizes_leaves_the_old(desk: Desk, kills: int) -> None:
             assert desk.state() == desk.new
             continue
         desk.check()
-        assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err
+        # That the memory is too little for anything is said before the work.
+        said = [line for line in ended.err.splitlines() if "cannot be held" not in line]
+        assert (ended.code, len(said)) == (2, 1), ended.err
         assert ended.err.startswith("rankframe: ")
         assert "File too large" in ended.err or "no room" in ended.err
         assert ".rankframe-" not in ended.err
@@ -280,7 +282,7 @@ def test_a_full_disk_leaves_the_old(nursery: Nursery, inputs: Path, small_disk: 
     (small_disk.parent / "scratch").mkdir()
     for command in (
         f"evaluate {inputs}/q.parquet {inputs}/b.parquet -m mrr -o out --overwrite",
-        f"convert {inputs}/a.parquet run.csv",
+        f"convert {inputs}/a.parquet run.csv --overwrite",
     ):
         (ended,) = nursery.run(Case(command.split(), folder=str(small_disk)))
         assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err

@@ -162,7 +162,7 @@ _ORDER = partial(
     option,
     "columns",
     "documents are ordered by score, or else distance or rank, and a run without such a column is "
-    'refused ("columns"); or "rows": as the rows stand, whatever the columns.',
+    'refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the columns.',
     "By score, distance or rank; or as the rows stand.",
     ledger=None,  # which column it was stands there
 )

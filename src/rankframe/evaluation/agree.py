@@ -79,7 +79,8 @@ def agree(
         (`rf.pair`), or what `rf.metric` makes of one.
     columns: names in your data, for both or as {"a": {...}, "b": {...}}.
     order: documents are ordered by score, or else distance or rank, and a run without such a column
-        is refused ("columns"); or "rows": as the rows stand, whatever the columns.
+        is refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the
+        columns.
     ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
         "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
     missing: correlations compare the documents that both rankings have ("shared"), or all, where a
