@@ -1,4 +1,4 @@
-"""Columns and formats in docs/reference: from base/columns.py and sources/formats.py."""
+"""Columns and formats in docs/reference: from base/columns.py and formats/registry.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from generated import DOCS, table, with_sections, write
 
 from rankframe.base import columns
 from rankframe.base.columns import SYNONYMS
-from rankframe.sources.formats import FORMATS
+from rankframe.formats.registry import FORMATS
 
 COLUMNS = DOCS / "reference" / "columns.md"
 FILES = DOCS / "reference" / "formats.md"

@@ -31,9 +31,9 @@ from rankframe.base.errors import (
     UnknownMetricError,
     UnorderedRunError,
     UnreadableInputError,
-    naming_the_run,
 )
 from rankframe.base.messages import Option
+from rankframe.base.wording import naming_the_run
 
 PAIR = {"query_id": "q17", "doc_id": "d302"}
 # Text of the user's that reads like an option of ours.

@@ -18,7 +18,8 @@ LINES = (
     ("evaluation",),
     ("engine", "frames"),
     ("inputs", "stats", "metrics"),
-    ("arrays", "sources"),
+    ("sources",),
+    ("arrays", "formats"),
     ("base",),
 )
 HEIGHT = {room: -at for at, line in enumerate(LINES) for room in line}

@@ -155,7 +155,7 @@ def test_values_that_are_empty_are_undefined() -> None:
 def test_queries_that_a_table_lacks(unpaired: Any, value: float, queries: int, refusal) -> None:
     less = A.head(2)
     assert refusal(stored, {"x": A, "y": less}).startswith(
-        "1 of 3 queries are not in every system, e.g. 'c', which 'y' lacks."
+        "1 of 3 queries is not in every system, e.g. 'c', which 'y' lacks."
     )
     row = stored({"x": A, "y": less}, unpaired=unpaired).table.row(0, named=True)
     assert (row["baseline_value"], row["queries"]) == (pytest.approx(value), queries)

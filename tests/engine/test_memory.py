@@ -22,9 +22,9 @@ from rankframe.engine.memory import (
     not_held,
     parse_size,
 )
+from rankframe.formats.trec_format import write_trec
 from rankframe.inputs.scan import scan
 from rankframe.sources import spool
-from rankframe.sources.trec_format import write_trec
 from tests.support.pieces import assert_same
 
 ROW_BYTES = (120, 140)

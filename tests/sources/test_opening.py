@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.formats import packing
 from rankframe.inputs.scan import scan
-from rankframe.sources import packing
 from rankframe.sources.opening import open_path, open_stream, trec_texts
 
 

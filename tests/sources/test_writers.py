@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rankframe as rf
+from rankframe.formats.registry import FORMATS, Format
 from rankframe.inputs.scan import scan
-from rankframe.sources.formats import FORMATS, Format
 from rankframe.sources.writers import KEY, format_of, read_about, write_frame, write_parquet
 
 RUN = pl.DataFrame(

@@ -4,8 +4,7 @@ much of it, an example, what to do; in Python's words, or in the shell's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankframe.base.messages import (
@@ -349,13 +348,3 @@ class MissingExtraError(RankframeError, ImportError):
         error = cls.__new__(cls)
         RankframeError.__init__(error, f"{feature} needs {package}: pip install {package}.")
         return error
-
-
-@contextmanager
-def naming_the_run(name: str) -> Iterator[None]:
-    """Errors that speak of the run say which one: "run b has 14 duplicate …"."""
-    try:
-        yield
-    except RankframeError as error:
-        error.run = name
-        raise

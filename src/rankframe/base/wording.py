@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Protocol
 
+from rankframe.base.errors import RankframeError
 from rankframe.base.options import Average
 
 UNDEFINED = "undefined"
@@ -163,3 +165,13 @@ def markdown_text(text: str) -> str:
 def markdown_row(cells: Sequence[str]) -> str:
     """A row of a table from cells that are Markdown already."""
     return f"| {' | '.join(cells)} |"
+
+
+@contextmanager
+def naming_the_run(name: str) -> Iterator[None]:
+    """Errors that speak of the run say which one: "run b has 14 duplicate …"."""
+    try:
+        yield
+    except RankframeError as error:
+        error.run = name
+        raise

@@ -68,7 +68,7 @@ def convert(
 
 
 def _lines(path: Path) -> list[str]:
-    from rankframe.sources.formats import READ_ERRORS, unreadable
+    from rankframe.formats.registry import READ_ERRORS, unreadable
 
     try:
         return path.read_text(encoding="utf-8").splitlines()

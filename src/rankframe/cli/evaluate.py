@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankframe.base.errors import OptionError, naming_the_run
+from rankframe.base.errors import OptionError
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.storage import Storage
+from rankframe.base.wording import naming_the_run
 from rankframe.cli.options import (
     OUTPUT,
     By,

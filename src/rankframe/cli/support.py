@@ -89,7 +89,7 @@ def _file_names(runs: list[str], taken: set[str]) -> Iterator[str]:
     """File names without their endings, or the paths as given where those are not distinct; of a
     database, the table.
     """
-    from rankframe.sources.packing import bare_name
+    from rankframe.formats.packing import bare_name
 
     runs = [masked(run) for run in runs]
     short = [

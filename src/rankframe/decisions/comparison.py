@@ -20,9 +20,9 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.tables import Contents, as_latex, as_markdown, rows_as_markdown
+from rankframe.evaluation.about import about_frame
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
-from rankframe.evaluation.result import about_frame
 from rankframe.metrics.names import Metric
 from rankframe.sources.writers import write_parquet
 

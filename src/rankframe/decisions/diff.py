@@ -11,10 +11,11 @@ import polars as pl
 from rankframe.arrays.keys import Keyed
 from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
-from rankframe.base.errors import MetricParameterError, OptionError, naming_the_run
+from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.base.wording import naming_the_run
 from rankframe.decisions.change import Diff
 from rankframe.decisions.lacking import lacks
 from rankframe.decisions.systems import System, retrieved_beside
@@ -24,11 +25,11 @@ from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.result import Result
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.frames.rank import prepare_run
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
-from rankframe.sources.formats import READ_ERRORS, unreadable
 from rankframe.stats.paired import differences
 
 _SIDES: Final = ("a", "b")

@@ -30,10 +30,10 @@ from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
 from rankframe.evaluation.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.evaluation.result import Result, is_result
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Source, refuse_pattern, scan
 from rankframe.inputs.validate import check_rows, one_of_each
 from rankframe.metrics.names import Metric, Metrics, parse
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 RUN = "run"
 # A system's name, and the ledger of its evaluation.

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import (
-    naming_the_run,
-)
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
+from rankframe.base.wording import naming_the_run
 from rankframe.engine.held import Held, hold
 from rankframe.engine.memory import limit_of
 from rankframe.engine.plan import PerQuery

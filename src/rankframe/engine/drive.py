@@ -24,9 +24,9 @@ from rankframe.engine.memory import give_back
 from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
+from rankframe.formats.registry import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import count_rows
-from rankframe.sources.formats import READ_ERRORS
 from rankframe.sources.writers import About, write_parquet
 
 # Rows of a stretch: fewer cost more than they save; more are not even needed.

@@ -13,8 +13,8 @@ from rankframe.engine.memory import (
     pieces_for,
     refuse_too_large_a_query,
 )
+from rankframe.formats.registry import READ_ERRORS
 from rankframe.inputs.scan import Scanned
-from rankframe.sources.formats import READ_ERRORS
 
 # Rows of an input that is held without being counted first: some 12 MB.
 _SMALL = 1 << 18

@@ -15,9 +15,9 @@ import polars as pl
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
+from rankframe.formats.registry import READ_ERRORS
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.steps import in_steps
-from rankframe.sources.formats import READ_ERRORS
 
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may

@@ -22,10 +22,10 @@ from rankframe.base.errors import BadValueError, DuplicateError
 from rankframe.base.scratch import room_for
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.steps import in_steps
 from rankframe.inputs.validate import check_rows, one_of_each, refuse_non_numeric
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _SEED = 20_011
 # Rows that a file has at the most, and bytes of a page: of each file, a piece is decoded alone.

@@ -19,9 +19,9 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import BadValueError, DuplicateError, UnreadableInputError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.validate import check_rows, count_rows
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _PROBES = 9
 _FEWEST = 1 << 10

@@ -29,9 +29,10 @@ from rankframe.engine.memory import count_pieces, limit_of
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.engine.work import Additive, Piece
+from rankframe.evaluation.about import about_frame
 from rankframe.evaluation.ledger import DROPPED, RENUMBERED, columns_of, described
 from rankframe.evaluation.pairing import Pairing
-from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result, about_frame
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise
 from rankframe.frames.pair import Pairs
 from rankframe.inputs.queries import Known

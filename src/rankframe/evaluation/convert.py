@@ -13,12 +13,12 @@ from rankframe.base.errors import OptionError, OutputError
 from rankframe.base.messages import Option
 from rankframe.base.options import Duplicates, Order
 from rankframe.base.places import file_place, in_place, refuse_inputs
+from rankframe.formats.numbers import whole_again
+from rankframe.formats.trec_format import Kind
 from rankframe.frames.rank import rank_run
 from rankframe.inputs.responses import from_responses
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.validate import load_one_of_each
-from rankframe.sources.numbers import whole_again
-from rankframe.sources.trec_format import Kind
 from rankframe.sources.writers import format_of, write_as
 
 

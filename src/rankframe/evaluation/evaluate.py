@@ -25,10 +25,11 @@ from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limi
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece, merged
+from rankframe.evaluation.about import about_frame
 from rankframe.evaluation.job import Job, evaluate_found, judged_plan
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.lookup import Lookup
-from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result, about_frame
+from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.evaluation.summary import summarise, summarise_slices
 from rankframe.inputs.queries import (
     By,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-import io
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,11 +21,11 @@ from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
 from rankframe.base.remote import Remote, explained
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
-from rankframe.evaluation.ledger import POLICY
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
 from rankframe.sources.addresses import scan_files
-from rankframe.sources.writers import read_about, write_parquet
+from rankframe.sources.writers import write_parquet
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
@@ -224,7 +223,7 @@ class Result(Exported):
                 )
         if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
             raise UnreadableInputError(str(folder), "its writing was not completed")
-        read = cls(per_query=paths["per_query"], **frames, inputs=_named(paths["ledger"]))
+        read = cls(per_query=paths["per_query"], **frames, inputs=names_in_file(paths["ledger"]))
         if _state(folder) != state:
             raise UnreadableInputError(str(folder), "it was replaced while it was read")
         return read
@@ -277,39 +276,6 @@ class Result(Exported):
                 counted = number_of(value or 0, noun) if noun else f"{value or 0:,.0f}"
                 said.append(text.format(counted))
         return ", ".join(said)
-
-
-def about_frame(
-    frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
-) -> dict[str, Any]:
-    """What a file with a frame of a result says of itself: of what it was made, and how."""
-    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
-    counts = dict(zip(ledger["item"], ledger["value"], strict=True))
-    return {
-        "frame": frame,
-        "metrics": list(metrics),
-        "policies": {
-            item.removeprefix(POLICY): note
-            for item, note in notes.items()
-            if item.startswith(POLICY)
-        },
-        "inputs": {
-            side: {"name": name, "rows": int(counts.get(f"{side}_rows") or 0)}
-            for side, name in inputs.items()
-        },
-    }
-
-
-def _named(path: Path | Remote) -> dict[str, str]:
-    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
-    if isinstance(path, Path):
-        inputs = read_about(path).get("inputs") if path.is_file() else None
-    else:
-        inputs = read_about(io.BytesIO(path.read())).get("inputs")
-    if not isinstance(inputs, dict):
-        return {}
-    sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}
-    return {side: str(of["name"]) for side, of in sides.items()}
 
 
 def is_result(folder: Path | Remote) -> bool:

@@ -21,10 +21,10 @@ from rankframe.arrays.chunk import (
 from rankframe.base.checks import LARGEST_WEIGHT
 from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.base.errors import EmptyInputError
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
 from rankframe.inputs.steps import in_steps
 from rankframe.inputs.validate import check_rows, first_broken, refuse_non_numeric
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 
 class Batches:

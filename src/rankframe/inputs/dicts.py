@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe.base.columns import DOC, QUERY, RELEVANCE, SCORE, Role
 from rankframe.base.errors import UnreadableInputError
-from rankframe.sources.numbers import given_numbers
+from rankframe.formats.numbers import given_numbers
 
 
 def from_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:

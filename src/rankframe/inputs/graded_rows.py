@@ -15,7 +15,7 @@ from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option, shown
-from rankframe.sources.numbers import given_numbers
+from rankframe.formats.numbers import given_numbers
 
 _FLAT, _MATRIX = 1, 2
 

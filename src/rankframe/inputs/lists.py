@@ -19,8 +19,8 @@ from rankframe.base.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option, shorten
 from rankframe.base.options import NoOverlap, Policies
+from rankframe.formats.numbers import given_numbers, turned
 from rankframe.inputs.dicts import refuse_alike
-from rankframe.sources.numbers import given_numbers, turned
 
 _LOOKED_AT = 1_000
 _SIDES = ("ranked_results", "ground_truth")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.columns import SCORE, Role
-from rankframe.sources.beir import with_grades
+from rankframe.formats.beir import with_grades
 
 
 def names_in(columns: object) -> tuple[str, ...]:

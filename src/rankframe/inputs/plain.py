@@ -21,8 +21,8 @@ from rankframe.base.columns import (
 )
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import shown
+from rankframe.formats.numbers import given_numbers
 from rankframe.inputs.dicts import from_dicts, refuse_alike
-from rankframe.sources.numbers import given_numbers
 from rankframe.sources.opening import Opened
 
 _SETS = (set, frozenset)

@@ -16,9 +16,9 @@ from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.base.messages import Option, number_of, shown
 from rankframe.base.options import Average
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_pattern, scan
 from rankframe.inputs.validate import check_rows, load_one_of_each, one_of_each
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 # An attribute, or several whose combinations are slices.
 By: TypeAlias = str | tuple[str, ...]

@@ -13,15 +13,15 @@ from rankframe.base.columns import RANK
 from rankframe.base.errors import EmptyInputError, OptionError, UnreadableInputError
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import shown
+from rankframe.formats.json_documents import responses_in
+from rankframe.formats.packing import unpacked, without_packing
+from rankframe.formats.registry import READ_ERRORS, unreadable
+from rankframe.formats.response_shapes import error_in, is_by_query, shape_of
+from rankframe.formats.responses import LINE, read_responses
 from rankframe.inputs.column_names import SIDES
 from rankframe.inputs.nested import names_in
 from rankframe.inputs.scan import Columns, Source, describe, scan
-from rankframe.sources.formats import READ_ERRORS, unreadable
-from rankframe.sources.json_documents import responses_in
 from rankframe.sources.opening import files_at
-from rankframe.sources.packing import unpacked, without_packing
-from rankframe.sources.response_shapes import error_in, is_by_query, shape_of
-from rankframe.sources.responses import LINE, read_responses
 
 # What shows where the parts of a response are.
 _SAMPLE = 20

@@ -30,6 +30,8 @@ from rankframe.base.errors import (
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import Option, masked
 from rankframe.base.options import Order, Ranks
+from rankframe.formats.numbers import with_rest
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.column_names import (
     Asked,
     Columns,
@@ -43,8 +45,6 @@ from rankframe.inputs.plain import NO_SOURCE, open_plain, ranking
 from rankframe.inputs.scanned import Scanned
 from rankframe.sources.anywhere import is_named, open_anywhere
 from rankframe.sources.arrow_tables import open_arrow
-from rankframe.sources.formats import READ_ERRORS, unreadable
-from rankframe.sources.numbers import with_rest
 from rankframe.sources.opening import Opened, numeric_columns, open_stream
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also what was

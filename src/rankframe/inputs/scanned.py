@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from rankframe.base.columns import DOC, QUERY, SCORE, SCORE_REST, Role, Side
+from rankframe.formats.numbers import as_float, beyond_float
 from rankframe.inputs.list_columns import Lists
-from rankframe.sources.numbers import as_float, beyond_float
 
 # Whole numbers that are not all an Int64.
 _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)

@@ -13,7 +13,7 @@ from rankframe.base.columns import DOC, QUERY, RANK, SCORE
 from rankframe.base.errors import OptionError
 from rankframe.base.forks import refuse_if_stranded
 from rankframe.base.messages import shown
-from rankframe.sources.numbers import turned
+from rankframe.formats.numbers import turned
 
 _FLAT, _MATRIX = 1, 2
 

@@ -23,8 +23,8 @@ from rankframe.base.errors import (
     NoOverlapError,
 )
 from rankframe.base.options import Duplicates
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
-from rankframe.sources.formats import READ_ERRORS, unreadable
 
 _SAMPLE = 1_000
 

@@ -10,13 +10,14 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import OutputError, naming_the_run
+from rankframe.base.errors import OutputError
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.outputs import write_file
 from rankframe.base.places import file_place, refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.base.remote import Remote
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.base.wording import naming_the_run
 from rankframe.decisions.compare import compare
 from rankframe.decisions.diff import diff
 from rankframe.engine.held import hold

@@ -1,4 +1,4 @@
-"""Where data lies → a table as found: formats, files, folders, addresses, pipes; and back again.
+"""Where data lies → a table as found: files, folders, addresses, lakes, databases; and back again.
 
 What a column means is not known here: `inputs` finds that out. Packages for one kind of place are
 imported when such a place is opened.

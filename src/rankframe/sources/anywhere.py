@@ -18,6 +18,7 @@ from rankframe.base.errors import EmptyInputError, RankframeError, UnreadableInp
 from rankframe.base.messages import did_you_mean
 from rankframe.base.places import DATABASE
 from rankframe.base.remote import Remote, explained, scheme_of
+from rankframe.formats.registry import PARQUET, by_beginning, by_ending
 from rankframe.sources.addresses import (
     HUGGING_FACE,
     WEB,
@@ -28,7 +29,6 @@ from rankframe.sources.addresses import (
     serves_parts,
 )
 from rankframe.sources.databases import is_query, open_database, open_query
-from rankframe.sources.formats import PARQUET, by_beginning, by_ending
 from rankframe.sources.lakes import is_metadata, lake_at, lake_in, open_iceberg
 from rankframe.sources.opening import Opened, open_parts, open_path, open_stream
 

@@ -19,7 +19,7 @@ from polars.io.plugins import register_io_source
 
 from rankframe.base.errors import EmptyInputError, RankframeError, UnreadableInputError
 from rankframe.base.scratch import room_for, scratch_folder
-from rankframe.sources.formats import READ_ERRORS, unreadable
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.sources.opening import Opened
 
 if TYPE_CHECKING:

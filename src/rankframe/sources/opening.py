@@ -17,10 +17,11 @@ from rankframe.base.columns import Role
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import did_you_mean
 from rankframe.base.scratch import KeptFolder
-from rankframe.sources.beir import judgments_in
-from rankframe.sources.categories import categories_as_text
-from rankframe.sources.delimited import Noted
-from rankframe.sources.formats import (
+from rankframe.formats.beir import judgments_in
+from rankframe.formats.categories import categories_as_text
+from rankframe.formats.delimited import Noted
+from rankframe.formats.packing import STEP, head_of, unpacked, without_packing
+from rankframe.formats.registry import (
     PARQUET,
     READ_ERRORS,
     TREC,
@@ -32,7 +33,6 @@ from rankframe.sources.formats import (
     readable,
     refuse_other,
 )
-from rankframe.sources.packing import STEP, head_of, unpacked, without_packing
 from rankframe.sources.spool import held_bytes, is_large, read_until, saved, spooled
 
 # Rows by which text is taken for numbers.

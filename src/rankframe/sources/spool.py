@@ -22,8 +22,8 @@ import polars as pl
 from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.scratch import KeptFolder, room_for
-from rankframe.sources.line_readers import JsonReader, LineReader, TableReader, TrecReader
-from rankframe.sources.packing import opened, packing_of
+from rankframe.formats.line_readers import JsonReader, LineReader, TableReader, TrecReader
+from rankframe.formats.packing import opened, packing_of
 
 # Of a limit, how much text is held in memory, read at once, and written to a file.
 _HELD, _BLOCK, _PART = 1 / 8, 1 / 64, 1 / 16

@@ -16,8 +16,8 @@ import polars as pl
 
 from rankframe.base.errors import OutputError
 from rankframe.base.outputs import write_file
-from rankframe.sources.formats import PARQUET, Format, by_ending, writable
-from rankframe.sources.packing import by_name
+from rankframe.formats.packing import by_name
+from rankframe.formats.registry import PARQUET, Format, by_ending, writable
 
 # What a file is about: what JSON can hold. No times: the same input gives the same bytes.
 About: TypeAlias = Mapping[str, Any]

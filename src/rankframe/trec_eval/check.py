@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.base.messages import number_of
-from rankframe.sources.formats import READ_ERRORS, unreadable
+from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
 from rankframe.trec_eval.measures import parse_measures, written_as

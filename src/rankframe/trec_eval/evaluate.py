@@ -19,10 +19,10 @@ from rankframe.engine.memory import count_pieces
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.result import Result
+from rankframe.formats.registry import READ_ERRORS
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
-from rankframe.sources.formats import READ_ERRORS
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
 from rankframe.trec_eval.measures import UnknownMeasureError, parse_measures
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched

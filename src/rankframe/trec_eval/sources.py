@@ -15,11 +15,11 @@ import polars as pl
 
 from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingColumnError
+from rankframe.formats.packing import bare_name, packing_of
+from rankframe.formats.registry import PARQUET, READ_ERRORS, unreadable
+from rankframe.formats.trec_format import is_comment, read_trec, tag_of
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
-from rankframe.sources.formats import PARQUET, READ_ERRORS, unreadable
 from rankframe.sources.opening import trec_texts
-from rankframe.sources.packing import bare_name, packing_of
-from rankframe.sources.trec_format import is_comment, read_trec, tag_of
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16

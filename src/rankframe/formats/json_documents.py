@@ -19,11 +19,11 @@ import polars as pl
 from rankframe.base.columns import Role, plain_name
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import listing, shorten
-from rankframe.sources.beir import KEYS, refuse_texts
-from rankframe.sources.json_lines import loaded, open_json_lines
-from rankframe.sources.packing import opened, unpacked
-from rankframe.sources.response_shapes import Shape, error_in, is_by_query, shape_of
-from rankframe.sources.responses import LINE, read_responses
+from rankframe.formats.beir import KEYS, refuse_texts
+from rankframe.formats.json_lines import loaded, open_json_lines
+from rankframe.formats.packing import opened, unpacked
+from rankframe.formats.response_shapes import Shape, error_in, is_by_query, shape_of
+from rankframe.formats.responses import LINE, read_responses
 
 # A table, or an object whose keys are queries.
 Found: TypeAlias = pl.LazyFrame | Mapping[str, Any]

@@ -20,8 +20,8 @@ import polars as pl
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, plain_name
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import Option, listing
-from rankframe.sources.packing import head_of
-from rankframe.sources.trec_format import FIELDS, is_comment, looks_like_trec
+from rankframe.formats.packing import head_of
+from rankframe.formats.trec_format import FIELDS, is_comment, looks_like_trec
 
 _NUMBERED = re.compile(r"column_([1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rankframe.sources.response_shapes import (
+from rankframe.formats.response_shapes import (
     ENGINES,
     error_in,
     is_by_query,

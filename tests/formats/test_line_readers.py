@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankframe.base.errors import MalformedLineError
-from rankframe.sources.line_readers import JsonReader, TableReader, TrecReader
+from rankframe.formats.line_readers import JsonReader, TableReader, TrecReader
 
 
 def _csv(text: IO[bytes]) -> pl.LazyFrame:

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.inputs.scan import scan
-from rankframe.sources.delimited import (
+from rankframe.formats.delimited import (
     fields_of,
     first_line,
     is_named,
@@ -18,6 +17,7 @@ from rankframe.sources.delimited import (
     open_table,
     separator_of,
 )
+from rankframe.inputs.scan import scan
 
 QRELS = {"1048585": {"7187158": 1.0}, "524332": {"1534580": 1.0}}
 # As MS MARCO's baselines are exchanged: query, passage, rank.

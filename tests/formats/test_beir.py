@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.formats.beir import with_grades
 from rankframe.inputs.scan import scan
-from rankframe.sources.beir import with_grades
 
 JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d9", 1)]
 RUN = {"q1": {"d2": 1.0, "d1": 0.5}, "q2": {"d9": 1.0}}

@@ -13,9 +13,8 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.base.errors import RankframeError
-from rankframe.inputs.scan import scan
-from rankframe.sources.formats import READ_ERRORS
-from rankframe.sources.trec_format import (
+from rankframe.formats.registry import READ_ERRORS
+from rankframe.formats.trec_format import (
     Kind,
     looks_like_trec,
     read_even,
@@ -24,6 +23,7 @@ from rankframe.sources.trec_format import (
     tag_of,
     write_trec,
 )
+from rankframe.inputs.scan import scan
 
 ROWS = [("q1", "a", 1.5), ("q1", "b", -2.0), ("q2", "ü", 1e-9)]
 RUN = "q1 Q0 a 1 1.5 tag\nq1 Q0 b 2 -2.0 tag\nq2 Q0 ü 1 1e-9 tag\n"

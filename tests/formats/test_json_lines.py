@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.formats.json_lines import loaded, open_json_lines, write_object
 from rankframe.inputs.scan import scan
-from rankframe.sources.json_lines import loaded, open_json_lines, write_object
 
 LINE = '{"query_id":"q","doc_id":"a","score":1}\n'
 

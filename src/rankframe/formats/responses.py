@@ -19,8 +19,8 @@ import polars as pl
 from rankframe.base.columns import DOC, QUERY, RANK, SCORE
 from rankframe.base.errors import EmptyInputError, MalformedLineError, UnreadableInputError
 from rankframe.base.messages import Option, listing, shorten
-from rankframe.sources.json_lines import loaded
-from rankframe.sources.response_shapes import Path, Shape, struct_of
+from rankframe.formats.json_lines import loaded
+from rankframe.formats.response_shapes import Path, Shape, struct_of
 
 LINE = "_line"
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"

@@ -10,8 +10,8 @@ from pyarrow import ArrowInvalid
 from pyarrow.parquet import ParquetFile
 
 import rankframe as rf
+from rankframe.formats.categories import categories_as_text
 from rankframe.inputs.scan import scan
-from rankframe.sources.categories import categories_as_text
 
 ROWS = pl.DataFrame(
     {

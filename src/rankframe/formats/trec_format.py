@@ -23,8 +23,8 @@ import polars as pl
 
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import OutputError
-from rankframe.sources.numbers import beyond_float
-from rankframe.sources.trec_mistakes import (
+from rankframe.formats.numbers import beyond_float
+from rankframe.formats.trec_mistakes import (
     FIELDS,
     LINE,
     NUMBER,

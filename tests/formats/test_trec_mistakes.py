@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rankframe.base.errors import EmptyInputError, MalformedLineError, UnreadableInputError
-from rankframe.sources.trec_mistakes import LINE, NUMBER, Bad, Mistakes
+from rankframe.formats.trec_mistakes import LINE, NUMBER, Bad, Mistakes
 
 
 def test_the_first_of_all_lines_is_named_by_its_place_in_the_whole() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.evaluation.convert import convert_file
+from rankframe.formats.numbers import beyond_float, given_numbers, whole_again, with_rest
 from rankframe.inputs.scan import scan
-from rankframe.sources.numbers import beyond_float, given_numbers, whole_again, with_rest
 from tests.support.pieces import in_pieces, shop_like
 
 # A nanosecond timestamp. Floats are 256 apart there.

@@ -20,7 +20,7 @@ from rankframe.base.columns import Role
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import shorten
 from rankframe.base.remote import explained, is_address
-from rankframe.sources.delimited import (
+from rankframe.formats.delimited import (
     Noted,
     fields_of,
     first_line,
@@ -28,11 +28,11 @@ from rankframe.sources.delimited import (
     open_table,
     separator_of,
 )
-from rankframe.sources.json_documents import open_json
-from rankframe.sources.json_lines import write_object
-from rankframe.sources.looks import look_of
-from rankframe.sources.packing import NATIVE, bare_name, head_of, packing_of
-from rankframe.sources.trec_format import (
+from rankframe.formats.json_documents import open_json
+from rankframe.formats.json_lines import write_object
+from rankframe.formats.looks import look_of
+from rankframe.formats.packing import NATIVE, bare_name, head_of, packing_of
+from rankframe.formats.trec_format import (
     looks_like_tabbed_trec,
     looks_like_trec,
     read_trec,

@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.base.columns import DOC, QUERY, RELEVANCE, SCORE, SYNONYMS, Role, plain_name
 from rankframe.base.errors import UnreadableInputError
 from rankframe.base.messages import listing
-from rankframe.sources.packing import bare_name
+from rankframe.formats.packing import bare_name
 
 _TEXTS = ("corpus", "queries")
 _TABLES = (".tsv", ".jsonl", ".csv", ".parquet", ".json", ".txt")

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import rankframe as rf
-from rankframe.sources import packing
-from rankframe.sources.formats import READ_ERRORS
-from rankframe.sources.packing import (
+from rankframe.formats import packing
+from rankframe.formats.packing import (
     PACKINGS,
     Packing,
     bare_name,
@@ -24,6 +23,7 @@ from rankframe.sources.packing import (
     unpacked,
     without_packing,
 )
+from rankframe.formats.registry import READ_ERRORS
 
 TEXT = b"q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.0 t\n" * 500
 

@@ -13,8 +13,8 @@ import pytest
 from pyarrow import feather
 
 import rankframe as rf
-from rankframe.inputs.scan import scan
-from rankframe.sources.formats import (
+from rankframe.formats.packing import PACKINGS, Packing, head_of, packing_of
+from rankframe.formats.registry import (
     BINARY,
     FORMATS,
     TREC,
@@ -24,7 +24,7 @@ from rankframe.sources.formats import (
     of_file,
     unreadable,
 )
-from rankframe.sources.packing import PACKINGS, Packing, head_of, packing_of
+from rankframe.inputs.scan import scan
 from rankframe.sources.writers import format_of, write_as
 
 RUN = pl.DataFrame(

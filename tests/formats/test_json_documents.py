@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import rankframe as rf
+from rankframe.formats.json_documents import open_json
 from rankframe.inputs.scan import scan
-from rankframe.sources.json_documents import open_json
 
 ROWS = [("q1", "a", 2.5), ("q1", "b", 1.0), ("007", "é", 1e-7)]
 NAMES = ("query_id", "doc_id", "score")

@@ -10,9 +10,9 @@ import polars as pl
 
 from rankframe.base.columns import RANK, SCORE, Role
 from rankframe.base.errors import MalformedLineError
-from rankframe.sources.json_lines import NO_JSON, open_json_lines
-from rankframe.sources.trec_format import Kind, read_even, some_lines
-from rankframe.sources.trec_mistakes import Mistakes
+from rankframe.formats.json_lines import NO_JSON, open_json_lines
+from rankframe.formats.trec_format import Kind, read_even, some_lines
+from rankframe.formats.trec_mistakes import Mistakes
 
 
 class LineReader(Protocol):
