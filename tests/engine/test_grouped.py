@@ -55,7 +55,7 @@ def run_of(lengths: list[int]) -> pl.DataFrame:
 
 def batches(source: object) -> Batches:
     scanned = scan(source, "run")
-    return Batches(scanned, *comparable(scanned))
+    return Batches(scanned, comparable(scanned)[0])
 
 
 @settings(deadline=None, max_examples=25)

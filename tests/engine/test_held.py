@@ -60,7 +60,7 @@ def test_what_fits_one_by_one_is_not_held_together(monkeypatch) -> None:
     monkeypatch.setattr(held, "_SMALL", 3)
     monkeypatch.setattr(held, "estimated_need", lambda *_: 400)
     left, rights = opened(*counted())
-    found = hold(left, rights, ROW_BYTES, 1_000, again=True)
+    found = hold(left, rights, ROW_BYTES, 3_000, again=True)  # of which a third is for rows
     assert (found.left is left, list(found.rights), found.pieces) == (False, rights, (1, 1))
 
 

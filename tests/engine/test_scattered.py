@@ -84,5 +84,5 @@ def test_what_is_wrong_is_said(refusal) -> None:
 def test_rows_without_numbers() -> None:
     run = layouts(run_of([4] * 30))["scattered"].drop("score")
     taken, scanned = Taken(), scan(run, "run")
-    assert take_scattered(Batches(scanned, *comparable(scanned)), taken)
+    assert take_scattered(Batches(scanned, comparable(scanned)[0]), taken)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))

@@ -35,7 +35,7 @@ QRELS = RUN[::7].select("query_id", "doc_id", relevance=pl.lit(1.0))
 
 def batches(source: Any, role: Any = "run") -> Batches:
     scanned = scan(source, role)
-    return Batches(scanned, *comparable(scanned))
+    return Batches(scanned, comparable(scanned)[0])
 
 
 @pytest.mark.parametrize("rows", [1, 7, 399, 400, 10_000])

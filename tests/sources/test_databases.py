@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli.support import run_names
+from rankframe.cli.support import runs_by_name
 from rankframe.sources import databases
 from rankframe.sources.databases import is_query, open_database
 
@@ -182,7 +182,7 @@ def test_the_password_is_nowhere_in_what_is_made(server: str, tmp_path: Path) ->
     password = password_of(server)
     address = f"{server}#runs"
     result = rf.evaluate(QRELS, address, "ndcg@10", output=tmp_path / "out")
-    compared = rf.compare(QRELS, dict.fromkeys(run_names([address]), address) | {"b": RUN})
+    compared = rf.compare(QRELS, {**runs_by_name([address]), "b": RUN})
     pytest.importorskip("altair", reason="altair is not installed")
     rf.report(QRELS, {"a": address, "b": RUN}, output=tmp_path / "page.html")
     compared.write(tmp_path / "compared")
@@ -194,11 +194,11 @@ def test_the_password_is_nowhere_in_what_is_made(server: str, tmp_path: Path) ->
 
 def test_names_of_runs_have_no_passwords() -> None:
     address = "postgresql://ann:word@host/shop"
-    assert run_names([f"{address}#runs", f"{address}#old.best"]) == ["runs", "best"]
-    assert run_names([f"{address}#runs", f"{address}/x#runs"])[0] == (
+    assert list(runs_by_name([f"{address}#runs", f"{address}#old.best"])) == ["runs", "best"]
+    assert list(runs_by_name([f"{address}#runs", f"{address}/x#runs"]))[0] == (
         "postgresql://ann:***@host/shop#runs"
     )
-    assert run_names(["duckdb:a/shop.db#bm25", "runs/dense.parquet"]) == ["bm25", "dense"]
+    assert list(runs_by_name(["duckdb:a/shop.db#bm25", "runs/dense.parquet"])) == ["bm25", "dense"]
 
 
 def test_connections_that_are_open(duck: str, lite: Path, wanted: Any, refusal) -> None:

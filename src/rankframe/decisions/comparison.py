@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -15,7 +15,6 @@ from rankframe.base.checks import check_flag
 from rankframe.base.messages import number_of
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
-from rankframe.base.remote import Remote
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.lacking import Lack
@@ -114,14 +113,14 @@ class Comparison(Exported):
         *,
         overwrite: bool = False,
         storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
-    ) -> Path | Remote:
+    ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
         check_flag("overwrite", overwrite)
         with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
             for file in COMPARISON_FILES:
                 name = file.removesuffix(".parquet")
                 write_parquet(getattr(self, name), fresh / file, self._about(name))
-        return place(folder)
+        return cast("Path", place(folder))  # as of a result
 
     def _about(self, frame: str) -> dict[str, Any]:
         """What a file with a frame of it says of itself."""

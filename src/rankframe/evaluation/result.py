@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import polars as pl
 
@@ -146,7 +146,7 @@ class Result(Exported):
         *,
         overwrite: bool = False,
         storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
-    ) -> Path | Remote:
+    ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing.
 
         An existing result is replaced only with `overwrite`; anything else is never touched. At an
@@ -155,7 +155,7 @@ class Result(Exported):
         check_flag("overwrite", overwrite)
         with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
             self.write_files(fresh)
-        return place(folder)
+        return cast("Path", place(folder))  # an address is as good as a path where it is read
 
     def write_files(self, folder: Path, *, values: bool = True) -> None:
         """Write the frames as Parquet files, the per-query values only where they are not there."""

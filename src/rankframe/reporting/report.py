@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 
@@ -73,7 +74,7 @@ def report(
     k_max: int | None = None,
     judged_only: bool = False,
     progress: Report | None = None,
-) -> Path | Remote:
+) -> Path:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     `systems` are runs by name, `baseline` the one that others are set against (default: the first).
@@ -155,12 +156,13 @@ def _texts(queries: Scanned) -> dict[str, str]:
     return dict(frame.drop_nulls().iter_rows())  # allowed: what the page may show
 
 
-def _target(output: str | os.PathLike[str]) -> Path | Remote:
+def _target(output: str | os.PathLike[str]) -> Path:
     target = Path(os.path.expanduser(os.fspath(output)))  # noqa: PTH111 (as elsewhere)
     if target.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"a report is a web page: {target} should end in .html.")
     found = file_place(target)
-    return found if isinstance(found, Remote) else target
+    # An address is as good as a path where it is written and read.
+    return cast("Path", found) if isinstance(found, Remote) else target
 
 
 class _Steps:
