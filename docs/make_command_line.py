@@ -55,7 +55,8 @@ def _command(name: str, group: Any) -> Iterator[str]:
 
 
 def _placed(argument: Any) -> str:
-    shown = f"{argument.metavar or argument.name.upper()}{'…' if argument.nargs == -1 else ''}"
+    shown = (argument.metavar or argument.name.upper()).removesuffix("...")
+    shown += "…" if argument.nargs == -1 else ""
     return shown if argument.required else f"[{shown}]"
 
 

@@ -1,10 +1,12 @@
-"""Calls of the command line, each in a process of its own."""
+"""Calls of the command line."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,24 @@ QRELS, BM25, DENSE = (SHOP / f"{name}.parquet" for name in ("qrels", "bm25", "de
 MAIN = "from rankframe.cli import main; main()"
 
 
-def rankframe(*args: object, stdin: bytes = b"", width: int = 100) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a call."""
+def rankframe(*args: object, stdin: bytes | None = None, width: int = 100) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a call; in this process, unless it reads standard input."""
+    if stdin is not None or "-" in args:
+        return in_a_process(*args, stdin=stdin or b"", width=width)
+    raw, err = io.BytesIO(), io.StringIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    hook = sys.unraisablehook
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr(sys, "argv", ["rankframe", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    sys.unraisablehook = hook
+    return ended.value.code or 0, raw.getvalue().decode(), err.getvalue()  # pyright: ignore[reportReturnType]
+
+
+def in_a_process(*args: object, stdin: bytes = b"", width: int = 100) -> tuple[int, str, str]:
+    """The same of a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", MAIN, *map(str, args)],
         input=stdin,
@@ -37,7 +55,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
     return found.value.code
 
 
-def refused(*args: object, stdin: bytes = b"") -> str:
+def refused(*args: object, stdin: bytes | None = None) -> str:
     """The one line that a refused call prints."""
     code, out, err = rankframe(*args, stdin=stdin)
     assert (code, out) == (2, "")

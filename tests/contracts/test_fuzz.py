@@ -15,9 +15,10 @@ import polars as pl
 
 import rankframe as rf
 from tests.against.test_definitions import differences, same
+from tests.cli.shell import rankframe as shell
 from tests.support import brute_force, brute_pairs
 from tests.support.brute_force import RefusedError, Values
-from tests.support.fuzzed import Case, case, flags, options, shell, source, spoil
+from tests.support.fuzzed import Case, case, flags, options, source, spoil
 
 METRICS = ["map", "ndcg@5", "precision@3", "recall@10", "mrr", "judged@10", "bpref"]
 PAIRED = ["rbo", "overlap@3", "jaccard", "kendall_tau", "average_overlap"]

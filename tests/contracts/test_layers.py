@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,31 +49,32 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
+MODULES = dict(modules())
+
+
+@cache
+def imports(path: Path) -> list[tuple[str, bool]]:
     """What a module imports, wherever it does so, and whether at its top level."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     top = set(map(id, tree.body))
+    found: list[tuple[str, bool]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, id(node) in top) for alias in node.names)
+            found += ((alias.name, id(node) in top) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}", id(node) in top
+            found += ((f"{node.module}.{alias.name}", id(node) in top) for alias in node.names)
+    return found
 
 
 def ours(name: str) -> str | None:
     """The module of ours that an imported name is, or is in; None for others."""
     if name.split(".", maxsplit=1)[0] != FACE:
         return None
-    known = dict(modules())
     parts = name.split(".")[1:]
-    while parts and ".".join(parts) not in known:
+    while parts and ".".join(parts) not in MODULES:
         parts.pop()
     return ".".join(parts)
-
-
-MODULES = dict(modules())
 
 
 def test_every_room_is_on_a_line_and_says_what_it_is_for() -> None:

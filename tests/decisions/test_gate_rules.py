@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,3 +143,12 @@ def test_files_of_rules_that_nobody_wrote_are_refused(
 ) -> None:
     (tmp_path / "rules.toml").write_text(text)
     assert said in refusal(read_demands, tmp_path / "rules.toml")
+
+
+@pytest.mark.parametrize("rules", [None, 5])
+def test_what_are_no_rules_is_refused(rules: Any, refusal: Any) -> None:
+    assert "rules are texts, or a file of them, not" in refusal(read_demands, rules)
+
+
+def test_digits_of_other_scripts_are_no_numbers(refusal: Any) -> None:
+    assert "cannot read the rule" in refusal(read_demands, ["map: at least ０.４"])

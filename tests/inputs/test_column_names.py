@@ -42,6 +42,7 @@ RUN = pl.DataFrame(
         (["qid", "docno"], "rel", "_score"),
         (["qid", "docno"], "rel", "Probability"),
         (["qid", "docno"], "rel", "logits"),
+        (["search_term", "chunk_id"], "rel", "score"),
     ],
 )
 def test_usual_names_of_columns_are_known(names: list[str], of_qrels: str, of_run: str) -> None:
@@ -53,6 +54,21 @@ def test_usual_names_of_columns_are_known(names: list[str], of_qrels: str, of_ru
 def test_a_column_under_its_own_name_wins_over_a_synonym() -> None:
     run = RUN.with_columns(topic=pl.lit("other"), weight=pl.lit("not a number"))
     assert rf.evaluate(QRELS, run, METRICS).means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+def test_names_that_stand_beside_others_are_taken_last() -> None:
+    run = RUN.rename({"query_id": "qid", "doc_id": "docno"})
+    run = run.with_columns(search_term=pl.lit("red shoes"), chunk_id=pl.lit(3))
+    assert rf.evaluate(QRELS, run, METRICS).means == rf.evaluate(QRELS, RUN, METRICS).means
+
+
+def test_lists_that_are_written_as_text_are_refused(refusal: Callable[..., str]) -> None:
+    run = pl.DataFrame({"user": ["q1"], "recommendations": ["['a', 'b']"]})
+    said = refusal(rf.evaluate, QRELS, run, "map")
+    assert said.startswith("run column 'recommendations' has type String; it must hold lists of ")
+    run = run.with_columns(recommendations=pl.lit("a"))
+    columns = {"run": {"doc_id": "recommendations"}}
+    assert rf.evaluate(QRELS, run, "mrr", columns=columns, order="rows")["mrr"] > 0
 
 
 NAMES = {"query_id": "who", "doc_id": "what"}

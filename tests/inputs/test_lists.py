@@ -324,3 +324,15 @@ def test_floats_on_both_sides_are_as_good_as_any_other_elements() -> None:
 )
 def test_keys_that_are_the_same_as_text_are_not_merged(given: Any, refusal) -> None:
     assert "different keys, e.g. '1'" in refusal(rf.from_lists, *given)
+
+
+@pytest.mark.parametrize(
+    ("lists", "truth", "said"),
+    [
+        (None, {"a"}, "ranked_results must be lists or a dict, not None"),
+        ([["a"]], None, "ground_truth must be lists or a dict, not None"),
+        ([["a"]], "a", "ground_truth must be lists or a dict, not 'a'"),
+    ],
+)
+def test_what_is_no_list_is_refused(lists: Any, truth: Any, said: str, refusal: Any) -> None:
+    assert said in refusal(rf.from_lists, lists, truth)

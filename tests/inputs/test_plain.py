@@ -159,3 +159,9 @@ def test_lists_of_lists_are_a_query_each() -> None:
 )
 def test_lists_that_are_no_rankings(a: Any, said: str, refusal: Callable[..., str]) -> None:
     assert said in refusal(rf.agree, a, [1, 2], "overlap@2")
+
+
+def test_responses_are_told_where_to_go(refusal: Any) -> None:
+    response = {"hits": {"hits": [{"_id": "a", "_score": 1.0}]}}
+    said = refusal(rf.evaluate, {"q": {"a": 1}}, [response], "map")
+    assert "responses of a search engine. Pass them to rankframe.from_responses" in said

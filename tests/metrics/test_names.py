@@ -306,3 +306,8 @@ def test_a_name_that_nobody_meant_is_refused_at_once(name: str, refusal) -> None
 )
 def test_values_that_lie_deep_in_each_other_are_text(name: str, refusal) -> None:
     assert "gain must be" in refusal(parse, name)
+
+
+@pytest.mark.parametrize("text", ["ndcg@10,recall@10", "ndcg(gain=exp2)@1,3, map", "map,mrr"])
+def test_names_in_one_are_told_apart(text: str, refusal: Any) -> None:
+    assert f"{text!r} is 2 names in one: give each by itself" in refusal(parse, text)

@@ -286,7 +286,10 @@ def test_whole_numbers_of_pandas_are_ids_also_where_some_are_null(
         rf.evaluate, qrels, run.assign(doc_id=["a", 7]), "mrr"
     )
     twice = pd.concat([run, run["score"]], axis=1)
-    assert "cannot be turned into Arrow data" in refusal(rf.evaluate, qrels, twice, "mrr")
+    said = refusal(rf.evaluate, qrels, twice, "mrr")
+    assert "1 of its columns share a name with another, e.g. 'score'" in said
+    for column in (run["doc_id"], pl.Series(["a"]), pa.chunked_array([["a"]])):
+        assert "this is a single column" in refusal(rf.evaluate, qrels, column, "mrr")
 
 
 def test_nothing_else_is_taken_for_a_table() -> None:

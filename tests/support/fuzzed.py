@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -301,21 +298,3 @@ def flags(given: dict[str, Any]) -> list[str]:
         flag = "--" + name.replace("_", "-")
         result += [flag] if value is True else [flag, str(value)]
     return result
-
-
-def shell(*args: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command in this process; what it lets pass, is raised."""
-    from rankframe.cli import main
-
-    raw, err, before = io.BytesIO(), io.StringIO(), sys.argv
-    out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
-    sys.argv = ["rankframe", *map(str, args)]
-    code: Any = 0
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            main()
-    except SystemExit as ended:
-        code = ended.code or 0
-    finally:
-        sys.argv = before
-    return int(code), raw.getvalue().decode(), err.getvalue()

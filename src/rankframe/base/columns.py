@@ -29,11 +29,11 @@ WEIGHT: Final = "weight"
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     QUERY: (
         "qid", "q_id", "query", "queryid", "topic", "topic_id", "user_id", "user",
-        "userid", "uid",
+        "userid", "uid", "search_term", "customer_id", "session_id",
     ),
     DOC: (
         "docid", "docno", "doc", "document", "document_id", "did", "item_id", "item", "itemid",
-        "iid", "product_id", "sku", "corpus_id",
+        "iid", "product_id", "sku", "corpus_id", "chunk_id", "passage_id", "article_id",
     ),
     RELEVANCE: ("rel", "grade", "stars", "label", "judgment", "judgement", "rating", "gain"),
     SCORE: (
@@ -44,6 +44,10 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
 }  # fmt: skip
+# Of these, the ones that stand beside others: taken where no other name is there.
+LATE_SYNONYMS: Final = frozenset(
+    {"search_term", "customer_id", "session_id", "chunk_id", "passage_id", "article_id"}
+)
 # Names under which columns of lists are recognised, where none of the above is there. Documents:
 # first those that say which side they are of, so that one table can have both.
 LIST_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
@@ -62,7 +66,9 @@ LIST_SYNONYMS_OF: Final[dict[Role, tuple[str, ...]]] = {
     "qrels": (
         "relevant", "relevant_docs", "relevant_documents", "relevant_doc_ids", "relevant_items",
         "relevant_item_ids", "relevant_ids", "relevant_products", "positives", "positive_docs",
-        "positive_items", "ground_truth", "groundtruth", "truth", "gold", "actual",
+        "positive_items", "ground_truth", "groundtruth", "truth", "gold", "actual", "liked",
+        "liked_items", "purchases", "purchased", "purchased_items", "bought", "clicked",
+        "clicked_items",
     ),
     "run": (
         "recommendations", "recs", "recommended", "recommended_items", "recommended_ids",

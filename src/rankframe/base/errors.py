@@ -20,6 +20,7 @@ from rankframe.base.messages import (
     shorten,
     shown,
 )
+from rankframe.base.unlike_ids import why_unlike
 
 
 class RankframeError(ValueError):
@@ -258,12 +259,11 @@ class NoOverlapError(RankframeError):
     """Run and judgments that have nothing in common."""
 
     def __init__(self, key: str, run_ids: Sequence[str], qrels_ids: Sequence[str]) -> None:
-        what = {"query_id": "query", "doc_id": "document"}[key]
         super().__init__(
-            f"no {what} in the ",
+            f"no {'query' if key == 'query_id' else 'document'} in the ",
             Role("run"),
             f" matches any judgment: run {key}s look like {listing(run_ids)}, qrels {key}s like "
-            f"{listing(qrels_ids)}. Is the key column right? If this is no mistake, pass ",
+            f"{listing(qrels_ids)}. {why_unlike(run_ids, qrels_ids)} If this is no mistake, pass ",
             Option("no_overlap", "zero"),
             ".",
         )

@@ -23,13 +23,13 @@ HOW: Final = (
 )
 _RULE: Final = re.compile(
     r"(?P<metric>.+):\s*(?P<kind>no worse than|better than|at least|at most)\s+"
-    r"(?P<number>[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?P<percent>%)?"
-    r"(?:\s+at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?"
+    r"(?P<number>[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)\s*(?P<percent>%)?"
+    r"(?:\s+at\s+(?P<confidence>[0-9]+(?:\.[0-9]+)?)\s*%)?"
     r"(?P<where>\s+where\s+both\s+are\s+defined)?"
     r"(?:\s+per\s+(?P<by>.+?))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_JUDGED: Final = re.compile(r"min_judged@(\d{1,9})")
+_JUDGED: Final = re.compile(r"min_judged@([0-9]{1,9})")
 _DEFAULT_CONFIDENCE = 0.95
 
 
@@ -168,6 +168,8 @@ def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, A
         return {"rules": [rules]}  # refused as a rule that is too long
     if isinstance(rules, str) and _RULE.fullmatch(rules.strip()):
         return {"rules": [rules]}
+    if not isinstance(rules, str | Path | Iterable):
+        raise OptionError(f"rules are texts, or a file of them, not {shown(rules)}. {HOW}")
     if not isinstance(rules, str | Path):
         return {"rules": list(rules)}
     if isinstance(rules, str) and not rules.lower().endswith(".toml"):

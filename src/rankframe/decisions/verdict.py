@@ -148,7 +148,7 @@ class Verdict(Exported):
         return f"{counts[0]:,}{most} of {number_of(every, 'query')} tested"
 
     def to_json(self) -> str:
-        """Everything, for other programs: the fields are listed in docs/gate.md."""
+        """Everything, for other programs: the page on the gate lists the fields."""
         return json.dumps(
             {
                 "schema": JSON_SCHEMA,

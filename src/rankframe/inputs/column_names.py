@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
+    LATE_SYNONYMS,
     QUERY,
     RANK,
     RELEVANCE,
@@ -22,10 +23,16 @@ from rankframe.base.columns import (
     Role,
     plain_name,
 )
-from rankframe.base.errors import AmbiguousColumnError, ColumnMappingError, MissingColumnError
+from rankframe.base.errors import (
+    AmbiguousColumnError,
+    ColumnMappingError,
+    ColumnTypeError,
+    MissingColumnError,
+)
 from rankframe.inputs.list_columns import (
     Schema,
     all_relevant,
+    as_text,
     called_like,
     looks_judged,
     taken_apart,
@@ -44,6 +51,12 @@ _WANTED: dict[Role, tuple[str, ...]] = {
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _OPTIONAL = (SCORE, RANK, DISTANCE)
+# What becomes of lists in CSV.
+_TAKEN_APART = (
+    "lists of documents, which text files have no way to write. Write a row for each document, or "
+    "the lists as Parquet or JSON Lines; if these are ids of single documents, name the column: "
+    'columns={"doc_id": …}'
+)
 
 
 @dataclass(frozen=True)
@@ -164,6 +177,8 @@ def find_columns(
         elif ours == RELEVANCE and all_relevant(schema, mapping[DOC]):
             continue
         elif ours not in (*_OPTIONAL, *without):
+            if ours == DOC and (texts := as_text(role, schema)):
+                raise ColumnTypeError(called, texts, "String", _TAKEN_APART)
             name = asked.shared.get(ours)
             raise MissingColumnError(called, ours, found, asked=name, shared=True)
     lost = [ours for ours in asked.shared if ours in _OPTIONAL and ours not in here]
@@ -218,6 +233,7 @@ def _candidates(ours: str, role: Role, schema: Schema, taken: set[str]) -> list[
     free = {one: plain_name(one) for one in schema if one not in taken}
     same = plain_name(ours)
     called = [one for one, name in free.items() if name == same and not one.startswith("_")]
-    known = {plain_name(name) for name in (ours, *SYNONYMS[ours])}
-    called = called or [one for one, name in free.items() if name in known]
+    for late in (False, True):
+        known = {plain_name(name) for name in SYNONYMS[ours] if (name in LATE_SYNONYMS) == late}
+        called = called or [one for one, name in free.items() if name in known | {same}]
     return called or [one for one in called_like(ours, role, schema) if one in free]

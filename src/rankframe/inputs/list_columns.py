@@ -101,6 +101,12 @@ def called_like(ours: str, role: Role, schema: Schema) -> list[str]:
     return _called(lists, [LIST_SYNONYMS.get(ours, ())]) or _called(marked, [flags])
 
 
+def as_text(role: Role, schema: Schema) -> str | None:
+    """The column that is called like lists of documents and holds text, as in CSV; None without."""
+    texts = [name for name, kind in schema.items() if kind == pl.String]
+    return next(iter(_called(texts, _document_names(role))), None)
+
+
 def looks_judged(schema: Schema) -> bool:
     """Whether there are lists of relevant documents, by their name, and none of retrieved ones."""
     lists = [name for name, kind in schema.items() if is_list(kind) and not _holds_flags(kind)]

@@ -17,7 +17,7 @@ from rankframe.arrays.segments import position
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.base.forks import refuse_if_stranded
-from rankframe.base.messages import Option, shorten
+from rankframe.base.messages import Option, shorten, shown
 from rankframe.base.options import NoOverlap, Policies
 from rankframe.formats.numbers import given_numbers, turned
 from rankframe.inputs.dicts import refuse_alike
@@ -58,6 +58,9 @@ def from_lists(
     """
     refuse_if_stranded()
     Policies(no_overlap=no_overlap)  # refuses what it cannot be
+    for side, given in zip(_SIDES, (ranked_results, ground_truth), strict=True):
+        if not _is_list(given):
+            raise OptionError(f"{side} must be lists or a dict, not {shown(given)}.")
     keys, lists = _named(ranked_results, queries)
     names = pl.Series(QUERY, list(map(str, keys)), dtype=pl.String)
     refuse_alike(names, "ranked_results")

@@ -22,6 +22,7 @@ from rankframe.base.columns import (
 from rankframe.base.errors import EmptyInputError, UnreadableInputError
 from rankframe.base.messages import shown
 from rankframe.formats.numbers import given_numbers
+from rankframe.formats.response_shapes import shape_of
 from rankframe.inputs.dicts import from_dicts, refuse_alike
 from rankframe.sources.opening import Opened
 
@@ -36,6 +37,7 @@ NO_SOURCE = (
     "this is neither a frame, an Arrow table, a path, a dict nor a list of rows",
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
 )
+_LOOKED_AT = 20
 _NAMES = {
     QUERY: {QUERY, *SYNONYMS[QUERY]},
     DOC: {DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())},
@@ -137,6 +139,12 @@ def _ranked(frame: pl.DataFrame, role: Role | None, *, graded: bool = False) -> 
 
 def _of_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
     """[{column: value}, …]: a row each."""
+    if shape_of(rows[:_LOOKED_AT]) is not None:
+        raise UnreadableInputError(
+            name,
+            "these are responses of a search engine",
+            "Pass them to rankframe.from_responses, with the query of each, and evaluate its run",
+        )
     if odd := [one for one in rows if not isinstance(one, Mapping)]:
         raise UnreadableInputError(
             name,

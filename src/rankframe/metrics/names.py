@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
-from rankframe.base.messages import did_you_mean, nearest, shown
+from rankframe.base.messages import did_you_mean, nearest, shorten, shown
 from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.metric import Metric, metric, refuse_long
@@ -40,6 +40,8 @@ _ELSEWHERE = {
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
 _NAME = re.compile(r"(?P<name>[^()@]+)(\((?P<params>.*)\))?(@(?P<at>[^()@]*))?", re.DOTALL)
+# Where a second name begins; commas in brackets stand between parameters.
+_SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()]*\)")
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
@@ -90,6 +92,10 @@ def parse(text: str) -> list[Metric]:
     name = text.strip()
     if level := _LEVEL.fullmatch(name):
         name = level["rest"]
+    several = _SEVERAL.split(_IN_BRACKETS.sub("", name))
+    if len(several) > 1 and all(_lookup(one.split("@")[0])[0] for one in several):
+        said = f"{shorten(text)!r} is {len(several)} names in one: give each by itself"
+        raise UnknownMetricError(text, [], said)
     parsed = _NAME.fullmatch(name)
     if parsed is None:
         raise UnknownMetricError(text, [], f"cannot read the metric name {text!r}")

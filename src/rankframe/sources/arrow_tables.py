@@ -33,10 +33,16 @@ _ROWS = 1 << 16
 # Of a dataset, batches and files that are read before they are asked for. (By default 16 and 4:
 # 300 MB more for 10M rows, in no less time.)
 _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
+# One column by itself, by module and class.
+_COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Array"))
 
 
 def open_arrow(source: Any, role: str, name: str) -> Opened | None:
     """A table, stream or dataset of another library; None if it is nothing of the kind."""
+    if isinstance(source, pl.Series) or any(_is(source, *kind) for kind in _COLUMNS):
+        raise UnreadableInputError(
+            name, "this is a single column", "Pass a frame: a column each for queries and documents"
+        )
     if _is(source, "pandas", "DataFrame"):
         return Opened(_from_pandas(source, name).lazy(), seekable=True)
     if _is(source, "pyarrow.dataset", "Dataset"):
@@ -59,6 +65,12 @@ def _is(source: object, module: str, kind: str) -> bool:
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:
     """With the levels of its index that have names: `query_id` is often one."""
+    if twice := sorted({str(column) for column in source.columns[source.columns.duplicated()]}):
+        raise UnreadableInputError(
+            name,
+            f"{len(twice):,} of its columns share a name with another, e.g. {twice[0]!r}",
+            "Rename or drop them",
+        )
     with _explained(name):
         named = [
             level
