@@ -1,5 +1,6 @@
 """A result shows itself, answers by name, and is written whole or not at all."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,18 @@ def test_home_is_where_a_tilde_says(qrels, run, tmp_path: Path, monkeypatch) -> 
     monkeypatch.setenv("HOME", str(tmp_path))
     rf.evaluate(qrels, run, "map", output="~/result")
     assert (tmp_path / "result" / "per_query.parquet").is_file()
+
+
+def test_files_of_several_results_are_not_one(qrels, run, tmp_path: Path, refusal) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    rf.evaluate(qrels, run, ["map"]).write(one)
+    for metrics, queries in ((["mrr"], qrels), (["map"], qrels.filter(pl.col("query_id") == "q1"))):
+        rf.evaluate(queries, run, metrics).write(other, overwrite=True)
+        shutil.copy(other / "per_query.parquet", one)
+        assert "its files are not of one result" in refusal(rf.Result.read, one)
+    summary = one / "summary.parquet"
+    pl.read_parquet(summary).with_columns(pl.col("value").cast(pl.String)).write_parquet(summary)
+    assert "no rankframe result: summary lacks metric, value" in refusal(rf.Result.read, one)
 
 
 def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) -> None:

@@ -23,16 +23,17 @@ from rankframe.base.remote import Remote, explained
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
+from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
 from rankframe.sources.addresses import scan_files
 from rankframe.sources.writers import write_parquet
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
-    "summary": list(SCHEMA),
-    "per_query": ["query_id"],
-    "ledger": ["item", "value", "note"],
-    "slices": list(SLICE_SCHEMA),
+    "summary": SCHEMA,
+    "per_query": {QUERY: pl.String},
+    "ledger": LEDGER_SCHEMA,
+    "slices": SLICE_SCHEMA,
 }
 RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
 # What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
@@ -217,12 +218,18 @@ class Result(Exported):
             raise _unreadable(folder, error) from error
         for name in paths:
             columns = _COLUMNS[name]
-            if list(schemas[name])[: len(columns)] != columns:
+            if list(schemas[name].items())[: len(columns)] != list(columns.items()):
                 raise UnreadableInputError(
                     str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
                 )
         if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
             raise UnreadableInputError(str(folder), "its writing was not completed")
+        counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
+        lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
+        if lacking or counted not in ([], [scans["per_query"].select(pl.len()).collect().item()]):
+            raise UnreadableInputError(
+                str(folder), "its files are not of one result", "Write it anew: files were mixed"
+            )
         read = cls(per_query=paths["per_query"], **frames, inputs=names_in_file(paths["ledger"]))
         if _state(folder) != state:
             raise UnreadableInputError(str(folder), "it was replaced while it was read")
