@@ -187,7 +187,7 @@ def wait(progress):
     if progress.rows:
         print("working", flush=True)
         time.sleep(60)
-result = rf.evaluate(sys.argv[1], sys.argv[2], "map", max_memory="1MB", progress=wait)
+result = rf.evaluate(sys.argv[1], sys.argv[2], "map", max_memory="20MB", progress=wait)
 result.write(sys.argv[3])
 """
 
