@@ -297,6 +297,10 @@ def written(run: pl.DataFrame, folder: Path, form: str) -> tuple[Path, Path]:
     qrels = run.gather_every(20).select("query_id", "doc_id", relevance=pl.lit(1.0))
     paths = folder / "qrels.parquet", folder / f"run.{form}"
     qrels.write_parquet(paths[0])
+    if form == "lists":
+        lists = run.group_by("query_id", maintain_order=True).agg("doc_id", "score")
+        lists.write_parquet(paths[1].with_suffix(".parquet"), row_group_size=1 << 12)
+        return paths[0], paths[1].with_suffix(".parquet")
     if form == "parquet":
         run.write_parquet(paths[1], compression="lz4", row_group_size=1 << 17)
         return paths
@@ -340,6 +344,7 @@ CASES = [
     ("long ids", "scattered", "csv"),
     ("long ids", "scattered", "jsonl"),
     ("long ids", "scattered", "trec through a pipe"),
+    ("long ids", "together", "lists"),
 ]
 
 

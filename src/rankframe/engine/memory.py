@@ -254,12 +254,22 @@ def _some_rows(scanned: Scanned, rows: int, *, throughout: bool = False) -> pl.D
     if not throughout or rows <= _SAMPLE:
         return ids.head(_SAMPLE).collect()
     if not scanned.seekable:
-        every = ids.gather_every(rows // _SAMPLE)
-        return every.collect(engine="streaming")
+        return _every(rows // _SAMPLE, ids, bytes_at_once(scanned))
     each = _SAMPLE // _STRETCHES
     starts = ((rows - each) * at // (_STRETCHES - 1) for at in range(_STRETCHES))
     # One by one: together, polars reads them all ahead.
     return pl.concat(ids.slice(at, each).collect(engine="in-memory") for at in starts)
+
+
+def _every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
+    """One row of so many, of rows that are read from the first to the last."""
+    found, read = [ids.clear().collect()], 0
+    for table in in_steps(ids, at_once, seekable=False):
+        some = table.gather_every(step, -read % step)
+        # Texts as they are would keep all those beside them in memory.
+        found.append(pl.DataFrame({one.name: one.to_list() for one in some}, some.schema))
+        read += table.height
+    return pl.concat(found)
 
 
 def _long_ids_of(some: pl.DataFrame) -> int:

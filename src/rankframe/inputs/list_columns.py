@@ -31,6 +31,7 @@ from rankframe.base.errors import (
     ColumnTypeError,
     DuplicateError,
 )
+from rankframe.inputs.steps import in_steps
 
 Schema = Mapping[str, pl.DataType]
 
@@ -38,6 +39,9 @@ Schema = Mapping[str, pl.DataType]
 _ROWS = 1 << 17
 # Lists by whose lengths all are estimated.
 _SAMPLE = 10_000
+# Of a limit of memory, what is read at once: one part of so many.
+_AT_ONCE = 32
+_ROW_BYTES = 256
 _ROW = "_row"
 
 
@@ -128,9 +132,16 @@ def all_relevant(schema: Schema, doc: str) -> bool:
 
 
 def lists_of(
-    frame: pl.LazyFrame, flat: Flat, mapping: Mapping[str, str], role: str
+    frame: pl.LazyFrame,
+    flat: Flat,
+    mapping: Mapping[str, str],
+    role: str,
+    limit: int | None = None,
 ) -> Lists | None:
-    """What has to be unrolled, of a table whose columns were found; None if nothing."""
+    """What has to be unrolled, of a table whose columns were found; None if nothing.
+
+    `limit`: how many bytes the work may take, where any stretch of the table can be read alone.
+    """
     doc, schema = mapping.get(DOC), flat.schema
     if doc is None or not is_list(schema[doc]):
         return None
@@ -142,9 +153,8 @@ def lists_of(
                 f"a list of numbers, one for each document in the list {doc!r}",
             )  # fmt: skip
     columns = tuple(dict.fromkeys((doc, *numbers.values())))
-    return Lists(
-        frame, flat, mapping[QUERY], columns, role, ordered=not numbers and role != "qrels"
-    )
+    ordered = not numbers and role != "qrels"
+    return Lists(frame, flat, mapping[QUERY], columns, role, ordered, limit)
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,8 @@ class Lists:
     role: str
     # the order of the documents is that of their list
     ordered: bool
+    # how many bytes the work may take; None: nobody said, or it is read as polars likes
+    limit: int | None
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -216,7 +228,7 @@ class Lists:
         queries: list[pl.Series] = []
         # Most lists hold something: so many hold as many rows, or else more are read.
         for part in [frame] if whole else [frame.head(rows), frame.slice(rows)]:
-            for table in part.collect_batches(lazy=True, maintain_order=True):
+            for table in self._stretches(part):
                 if watched:
                     queries.append(table[self.query].hash())
                 for unrolled in self._tables(table, lists):
@@ -231,6 +243,12 @@ class Lists:
             self._refuse_repeated()
         yield pl.DataFrame(schema=self.schema).select(wanted)
 
+    def _stretches(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Lists in order, some at a time."""
+        if self.limit is None:
+            return frame.collect_batches(lazy=True, maintain_order=True)
+        return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
+
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
         """A row for each element, in tables of about as many rows as any other input has."""
         found = list(dict.fromkeys(map(self.flat.found_as, lists)))
@@ -238,7 +256,9 @@ class Lists:
         if any(not np.array_equal(lengths[0], one) for one in lengths[1:]):
             self._refuse_unequal()
         ends = np.cumsum(lengths[0], dtype=np.int64)
-        cuts = np.searchsorted(ends, np.arange(_ROWS, ends[-1] if len(ends) else 0, _ROWS)) + 1
+        # A table of a stretch is small already, and may be larger once it is unrolled.
+        most = _ROWS if self.limit is None else min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
+        cuts = np.searchsorted(ends, np.arange(most, ends[-1] if len(ends) else 0, most)) + 1
         for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
             some = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
             if self.flat.struct in found:

@@ -101,7 +101,8 @@ def scan(
     )
     mapping = ours.mapping
     seekable, ranked = opened.seekable, opened.ranked
-    lists = lists_of(raw if text is None else text, flat, mapping, called or role)
+    in_steps = limit if opened.seekable else None
+    lists = lists_of(raw if text is None else text, flat, mapping, called or role, in_steps)
     if lists is not None:
         raw, seekable, text, ranked = lists.unrolled(), False, None, True
         if role == "qrels" and RELEVANCE not in mapping and relevance is None:
