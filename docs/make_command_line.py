@@ -10,7 +10,7 @@ from typing import Any, get_args
 import typer.main
 from generated import DOCS, table, write
 
-from rankframe.base.options import choices
+from rankframe.base.option import choices
 from rankframe.cli.app import app
 
 PAGE = DOCS / "reference" / "command_line.md"

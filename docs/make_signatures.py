@@ -12,15 +12,8 @@ from typing import Any
 from generated import SOURCE, write
 
 from rankframe.base import options
-from rankframe.base.options import (
-    Comparing,
-    Intervals,
-    Options,
-    PairPolicies,
-    Policies,
-    SharedPolicies,
-    declared,
-)
+from rankframe.base.option import Options, declared
+from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
 from rankframe.base.storage import Storage
 
 

@@ -10,19 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankframe.base.checks import is_count, is_number
 from rankframe.base.errors import OptionError
-from rankframe.base.options import (
-    Comparing,
-    Intervals,
-    Options,
-    PairPolicies,
-    Policies,
-    check_replicates,
-    choices,
-    declared,
-    is_count,
-    is_number,
-)
+from rankframe.base.option import Options, choices, declared
+from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, check_replicates
 
 GROUPS = (Policies, PairPolicies, Intervals, Comparing)
 EVERY = pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
@@ -111,7 +102,7 @@ def test_what_is_given_wins_over_the_default_and_is_checked(refusal) -> None:
         rel: Any = None, relevance: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
         no_overlap: Any = "error", order: Any = "columns", ranks: Any = "renumbered",
         ties: Any = "doc_desc", duplicates: Any = "error", k_max: Any = None,
-        judged_only: Any = False,
+        unit: Any = None, gaps: Any = "closed", judged_only: Any = False,
     ) -> Policies:  # fmt: skip
         return Policies.given(locals())
 

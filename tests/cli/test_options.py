@@ -11,16 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 import rankframe as rf
-from rankframe.base.options import (
-    Comparing,
-    Intervals,
-    Options,
-    PairPolicies,
-    Policies,
-    SharedPolicies,
-    declared,
-    option,
-)
+from rankframe.base.option import Options, declared, option
+from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
 from rankframe.base.storage import Storage, storage_options
 from rankframe.cli.app import app
 from rankframe.cli.options import Given, takes

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Comparing, Options, Policies, declared
+from rankframe.base.option import Options, declared
+from rankframe.base.options import Comparing, Policies
 from rankframe.metrics import REGISTRY
 
 ROOT = Path(__file__).parents[2]

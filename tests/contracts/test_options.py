@@ -12,15 +12,8 @@ from typing import Any
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import (
-    Comparing,
-    Intervals,
-    Options,
-    PairPolicies,
-    Policies,
-    SharedPolicies,
-    declared,
-)
+from rankframe.base.option import Options, declared
+from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
 from rankframe.base.storage import Storage
 from rankframe.reporting.report import report
 from rankframe.spark import entry as on_spark

@@ -19,8 +19,8 @@ from rankframe.base.messages import (
     sentences,
     shorten,
     shown,
+    why_unlike,
 )
-from rankframe.base.unlike_ids import why_unlike
 
 
 class RankframeError(ValueError):

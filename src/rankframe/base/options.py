@@ -7,21 +7,21 @@ with these defaults: `python docs/make.py` writes their signatures, a test compa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
-from types import NoneType
-from typing import Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias
 
-from rankframe.base.checks import check_flag, is_count, is_number
+from rankframe.base.checks import is_count, is_number
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, shown
+from rankframe.base.option import Options, option
 
 Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
+Gaps: TypeAlias = Literal["closed", "kept"]
 Missing: TypeAlias = Literal["zero", "skip", "error"]
 MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
 NoRelevant: TypeAlias = Literal["zero", "skip"]
@@ -41,91 +41,6 @@ Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000
-
-
-@dataclass(frozen=True)
-class Said:
-    """What is said of an option."""
-
-    sentence: str  # in the documentation of functions
-    help: str  # of its flag
-    ledger: Callable[[Any], str | None] | None  # its line there, given its value; None: it has none
-    check: Callable[[str, Any], None] | None  # refuses values that its type does not
-    of_averages: bool  # it says what is averaged, not what the frame holds
-
-
-def option(
-    default: Any,
-    sentence: str,
-    help: str,  # noqa: A002 (as everybody calls it)
-    *,
-    ledger: Callable[[Any], str | None] | None = str,
-    check: Callable[[str, Any], None] | None = None,
-    of_averages: bool = False,
-) -> Any:
-    """A field of a group of options."""
-    said = Said(sentence, help, ledger, check, of_averages)
-    return field(default=default, metadata={"said": said})
-
-
-class Options:
-    """A group of options, checked as it is made."""
-
-    def __post_init__(self) -> None:
-        for one, kind, said in declared(type(self)):
-            value = getattr(self, one.name)
-            _check(one.name, value, kind)
-            if said.check is not None:
-                said.check(one.name, value)
-
-    @classmethod
-    def given(cls, arguments: Mapping[str, Any], *, frame_only: bool = False) -> Self:
-        """From the arguments of a function that takes all of them: its `locals()`.
-
-        `frame_only`: it takes those that say what a frame holds.
-        """
-        return cls(**{name: arguments[name] for name in cls.names(frame_only=frame_only)})
-
-    @classmethod
-    def names(cls, *, frame_only: bool = False) -> list[str]:
-        """What the options are called; those alone that say what a frame holds, if so asked."""
-        return [one.name for one, _, said in declared(cls) if not (frame_only and said.of_averages)]
-
-    def described(self) -> dict[str, str]:
-        """As the ledger shows them."""
-        lines = {
-            one.name: said.ledger and said.ledger(getattr(self, one.name))
-            for one, _, said in declared(type(self))
-        }
-        return {name: line for name, line in lines.items() if line is not None}
-
-
-@cache
-def declared(group: type[Options]) -> list[tuple[Field[Any], Any, Said]]:
-    """The options of a group: field, type, and what is said of it."""
-    types = get_type_hints(group)
-    return [(one, types[one.name], one.metadata["said"]) for one in fields(group)]  # pyright: ignore[reportArgumentType]
-
-
-def choices(kind: Any) -> Iterator[str]:
-    """The values that a type lists."""
-    for one in (kind, *get_args(kind)):
-        if get_origin(one) is Literal:
-            yield from get_args(one)
-
-
-def _check(name: str, value: Any, kind: Any) -> None:
-    """Refuse a value that is not of an option's type."""
-    kinds = get_args(kind) if NoneType in get_args(kind) else (kind,)
-    listed = list(choices(kind))
-    if value is None and NoneType in kinds:
-        return
-    if listed and not (isinstance(value, str) and value in listed):
-        raise OptionError.choice(name, value, [*listed, *(["None"] if NoneType in kinds else [])])
-    if bool in kinds:
-        check_flag(name, value)
-    if float in kinds and not is_number(value):
-        raise OptionError(Option(name, bare=True), f" must be a number, not {shown(value)}.")
 
 
 def _at_least_one(name: str, value: Any) -> None:
@@ -238,6 +153,21 @@ class Policies(Options):
     ties: Ties = _TIES()
     duplicates: Duplicates = _DUPLICATES()
     k_max: int | None = _K_MAX()
+    unit: Any = option(
+        None,
+        "what is judged, where it is more than what is retrieved (chunks of documents): a frame or "
+        "file with doc_id and unit, a dict, or an expression over doc_id such as "
+        'pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its '
+        "chunks; equal scores are ordered by unit.",
+        "Chunk to document: a file with doc_id and unit.",
+        ledger=lambda unit: None if unit is None else "documents are rolled up to units",
+    )
+    gaps: Gaps = option(
+        "closed",
+        'with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk '
+        '("kept").',
+        "With --unit: units numbered from 1, or by their best chunk.",
+    )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
         "drop unjudged documents, and those of negative grade, from the run and close the gaps; "
@@ -245,6 +175,21 @@ class Policies(Options):
         "Drop unjudged documents, and those of negative grade, after the cut.",
         ledger=lambda only: "yes" if only else "no",
     )
+
+    def described(self) -> dict[str, str]:
+        """As the ledger shows them: of gaps only where there may be any."""
+        lines = super().described()
+        return lines if self.unit is not None else {k: v for k, v in lines.items() if k != "gaps"}
+
+    @property
+    def run_duplicates(self) -> Duplicates:
+        """Of a run: of the documents of a unit, the best is kept, whatever else there is twice."""
+        return self.duplicates if self.unit is None else "keep_best"
+
+    @property
+    def keeps_gaps(self) -> bool:
+        """Whether units have the ranks of their best chunks."""
+        return self.unit is not None and self.gaps == "kept" and self.ranks != "kept"
 
 
 @dataclass(frozen=True)

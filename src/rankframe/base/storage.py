@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, shown
-from rankframe.base.options import Options, option
+from rankframe.base.option import Options, option
 
 P = ParamSpec("P")
 R = TypeVar("R")

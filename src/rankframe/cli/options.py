@@ -17,7 +17,8 @@ from typer.core import TyperCommand
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
-from rankframe.base.options import Comparing, Intervals, Options, Said, choices, declared
+from rankframe.base.option import Options, Said, choices, declared
+from rankframe.base.options import Comparing, Intervals
 from rankframe.base.storage import Storage, reached_with
 from rankframe.cli.completion import attributes, metrics_of, own_columns
 
@@ -79,6 +80,8 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
         if option[0].name == name
     ]
     flags = [_flag(group, *option) for group, option in every]
+    if has_units := "unit" in {flag.name for flag in flags}:
+        flags.insert([flag.name for flag in flags].index("unit") + 1, _unit_split())
     pairs = {one.name for group, (one, _, _) in every if group is Storage}
     may_be_none = {one.name for _, (one, kind, _) in every if NoneType in get_args(kind)}
 
@@ -88,6 +91,8 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
             how = {flag.name: given.pop(flag.name) for flag in flags}
             none = {name for name in may_be_none if how[name] == _NOTHING}
             mapped = {name: _mapping(name, how[name]) for name in pairs}
+            if has_units:
+                mapped["unit"] = _unit(how.pop("unit"), how.pop("unit_split"))
             with reached_with(mapped.get("storage_options")):
                 command(**given, how=how | dict.fromkeys(none) | mapped)
 
@@ -102,6 +107,32 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
         return called
 
     return with_flags
+
+
+def _unit_split() -> inspect.Parameter:
+    """The flag for ids that say themselves what they are part of."""
+    shown = typer.Option(
+        "--unit-split", metavar="MARK",
+        help="Chunk to document: what stands before this mark, e.g. # in d17#3.",
+        rich_help_panel=POLICIES,
+    )  # fmt: skip
+    annotation = Annotated[str | None, shown]
+    return inspect.Parameter(
+        "unit_split", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _unit(file: str | None, mark: str | None) -> Any:
+    """What documents are part of: as a file says, or their own ids."""
+    if mark is None:
+        return file
+    if file is not None:
+        raise OptionError("--unit and --unit-split say the same thing: leave one of them out.")
+    if not mark:
+        raise OptionError("--unit-split takes a mark, such as #.")
+    import polars as pl
+
+    return pl.col("doc_id").str.split(mark).list.first()
 
 
 def _mapping(name: str, given: list[str] | None) -> dict[str, str] | None:
@@ -121,13 +152,15 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     elif kind is bool:
         names = (f"--{one.name.replace('_', '-')}",)  # else typer adds one that says no
     metavar = None
+    if one.name == "unit":
+        kind = str | None
     if group is Storage:
         kind, metavar, names = list[str] | None, "KEY=VALUE", (Option(one.name).said(flags=True),)
     statistics = group in (Intervals, Comparing) and one.name != "unpaired"
     shown = typer.Option(
         *names,
         help=said.help,
-        metavar=metavar or _metavar(kind),
+        metavar=metavar or ("FILE" if one.name == "unit" else _metavar(kind)),
         rich_help_panel=None if metavar else STATISTICS if statistics else POLICIES,
     )
     return inspect.Parameter(

@@ -26,6 +26,7 @@ from rankframe.curves.by_score import (
 from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]
@@ -77,6 +78,8 @@ def curve(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     ci: options.Method | None = None,
     confidence: float = 0.95,
@@ -158,7 +161,7 @@ def curve(
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    documents = scan(run, "run", columns, order=order, ranks=ranks)
+    documents = scan_run(run, policies, columns)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:
         job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)

@@ -76,6 +76,8 @@ def compare(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     max_memory: str | int | None = None,
     progress: Report | None = None,

@@ -27,7 +27,9 @@ from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.result import Result
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.frames.rank import prepare_run
+from rankframe.frames.units import one_of_each_unit
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
@@ -64,6 +66,8 @@ def diff(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
 ) -> Diff:
     """What changed from run `a` (before) to run `b` (after): queries, and their documents.
@@ -112,7 +116,7 @@ def diff(
     runs: list[Scanned] = []
     for side, source in zip(_SIDES, (a, b), strict=True):
         with naming_the_run(side):
-            runs.append(scan(source, "run", columns, order=order, ranks=ranks))
+            runs.append(scan_run(source, policies, columns))
     refuse_absent_columns(columns, judgments, *runs)
     held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
@@ -209,10 +213,11 @@ def _documents(
     in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
     changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,
                "same": rank_b == rank_a}  # fmt: skip
-    grades = _rows_of(queries, qrels, policies)
+    grades = one_of_each(_rows_of(queries, qrels), "qrels", policies.duplicates)
     ranked = []
     for side, run in zip(_SIDES, runs, strict=True):
-        found = prepare_run(_rows_of(queries, run, policies), grades, policies)
+        rows, ranking = one_of_each_unit(_rows_of(queries, run), policies)
+        found = prepare_run(rows, grades, ranking)
         rank = pl.Series(f"rank_{side}", found.rank, pl.Int64)
         ranked.append(found.table.frame.select(QUERY, DOC).with_columns(rank))
     return (
@@ -226,14 +231,14 @@ def _documents(
     )
 
 
-def _rows_of(queries: pl.Series, scanned: Scanned, policies: Policies) -> Keyed:
+def _rows_of(queries: pl.Series, scanned: Scanned) -> Keyed:
     """The rows of some queries, in the order of the input; read as they are needed, not all."""
     try:
         wanted = pl.col(QUERY).is_in(queries.to_list())
         frame = scanned.frame.filter(wanted).collect(engine="in-memory")
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
-    return one_of_each(Keyed(frame), scanned.role, policies.duplicates)
+    return Keyed(frame)
 
 
 def _named(cases: Mapping[str, pl.Expr]) -> pl.Expr:

@@ -19,6 +19,7 @@ from rankframe.evaluation.evaluate import evaluate_computed
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import Attributes, asked_of
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -86,8 +87,7 @@ def evaluate_runs(
     opened: list[Scanned] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
-            order, ranks = runs.policies.order, runs.policies.ranks
-            opened.append(scan(source, "run", runs.columns, order=order, ranks=ranks, limit=limit))
+            opened.append(scan_run(source, runs.policies, runs.columns, limit=limit))
     refuse_absent_columns(runs.columns, qrels, *opened, queries=asked_of(attributes))
     held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}

@@ -25,7 +25,7 @@ from rankframe.decisions.extremes import LEAST, MOST, extremes
 from rankframe.engine.grouped import workers
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import Sums, Terms
-from rankframe.evaluation.evaluate import check_grades
+from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.job import depends_on_ranks_alone, judged_plan, kept_queries
 from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched

@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY, RELEVANCE
-from rankframe.base.errors import BadValueError, MetricParameterError, MissingQueriesError
+from rankframe.base.errors import MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
@@ -26,6 +26,7 @@ from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.about import about_frame
+from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.job import Job, evaluate_found, judged_plan
 from rankframe.evaluation.ledger import Counts, make_ledger
 from rankframe.evaluation.lookup import Lookup
@@ -39,11 +40,11 @@ from rankframe.inputs.queries import (
     unweighted_error,
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
-from rankframe.metrics.names import Metric, Metrics, resolve
+from rankframe.metrics.names import Metrics, resolve
 from rankframe.sources.writers import About
 
-_LARGEST_EXPONENT = 1000.0
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
@@ -65,6 +66,8 @@ def evaluate(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
@@ -116,6 +119,12 @@ def evaluate(
     duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
     k_max: look at the top so many documents only, counted before unjudged ones are dropped, and
         after duplicates are.
+    unit: what is judged, where it is more than what is retrieved (chunks of documents): a frame or
+        file with doc_id and unit, a dict, or an expression over doc_id such as
+        pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its
+        chunks; equal scores are ordered by unit.
+    gaps: with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk
+        ("kept").
     judged_only: drop unjudged documents, and those of negative grade, from the run and close the
         gaps; after it was cut at `k_max`.
     queries: what is known of queries: a frame with query_id and attributes, in any readable form.
@@ -146,7 +155,7 @@ def evaluate(
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
     judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
-    documents = scan(run, "run", columns, order=order, ranks=ranks, limit=limit)
+    documents = scan_run(run, policies, columns, limit=limit)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
     pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
@@ -288,54 +297,6 @@ def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_mem
             f"{label!r} compares the documents of all queries with each other, so it "
             f"needs the whole input in memory: {advice}."
         )
-
-
-def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
-    """The largest grade; refuse grades that a metric's parameters do not foresee."""
-    grade = pl.col(RELEVANCE)
-    highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
-
-    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
-        bad = (
-            judgments.select(grade)
-            .filter(grade > 0, ~grade.is_in(known))
-            .collect(engine="streaming")[RELEVANCE]
-        )
-        return len(bad), next(iter(bad), None)
-
-    refuse_grades(metrics, highest, without_gain)
-    return highest
-
-
-def refuse_grades(
-    metrics: Sequence[Metric],
-    highest: float,
-    without_gain: Callable[[Sequence[float]], tuple[int, float | None]],
-) -> None:
-    """Refuse grades that a metric's parameters do not foresee.
-
-    `without_gain`: how many grades above 0 are none of these, and one of them.
-    """
-    for metric in metrics:
-        top, gain = metric.params.get("max_grade"), metric.params.get("gain")
-        if metric.exponential and highest > _LARGEST_EXPONENT:
-            raise MetricParameterError(
-                f"{metric.label!r}: 2 to the power of a grade of {highest:g} is too large a number."
-            )
-        if top is not None and top < highest:
-            raise MetricParameterError(
-                f"{metric.label!r}: max_grade is {top:g}, but qrels has a grade of {highest:g}."
-            )
-        if isinstance(gain, Mapping):
-            count, example = without_gain([float(g) for g in gain])
-            if count:
-                raise BadValueError(
-                    "qrels",
-                    f"a grade that {metric.label!r} gives no gain",
-                    count,
-                    f"{example:g}",
-                    "Give every grade above 0 a gain",
-                )
 
 
 def _named(tallies: Mapping[SliceKey, Tally], job: Job) -> dict[tuple[str, str], Tally]:

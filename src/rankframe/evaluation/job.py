@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -48,6 +48,11 @@ class Job:
     intervals: Intervals = field(default_factory=Intervals)
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (120, 140)
+
+    @property
+    def unit(self) -> Any:
+        """What documents are part of, for those that hand over pieces of a run as it was read."""
+        return self.policies.unit
 
     def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
         """Evaluate queries whose rows, of both sides, are all here (see `Work.piece`)."""

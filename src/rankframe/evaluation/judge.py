@@ -16,6 +16,7 @@ from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 
 
 @reaching
@@ -32,6 +33,8 @@ def judge(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     levels: Sequence[float] = (),
 ) -> pl.LazyFrame:
@@ -71,7 +74,7 @@ def judge(
     for level in levels:
         schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
     scanned_qrels = scan(qrels, "qrels", columns, relevance=relevance)
-    scanned_run = scan(run, "run", columns, order=order, ranks=ranks)
+    scanned_run = scan_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
 
     def make(needed: set[str]) -> pl.DataFrame:

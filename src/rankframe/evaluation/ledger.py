@@ -66,6 +66,8 @@ class Counts(Additive):
     # rows of documents of which a better one was kept; None: duplicates are refused
     qrels_dropped: int | None = None
     run_dropped: int | None = None
+    # what the documents of a run were rolled up to; None: they were not
+    run_units: int | None = None
     # of the judgments that counted
     fingerprint: Fingerprint | None = None
 
@@ -107,7 +109,7 @@ class Counts(Additive):
     def of_run(cls, found: Found) -> Counts:
         """What was seen of a run, and how many judgments were read."""
         judgments, seen = found.judgments, found.seen
-        best = found.policies.duplicates == "keep_best"
+        best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
         return cls(
             qrels_rows=judgments.read,
             run_rows=seen.rows,
@@ -117,7 +119,8 @@ class Counts(Additive):
             overlap=seen.overlap,
             anew=seen.anew,
             qrels_dropped=judgments.read - judgments.height if best else None,
-            run_dropped=seen.dropped if best else None,
+            run_dropped=seen.dropped if best or units else None,
+            run_units=seen.rows - seen.dropped if units else None,
             fingerprint=judgments.fingerprint,
         )
 
@@ -162,8 +165,10 @@ def make_ledger(
     if counts.anew is not None:
         items.append(("queries_renumbered", counts.anew, RENUMBERED))
     for side, dropped in (("qrels", counts.qrels_dropped), ("run", counts.run_dropped)):
-        if dropped is not None:
+        if dropped is not None and (side == "qrels" or counts.run_units is None):
             items.append((f"{side}_duplicates_dropped", dropped, DROPPED))
+    if counts.run_units is not None:
+        items.append(("run_units", counts.run_units, "units that the documents are part of"))
     if counts.absent:
         note = "evaluated, but not in the frame of queries"
         items.append(("queries_without_attributes", counts.absent, note))

@@ -23,6 +23,7 @@ from rankframe.base.options import Policies
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.listed import Listing
 from rankframe.frames.places import places
+from rankframe.frames.units import by_rank
 from rankframe.inputs.validate import one_of_each
 
 Ints = NDArray[np.int64]
@@ -96,19 +97,26 @@ class Found:
         owner = np.repeat(known, self.judgments.lengths[numbers[known]])
         pairs = _matched(chunk, owner, judged, self.judgments)
         height = chunk.height
+        lengths, above, ranks = chunk.lengths, None, self.policies.ranks
         if pairs is None:
-            best = one_of_each(Keyed(chunk.frame()), "run", self.policies.duplicates)
+            if self.policies.keeps_gaps:
+                above = places(chunk, np.arange(height), self.policies.ties, ranks)
+                best, ranks = by_rank(chunk.frame(), above.rank), "kept"
+            else:
+                best = one_of_each(Keyed(chunk.frame()), "run", self.policies.run_duplicates)
             chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
             pairs = _matched(chunk, owner, judged, self.judgments)
             assert pairs is not None  # what was there twice was dropped
         rows, hit = pairs
         asked = rows if self.listing is None else np.arange(chunk.height)
-        found = places(chunk, asked, self.policies.ties, self.policies.ranks)
+        found = places(chunk, asked, self.policies.ties, ranks)
+        if above is not None:  # what was counted of chunks
+            found = replace(found, tied=above.tied, disagreeing=above.disagreeing, anew=above.anew)
         if self.listing is not None:
             self.listing.add(chunk, numbers, rows, judged[hit], found)
             found = found.some(rows)
         self._keep(chunk, rows, judged[hit], found.rank, found.first, found.last)
-        lengths = _lengths(chunk, self.policies)
+        lengths = _lengths(chunk, self.policies, None if above is None else lengths)
         self.retrieved[numbers[known]] = lengths[known]
         if self.score is not None:
             self._pool += _top_scores(chunk, numbers >= 0, self.policies.k_max)
@@ -156,9 +164,12 @@ class Found:
             self.score[judged] = chunk.numbers[SCORE][rows]
 
 
-def _lengths(chunk: Chunk, policies: Policies) -> Ints:
-    """How long each query's list is; of ranks that are kept, what the last of them says."""
-    lengths = chunk.lengths
+def _lengths(chunk: Chunk, policies: Policies, given: Ints | None = None) -> Ints:
+    """How long each query's list is; of ranks that are kept, what the last of them says.
+
+    `given`: of what units were made of, where these keep its ranks.
+    """
+    lengths = chunk.lengths if given is None else given
     if policies.ranks == "kept" and chunk.height:
         lengths = np.maximum.reduceat(chunk.numbers[RANK], chunk.starts).astype(np.int64)
     return lengths if policies.k_max is None else np.minimum(lengths, policies.k_max)

@@ -55,16 +55,22 @@ class Scanned:
     lists: Lists | None = field(default=None, compare=False, repr=False)
     # whether its rows are those of the source, so that a number says which one is meant
     numbered: bool = True
+    # whether its documents are called by what they are part of; if it is whole, as it was before
+    in_units: bool = False
+    before: Scanned | None = field(default=None, compare=False, repr=False)
 
     def count(self) -> int:
         """How many rows it has."""
+        if self.before is not None:
+            return self.before.count()
         if self.lists is not None:
             return self.lists.count()
         return self.raw.select(pl.len()).collect(engine="streaming").item()
 
     def about(self) -> int:
         """The same where it need not be exact, without reading more than is needed for that."""
-        return self.count() if self.lists is None else self.lists.about()
+        of = self.before or self
+        return of.count() if of.lists is None else of.lists.about()
 
     @property
     def whole(self) -> pl.LazyFrame:
@@ -73,7 +79,7 @@ class Scanned:
 
     def changed(self, raw: pl.LazyFrame) -> Scanned:
         """The same with other rows."""
-        return replace(self, raw=raw, text=None, lists=None)
+        return replace(self, raw=raw, text=None, lists=None, before=None)
 
     def with_number(self, ours: str, source: str) -> Scanned:
         """The same with one more numeric column."""

@@ -186,7 +186,7 @@ def one_of_each(table: Keyed, role: str, duplicates: Duplicates, *, numbered: bo
 def refuse_non_numeric(scanned: Scanned) -> None:
     """If text stands where numbers should be, say which and where."""
     with suppress(*READ_ERRORS):
-        _refuse_non_numeric(scanned)
+        _refuse_non_numeric(scanned.before or scanned)
 
 
 def _refuse_non_numeric(scanned: Scanned) -> None:

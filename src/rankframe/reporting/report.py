@@ -26,6 +26,7 @@ from rankframe.evaluation.job import Job
 from rankframe.evaluation.lookup import Lookup
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
+from rankframe.inputs.units import scan_run
 from rankframe.metrics.names import Metrics
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.drawings import charts, drawings
@@ -72,6 +73,8 @@ def report(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     progress: Report | None = None,
 ) -> Path:
@@ -90,7 +93,7 @@ def report(
     runs: list[Scanned] = []
     for name, source in systems.items():
         with naming_the_run(repr(name)):
-            runs.append(scan(source, "run", columns, order=order, ranks=ranks))
+            runs.append(scan_run(source, given.each, columns))
     judgments = scan(qrels, "qrels", columns, relevance=relevance)
     known = None if queries is None else scan(queries, "queries", columns)
     refuse_absent_columns(columns, judgments, *runs, queries=None if known is None else known.asked)

@@ -27,10 +27,10 @@ from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.evaluation.evaluate import (
     DEFAULT_METRICS,
-    refuse_grades,
     refuse_whole_input,
     summed_up,
 )
+from rankframe.evaluation.grades import refuse_grades
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import By, asked_of, read_attributes
 from rankframe.inputs.scan import (
@@ -41,6 +41,7 @@ from rankframe.inputs.scan import (
     scan,
     scan_ranking,
 )
+from rankframe.inputs.units import units_of
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
@@ -78,6 +79,8 @@ def evaluate(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Any = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
@@ -102,6 +105,8 @@ def evaluate(
     """
     wanted = resolve(metrics)
     policies = Policies.given(locals())
+    if not isinstance(unit, pl.Expr | None):
+        policies = replace(policies, unit=units_of(unit))  # sent to every executor
     intervals = Intervals.given(locals())
     plan = judged_plan(wanted)
     refuse_whole_input(plan, "leave it out, or use rf.evaluate")

@@ -19,6 +19,8 @@ from rankframe.base.errors import DuplicateError, RankframeError
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.tally import SliceKey, Tally
 from rankframe.engine.work import Piece, Work
+from rankframe.inputs.scanned import part_of
+from rankframe.inputs.units import in_units
 from rankframe.inputs.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:
@@ -167,6 +169,9 @@ def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | l
     if bad:
         return bad
     try:
+        unit = getattr(task.work, "unit", None)
+        if unit is not None:
+            right = in_units(part_of(right, "run"), unit).frame.collect()
         return task.work.piece(left, right)
     except DuplicateError as error:
         order = [role for role, _ in task.sides].index(error.role)
