@@ -253,3 +253,22 @@ def test_each_engine_has_its_options() -> None:
     assert "--max-memory has no meaning with --engine spark." in there
     here = refused("evaluate", QRELS, BM25, "--partitions", "2")
     assert "--partitions has no meaning with --engine polars." in here
+
+
+def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path) -> None:
+    qrels, run, units = (tmp_path / f"{name}.parquet" for name in ("qrels", "run", "units"))
+    pl.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}).write_parquet(qrels)
+    documents = ["a#1", "a#2", "b#1"]
+    scored = {"query_id": ["q"] * 3, "doc_id": documents, "score": [3, 2, 1]}
+    pl.DataFrame(scored).write_parquet(run)
+    pl.DataFrame({"chunk_id": documents, "doc_id": ["a", "a", "b"]}).write_parquet(units)
+    for how, value in (
+        (["--unit", units], "0.5"),
+        (["--unit-split", "#"], "0.5"),
+        (["--unit-split", "#", "--gaps", "kept"], "0.3333"),
+    ):
+        code, out, _ = rankframe("evaluate", qrels, run, "-m", "mrr", "--format", "csv", *how)
+        assert (code, value in out) == (0, True)
+    both = refused("evaluate", qrels, run, "--unit", units, "--unit-split", "#")
+    assert "--unit and --unit-split say the same thing" in both
+    assert "Pass unit= (--unit)" in refused("evaluate", qrels, run)

@@ -84,6 +84,22 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
     assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
 
 
+@pytest.mark.parametrize("gaps", ["closed", "kept"])
+def test_units_to_the_last_bit(spark, gaps: Any) -> None:
+    chunks = pl.concat(
+        RUN.with_columns(pl.col("doc_id") + f"#{at}", pl.col("score") - at / 8) for at in range(3)
+    )
+    before = pl.col("doc_id").str.split("#").list.first()
+    table = chunks.select("doc_id", unit=before).unique()
+    metrics = ["ndcg@10", "map", "mrr"]
+    expected = rf.evaluate(QRELS, chunks, metrics, unit=before, gaps=gaps)
+    for unit in (before, table):
+        found = rf.spark.evaluate(
+            sent(spark, QRELS), sent(spark, chunks), metrics, unit=unit, gaps=gaps, partitions=3
+        )
+        assert_same(found, expected)
+
+
 def test_partitions_follow_from_bytes(spark, monkeypatch) -> None:
     monkeypatch.setattr(on_spark, "_BYTES_PER_PARTITION", 150_000)
     monkeypatch.setattr(on_spark, "_FEWEST_ROWS", 10**9)
