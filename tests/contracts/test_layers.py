@@ -16,6 +16,7 @@ LINES = (
     ("reporting",),
     ("plot", "trec_eval", "spark"),
     ("decisions", "curves"),
+    ("fusion",),
     ("evaluation",),
     ("engine", "frames"),
     ("inputs", "stats", "metrics"),

@@ -43,7 +43,8 @@ _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000
 
 
-def _at_least_one(name: str, value: Any) -> None:
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no number of things, where one was given."""
     if value is not None and not is_count(value):
         raise OptionError(
             Option(name, bare=True), f" must be a whole number of at least 1, not {shown(value)}."
@@ -101,7 +102,7 @@ _K_MAX = partial(
     "duplicates are.",
     "Look at the top so many only, before unjudged ones are dropped, after duplicates are.",
     ledger=lambda k: "the whole list" if k is None else f"the top {k}",
-    check=_at_least_one,
+    check=check_count,
 )
 
 
