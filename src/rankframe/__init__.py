@@ -20,6 +20,7 @@ _HOMES = {
     "Diff": "decisions.change",
     "RankframeError": "base.errors",
     "Result": "evaluation.result",
+    "Tuning": "tuning.outcome",
     "Verdict": "decisions.verdict",
     "agree": "evaluation.agree",
     "area_under": "curves.area",
@@ -40,6 +41,7 @@ _HOMES = {
     "rbo_weight": "metrics.agreement",
     "report": "reporting.report",
     "thin": "curves.area",
+    "tune": "tuning.tune",
 }
 _PACKAGES = ("plot", "spark")
 

@@ -14,6 +14,7 @@ LINES = (
     ("cli",),
     ("reporting",),
     ("plot", "trec_eval", "spark"),
+    ("tuning",),
     ("decisions", "curves"),
     ("evaluation",),
     ("engine", "frames"),
