@@ -33,6 +33,14 @@ PAGES: dict[str, tuple[str, str, str]] = {
             "ship. [Statistics](../statistics.md) says how the numbers are made."
         ),
     ),
+    "fusion": (
+        "fusion.md",
+        "Fuse",
+        (
+            "Several runs of the same queries into one, and the frame behind it. "
+            "[Fusing runs](../fusion.md) says which method is for what."
+        ),
+    ),
     "inputs": (
         "inputs.md",
         "Inputs",

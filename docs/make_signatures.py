@@ -12,6 +12,7 @@ from typing import Any
 from generated import SOURCE, write
 
 from rankframe.base import options
+from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.options import (
     Comparing,
     Intervals,
@@ -46,6 +47,8 @@ class Taker:
 TAKERS = (
     Taker("evaluation/judge.py", "judge", (Policies, Storage), frame_only=True),
     Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
+    Taker("fusion/stacked.py", "stacked", (FusionPolicies, Storage), frame_only=True),
+    Taker("fusion/fuse.py", "fuse", (FusionPolicies, Storage)),
     Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals, Storage)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
     Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals, Storage)),

@@ -33,6 +33,7 @@ _HOMES = {
     "from_relevance": "inputs.graded_rows",
     "from_responses": "inputs.responses",
     "from_topk": "inputs.topk",
+    "fuse": "fusion.fuse",
     "gate": "decisions.gate",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",
@@ -40,6 +41,7 @@ _HOMES = {
     "rbo_p": "metrics.agreement",
     "rbo_weight": "metrics.agreement",
     "report": "reporting.report",
+    "stacked": "fusion.stacked",
     "thin": "curves.area",
     "tune": "tuning.tune",
 }

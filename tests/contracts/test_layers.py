@@ -16,6 +16,7 @@ LINES = (
     ("plot", "trec_eval", "spark"),
     ("tuning",),
     ("decisions", "curves"),
+    ("fusion",),
     ("evaluation",),
     ("engine", "frames"),
     ("inputs", "stats", "metrics"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import rankframe as rf
+from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.options import (
     Comparing,
     Intervals,
@@ -35,6 +36,7 @@ TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
     ("report", report, (SharedPolicies, Comparing, Intervals, Storage)),
     ("spark.evaluate", on_spark.evaluate, (Policies, Intervals)),
     ("agree", rf.agree, (PairPolicies, Intervals, Storage)),
+    ("fuse", rf.fuse, (FusionPolicies, Storage)),
     ("spark.agree", on_spark.agree, (PairPolicies, Intervals)),
 ]
 
@@ -105,6 +107,7 @@ def documented(function: Callable[..., Any], name: str, sentence: str) -> bool:
         (rf.evaluate, Policies),
         (rf.evaluate, Storage),
         (rf.agree, PairPolicies),
+        (rf.fuse, FusionPolicies),
         (rf.compare, Comparing),
     ],
 )

@@ -56,7 +56,7 @@ def no_split(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("split though sorted")
 
-    monkeypatch.setattr("rankframe.engine.split._Split.of", refuse)
+    monkeypatch.setattr("rankframe.engine.split.Split.of", refuse)
     monkeypatch.setattr("rankframe.engine.drive._LEAST_ROWS", 20)
 
 

@@ -255,3 +255,20 @@ PAIR_FRAME: Final = FrameColumns(
     },
     r"top([1-9]\d*)",
 )
+
+STACKED_FRAME: Final = FrameColumns(
+    "stacked",
+    "one document of one of several runs; by query, then as the runs are given, then by rank",
+    {
+        QUERY: Column(_TEXT, "the query"),
+        DOC: Column(_TEXT, "the document"),
+        "run": Column(_TEXT, "the run that has it, by its name"),
+        RANK: Column(_WHOLE, "place in that run, from 1"),
+        SCORE: Column(_NUMBER, "score in that run; null where it has none"),
+        "normalised": Column(_NUMBER, "the score after normalisation"),
+        "length": Column(_WHOLE, "documents that the run has for this query"),
+        "runs_with": Column(_WHOLE, "runs that have the document for this query"),
+        "candidates": Column(_WHOLE, "distinct documents that any run has for this query"),
+    },
+    r"(?!)",  # none has a parameter
+)

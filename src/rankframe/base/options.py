@@ -128,7 +128,8 @@ def _check(name: str, value: Any, kind: Any) -> None:
         raise OptionError(Option(name, bare=True), f" must be a number, not {shown(value)}.")
 
 
-def _at_least_one(name: str, value: Any) -> None:
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
     if value is not None and not is_count(value):
         raise OptionError(
             Option(name, bare=True), f" must be a whole number of at least 1, not {shown(value)}."
@@ -186,7 +187,7 @@ _K_MAX = partial(
     "duplicates are.",
     "Look at the top so many only, before unjudged ones are dropped, after duplicates are.",
     ledger=lambda k: "the whole list" if k is None else f"the top {k}",
-    check=_at_least_one,
+    check=check_count,
 )
 
 

@@ -20,6 +20,7 @@ from rankframe.cli import (
     demo,
     diff,
     evaluate,
+    fuse,
     gate,
     metrics,
     plot,
@@ -54,12 +55,15 @@ app = typer.Typer(
 # In the order of `rankframe --help`; each module has a command of its name, and its examples; one
 # that reads its arguments in its own way has a class for it.
 for _module in (
-    evaluate, compare, diff, gate, report, plot, agree, metrics, convert, trec_eval, demo,
+    evaluate, compare, diff, gate, report, plot, agree, fuse, metrics, convert, trec_eval, demo,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
     _class = getattr(_module, "Command", PlainCommand)
     app.command(_name, epilog=_examples, cls=_class)(getattr(_module, _name))
+    if _module is metrics:  # the other reference
+        _examples = f"[bold]Examples[/bold]\n{fuse.REFERENCE_EXAMPLES}"
+        app.command("fusions", epilog=_examples, cls=PlainCommand)(fuse.fusions)
 
 
 @app.callback(invoke_without_command=True)

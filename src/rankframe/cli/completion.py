@@ -29,6 +29,7 @@ CUTOFFS = ("1", "3", "5", "10", "20", "50", "100", "1000")
 # The columns that -c gives names to, as in `base/columns.py`, which would import polars.
 COLUMNS = ("query_id", "doc_id", "relevance", "score", "distance", "rank")
 _METRICS = Path(__file__).parents[1] / "metrics"
+_FUSION = Path(__file__).parents[1] / "fusion"
 # Where arguments and options of commands name files.
 _FILES = ("qrels", "runs", "run", "sources", "a", "b", "source", "queries")
 _VARIABLE = "_RANKFRAME_COMPLETE"
@@ -93,6 +94,23 @@ def _metrics(incomplete: str, kind: str | None) -> list[tuple[str, str] | str]:
     if len(found) == 1 and found[0].cutoff:  # so that no blank follows the name
         offered += [f"{found[0].name}@{cutoff}" for cutoff in CUTOFFS]
     return offered
+
+
+def methods(incomplete: str) -> list[tuple[str, str] | str]:
+    """Completes names of methods of fusion, read from their source."""
+    with suppress(Exception):
+        found: list[tuple[str, str] | str] = []
+        for path in sorted(_FUSION.glob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef) and any(
+                    isinstance(said, ast.Call) and getattr(said.func, "id", "") == "registered"
+                    for said in node.decorator_list
+                ):
+                    name = node.name.removesuffix("_of")
+                    summary = (ast.get_docstring(node) or "").split("\n\n")[0]
+                    found += [(name, summary.replace("\n", " "))] * name.startswith(incomplete)
+        return found
+    return []
 
 
 def trec_measures(incomplete: str) -> list[tuple[str, str] | str]:

@@ -132,7 +132,8 @@ class _Values:
             self.tell(Progress("writing values", self.rows, self.total_rows, self.queries))
             into = self.into.path
             try:
-                write_parquet(_joined(self.files, ordered=ordered), into, self.into.about(whole))
+                whole_file = joined_by_query(self.files, ordered=ordered)
+                write_parquet(whole_file, into, self.into.about(whole))
             except READ_ERRORS as error:
                 raise cannot_write(into, error) from error
             written = pl.scan_parquet(into, glob=False).select(pl.len()).collect().item()
@@ -143,7 +144,7 @@ class _Values:
                 )
 
 
-def _joined(parts: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
+def joined_by_query(parts: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
     """Files that are each in order of their queries → one that is, without reading them whole."""
     frames = (
         [pl.scan_parquet(list(parts), glob=False)]

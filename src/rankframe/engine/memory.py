@@ -6,7 +6,7 @@ import ctypes
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -195,7 +195,7 @@ def pieces_for(need: int, max_memory: str | int | None) -> int:
 
 
 def refuse_too_large_a_query(
-    sides: tuple[Scanned, Scanned], row_bytes: tuple[int, int], limit: int
+    sides: Sequence[Scanned], row_bytes: Sequence[int], limit: int
 ) -> None:
     """Refuse a limit that one query alone exceeds: it is worked on as a whole, so that pieces do
     not help. Looked for among rows from all over the inputs.

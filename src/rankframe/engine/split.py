@@ -37,7 +37,7 @@ def by_split(
 ) -> Iterator[tuple[Piece, int]]:
     """Split both inputs into files by a hash of the query, and work on them one by one."""
     at_once = bytes_at_once(left, right)
-    splits = [_Split.of(side, folder / side.role, pieces, at_once) for side in (left, right)]
+    splits = [Split.of(side, folder / side.role, pieces, at_once) for side in (left, right)]
     for number in range(pieces):
         ours, theirs = (split.checked(number) for split in splits)
         if ours.is_empty() and theirs.is_empty():
@@ -82,7 +82,7 @@ class _File:
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """An input in files."""
 
     side: Scanned
@@ -90,7 +90,7 @@ class _Split:
     files: list[_File]
 
     @classmethod
-    def of(cls, side: Scanned, folder: Path, pieces: int, at_once: int) -> _Split:
+    def of(cls, side: Scanned, folder: Path, pieces: int, at_once: int) -> Split:
         """Read an input, and write its rows."""
         folder.mkdir()
         files: list[_File] = []

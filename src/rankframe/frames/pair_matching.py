@@ -70,6 +70,11 @@ def matched(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]
     return probed.found, a, b
 
 
+def once(side: Side, role: str, duplicates: Duplicates) -> Side:
+    """The side itself if no document is there twice for a query; else an error, or the best."""
+    return _one_of_each(side, probe(side.chunk.key, side.chunk.key[:0]), role, duplicates)
+
+
 def _may_repeat(a: Side, b: Side, found: Ints) -> bool:
     """Whether two rows of a may have the same key: with one of b, or among those without one."""
     key, shared = a.chunk.key, found[found >= 0]

@@ -164,12 +164,12 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
     params: dict[str, Any] = {}
     synonyms = _PARAMETER_SYNONYMS | dict.fromkeys(_LEVELS, definition.level)
     synonyms |= definition.parameter_synonyms
-    for item in _split(text):
+    for item in split_parameters(text):
         key, equals, value = item.partition("=")
         key = synonyms.get(key.strip(), key.strip())
         if not equals:
             raise MetricParameterError(f"{whole!r}: parameters read name=value, not {item!r}.")
-        literal = _literal(value.strip())
+        literal = read_literal(value.strip())
         if key == "dcg" and str(literal) in _IR_MEASURES_DCG:
             key, literal = "gain", _IR_MEASURES_DCG[literal]
         known = [*definition.parameters, "average"]
@@ -187,13 +187,14 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
     return params
 
 
-def _split(text: str) -> list[str]:
+def split_parameters(text: str) -> list[str]:
     """Split at commas that are not inside braces, brackets or quotes."""
     items = re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,])+", text)
     return [item.strip() for item in items if item.strip()]
 
 
-def _literal(text: str) -> Any:
+def read_literal(text: str) -> Any:
+    """A value as Python writes it, or as text."""
     lowered = text.lower()
     if lowered in ("true", "false"):
         return lowered == "true"
@@ -204,7 +205,7 @@ def _literal(text: str) -> Any:
 
 
 def _number(digits: str, text: str) -> float | int:
-    value = _literal(digits.strip())
+    value = read_literal(digits.strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MetricParameterError(f"{text!r}: a cutoff is a whole number, not {shown(digits)}.")
     return value

@@ -1,0 +1,236 @@
+"""`rankframe fuse`: several runs of the same queries into one; `rankframe fusions`: its reference."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from rankframe.base.errors import OptionError
+from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.messages import number_of
+from rankframe.base.storage import Storage
+from rankframe.base.wording import plain_text
+from rankframe.cli.completion import methods
+from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Overwrite, Quiet, takes
+from rankframe.cli.support import (
+    check_outputs,
+    column_names,
+    open_sources,
+    progress_bar,
+    runs_by_name,
+    tell_if_not_held,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rankframe.fusion.norms import Norm
+    from rankframe.fusion.registry import Definition
+
+EXAMPLES = """
+  rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
+
+  rankframe fuse bm25.parquet dense.parquet --method "rrf(k=20)" --depth 100 --k-max 10 \\
+    -o hybrid.trec
+
+  rankframe fuse words=bm25.parquet vectors=dense.parquet --method wsum --norm min_max \\
+    --weights .3,.7 -o hybrid.parquet
+
+  rankframe fuse bm25.parquet dense.parquet --method posfuse --qrels qrels.parquet \\
+    -o hybrid.parquet
+"""
+REFERENCE_EXAMPLES = """
+  rankframe fusions
+
+  rankframe fusions rrf
+"""
+
+
+@takes(FusionPolicies, Storage)
+def fuse(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="Two runs or more; NAME=RUN names one."),
+    ],
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write the fused run; its ending says the format.",
+            rich_help_panel=OUTPUT,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="By name and parameters; see `rankframe fusions`.",
+            autocompletion=methods,
+        ),
+    ] = "rrf",
+    norm: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of scores, for methods over scores; else min_max."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="X,X,...", help="One for each run, or NAME=X,NAME=X,..."),
+    ] = None,
+    qrels: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Judgments, for methods that are trained on them."),
+    ] = None,
+    column: Columns = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    max_memory: MaxMemory = None,
+    how: Given,
+) -> None:
+    """Fuse runs of the same queries into one, for instance of words and of vectors."""
+    named = runs_by_name(runs)
+    given = open_sources([*named.values(), *([] if qrels is None else [qrels])])
+    tell_if_not_held(max_memory)
+    check_outputs(given, output)
+    sources = dict(zip(named, given[: len(named)], strict=True))
+
+    from rankframe.fusion.fuse import Fusion
+    from rankframe.fusion.names import resolve
+    from rankframe.fusion.runs import named_runs
+
+    chosen = resolve(
+        method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(named))
+    )
+    with progress_bar(" + ".join(named), quiet=quiet) as report:
+        fusion = Fusion.opened(
+            sources,
+            chosen,
+            FusionPolicies.given(how),
+            qrels=given[-1] if qrels is not None else None,
+            columns=column_names(column),
+            max_memory=max_memory,
+        )
+        written = fusion.written(output, overwrite=overwrite, progress=report)
+    rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
+    by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
+    said = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(named)}"
+    print(plain_text(said), file=sys.stderr)
+
+
+def _weights(text: str | None, runs: list[str]) -> list[float] | dict[str, float] | None:
+    """Numbers with commas between them, each perhaps behind the name of its run."""
+    if text is None:
+        return None
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        numbers = [float(number) for _, _, number in parts]
+    except ValueError:
+        raise OptionError(
+            f"--weights reads numbers with commas between them, e.g. "
+            f"{','.join(['.5'] * len(runs))}, not {text!r}."
+        ) from None
+    names = [name.strip() for name, _, _ in parts]
+    if not any(names):
+        return numbers
+    if not all(names) or len(set(names)) < len(names):
+        raise OptionError(f"--weights has a name for each number once, or none, not {text!r}.")
+    return dict(zip(names, numbers, strict=True))
+
+
+def fusions(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A method or a norm, in full.", autocompletion=methods
+        ),
+    ] = None,
+) -> None:
+    """The reference of fusion: all methods and norms, or one with its formula and parameters."""
+    from rich.console import Console
+
+    from rankframe.cli import tables as show
+    from rankframe.fusion import NORMS
+    from rankframe.fusion.names import parse
+
+    console = Console()
+    if name is None:
+        console.print(_all())
+        show.say(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
+        return
+    key = name.strip().lower().replace("-", "_")
+    if key in NORMS and key not in ("max", "sum"):
+        console.print(_norm_page(NORMS[key]))
+        return
+    console.print(_page(parse(name)[0]))
+    if key in NORMS:  # a method and a norm have this name
+        console.print("\n", _norm_page(NORMS[key]))
+
+
+def _all() -> RenderableType:
+    """A table a family of methods, and one of the norms."""
+    from rich.console import Group
+
+    from rankframe.fusion import METHODS, NORMS
+    from rankframe.fusion.registry import Family
+
+    tables: list[RenderableType] = [
+        _table(family, [(one.signature, one.summary) for one in METHODS.values()
+                        if one.family == family])
+        for family in get_args(Family)
+    ]  # fmt: skip
+    norms = [(one.name, one.summary) for one in NORMS.values()]
+    return Group(*tables, _table("Norms of scores (--norm)", norms))
+
+
+def _table(title: str, rows: list[tuple[str, str]]) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("meaning")
+    for name, meaning in rows:
+        table.add_row(Text(name), Text(meaning))
+    return table
+
+
+def _page(method: Definition) -> RenderableType:
+    """One method: what it means, how it is computed, how it is written."""
+    facts = [("written", method.signature), ("formula", method.formula)]
+    facts += [(parameter, str(limits)) for parameter, limits in method.limits.items()]
+    looks = "scores after a norm, min_max unless you say otherwise" if method.scored else "ranks"
+    facts.append(("looks at", looks))
+    if method.trained:
+        facts.append(("needs", "judgments (--qrels)"))
+    if method.synonyms:
+        facts.append(("also", ", ".join(method.synonyms)))
+    return _facts(method.summary, facts, method.notes)
+
+
+def _norm_page(norm: Norm) -> RenderableType:
+    looks = "scores" if norm.scored else "ranks"
+    return _facts(norm.summary, [("norm", norm.name), ("formula", norm.formula),
+                                 ("looks at", looks)])  # fmt: skip
+
+
+def _facts(summary: str, facts: list[tuple[str, str]], notes: str = "") -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    for name, fact in facts:
+        grid.add_row(name, Text(fact, style="bold" if name == "written" else ""))
+    parts: list[RenderableType] = [Text(summary, style="bold"), Text(""), grid]
+    if notes:
+        paragraphs = [" ".join(p.split()) for p in notes.split("\n\n")]
+        parts += [Text(""), Text("\n\n".join(paragraphs))]
+    return Group(*parts)

@@ -1,0 +1,151 @@
+"""Runs that do not fit in memory, fused in pieces by query, with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import DuplicateError, UnreadableInputError
+from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.progress import Progress, Report
+from rankframe.base.scratch import room_for, scratch_folder
+from rankframe.base.wording import naming_the_run
+from rankframe.engine.drive import joined_by_query
+from rankframe.engine.grouped import workers
+from rankframe.engine.memory import (
+    bytes_at_once,
+    estimated_need,
+    give_back,
+    limit_of,
+    pieces_for,
+    refuse_too_large_a_query,
+)
+from rankframe.engine.split import Split
+from rankframe.fusion.prepared import RUN_SCHEMA, Fuser, joined
+from rankframe.fusion.runs import HeldRuns
+from rankframe.inputs.scanned import Scanned, part_of
+from rankframe.inputs.validate import count_rows
+
+# Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included.
+ROW_BYTES = 200
+
+
+def count_pieces(runs: Mapping[str, Scanned], max_memory: str | int | None) -> int:
+    """How many pieces it takes to stay within a limit, or within what the machine has."""
+    limit, sides = limit_of(max_memory), list(runs.values())
+    pieces = pieces_for(sum(estimated_need(side, ROW_BYTES, limit) for side in sides), max_memory)
+    if pieces > 1 and max_memory is not None:
+        refuse_too_large_a_query(sides, [ROW_BYTES] * len(sides), limit)
+    return pieces
+
+
+def fused(
+    runs: Mapping[str, Scanned],
+    fuser: Fuser,
+    policies: FusionPolicies,
+    report: Report | None = None,
+) -> pl.DataFrame:
+    """The fused run of all queries, where everything fits in memory."""
+    tell = report or (lambda _: None)
+    tell(Progress("reading", 0, 0, 0))
+    held = HeldRuns.of(runs, policies)
+    total, rows, queries = int(held.lengths.sum()), 0, 0
+    blocks = held.blocks()
+    parts: list[pl.DataFrame] = []
+    with ThreadPoolExecutor(workers()) as pool:
+        for block, part in zip(
+            blocks, pool.map(lambda block: fuser.ranking(held.stack(block)), blocks), strict=True
+        ):
+            parts.append(part)
+            rows += int(held.lengths[block].sum())
+            queries += len(block)
+            tell(Progress("fusing", rows, total, queries))
+    return joined(iter(parts))
+
+
+@contextmanager
+def fused_in_pieces(
+    runs: Mapping[str, Scanned],
+    fuser: Fuser,
+    policies: FusionPolicies,
+    pieces: int,
+    report: Report | None = None,
+) -> Iterator[pl.LazyFrame]:
+    """The same in so many pieces, through temporary files: to be read before these go."""
+    tell = report or (lambda _: None)
+    counted = {name: _counted(name, run) for name, run in runs.items()}
+    total, rows, queries = sum(counted.values()), 0, 0
+    tell(Progress("reading", 0, total, 0))
+    with scratch_folder() as folder:
+        at_once = bytes_at_once(*runs.values())
+        splits = {
+            name: _split(name, run, folder / f"run-{number}", pieces, at_once)
+            for number, (name, run) in enumerate(runs.items())
+        }
+        files: list[Path] = []
+        read = dict.fromkeys(runs, 0)
+        for number in range(pieces):
+            parts: dict[str, Scanned] = {}
+            for name, split in splits.items():
+                with naming_the_run(repr(name)):
+                    frame = split.checked(number)
+                read[name] += frame.height
+                parts[name] = part_of(frame, "run")
+            if sum(read.values()) == rows:
+                continue
+            rows = sum(read.values())
+            part = _piece(parts, splits, fuser, policies)
+            del parts
+            queries += part[QUERY].n_unique()
+            files.append(folder / f"fused-{number:07}.parquet")
+            with room_for(folder):
+                part.write_parquet(files[-1], compression="lz4")
+            del part
+            give_back()
+            tell(Progress("fusing", rows, total, queries))
+        _refuse_lost_rows(runs, counted, read)
+        yield (joined_by_query(files, ordered=False) if files else pl.LazyFrame(schema=RUN_SCHEMA))
+
+
+def _counted(name: str, run: Scanned) -> int:
+    with naming_the_run(repr(name)):
+        return count_rows(run)
+
+
+def _split(name: str, run: Scanned, folder: Path, pieces: int, at_once: int) -> Split:
+    with naming_the_run(repr(name)):
+        return Split.of(run, folder, pieces, at_once)
+
+
+def _piece(
+    parts: Mapping[str, Scanned],
+    splits: Mapping[str, Split],
+    fuser: Fuser,
+    policies: FusionPolicies,
+) -> pl.DataFrame:
+    try:
+        return fused(parts, fuser, policies)
+    except DuplicateError as error:
+        # Said of the whole input.
+        for name, split in splits.items():
+            if repr(name) == error.run:
+                with naming_the_run(error.run):
+                    raise split.all_duplicates() from None
+        raise
+
+
+def _refuse_lost_rows(
+    runs: Mapping[str, Scanned], counted: Mapping[str, int], read: Mapping[str, int]
+) -> None:
+    for name, run in runs.items():
+        if counted[name] != read[name]:
+            raise UnreadableInputError(
+                run.name,
+                f"it has {counted[name]:,} rows, of which {read[name]:,} were read",
+                "It changed meanwhile, or somebody removed temporary files. Try again",
+            )

@@ -1,0 +1,184 @@
+"""Runs to be fused: opened under their names, held by query, and brought together in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import as_text, taken
+from rankframe.arrays.codes import text_order
+from rankframe.arrays.tables import representatives
+from rankframe.base.columns import QUERY, RANK, SCORE
+from rankframe.base.errors import DuplicateError, OptionError
+from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.messages import masked, shown
+from rankframe.base.wording import naming_the_run
+from rankframe.formats.packing import bare_name
+from rankframe.frames.pair_held import HeldRanking
+from rankframe.frames.stacked import Stack, stack
+from rankframe.fusion.prepared import Prepared
+from rankframe.inputs.batches import Batches
+from rankframe.inputs.scan import Columns, Source, scan
+from rankframe.inputs.scanned import Scanned, comparable
+from rankframe.inputs.validate import load_one_of_each
+
+Ints = NDArray[np.int64]
+# Rows that are brought together at a time: with their last query, about what two bytes can number.
+_BLOCK_ROWS = 60_000
+
+
+def named_runs(runs: object) -> dict[str, Source]:
+    """Runs by name: as given, or by the names of their files."""
+    if isinstance(runs, Mapping):
+        named = dict(runs)
+    elif isinstance(runs, list | tuple):
+        named = dict(zip(_names(runs), runs, strict=True))
+    else:
+        raise OptionError(
+            f"runs are a mapping of names to runs, or a list of them, not {shown(runs)}."
+        )
+    if odd := [name for name in named if not isinstance(name, str) or not name]:
+        raise OptionError(f"the name of a run is text, not {shown(odd[0])}.")
+    if len(named) < 2:
+        there = f": {next(iter(named))!r}" if named else ""
+        raise OptionError(f"fusion needs at least two runs, and there is {len(named)}{there}.")
+    return named
+
+
+def _names(runs: Sequence[Source]) -> list[str]:
+    """Names of files without their endings, or whole paths where those are not distinct."""
+    paths = [masked(str(one)) if isinstance(one, str | os.PathLike) else None for one in runs]
+    short = [
+        f"run {number}" if path is None else bare_name(path.rstrip("/")).rsplit(".", 1)[0]
+        for number, path in enumerate(paths, start=1)
+    ]
+    if len(set(short)) < len(short):
+        whole = zip(paths, short, strict=True)
+        short = [name if path is None else path for path, name in whole]
+    if twice := [name for name in short if short.count(name) > 1]:
+        raise OptionError(f"two runs are named {twice[0]!r}. Give each a name of its own.")
+    return short
+
+
+def open_runs(
+    runs: Mapping[str, Source],
+    policies: FusionPolicies,
+    columns: Columns | None = None,
+    limit: int | None = None,
+) -> dict[str, Scanned]:
+    """Open each run; rows are read later."""
+    opened: dict[str, Scanned] = {}
+    for name, source in runs.items():
+        with naming_the_run(repr(name)):
+            opened[name] = scan(
+                source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit
+            )
+    return opened
+
+
+def unscored(runs: Mapping[str, Scanned]) -> tuple[str, ...]:
+    """The runs that have no scores."""
+    return tuple(name for name, run in runs.items() if SCORE not in run.mapping)
+
+
+@dataclass(frozen=True)
+class HeldRuns:
+    """Runs in memory, and where the queries of each are."""
+
+    names: tuple[str, ...]
+    sides: tuple[Scanned, ...]
+    held: tuple[HeldRanking, ...]
+    policies: FusionPolicies
+    # all queries, as text and in byte order
+    queries: pl.Series
+    # of each run, the number of each of these queries; -1 where it lacks it
+    numbers: tuple[Ints, ...]
+
+    @classmethod
+    def of(cls, runs: Mapping[str, Scanned], policies: FusionPolicies) -> HeldRuns:
+        """Read all rows of all runs."""
+        sides = tuple(runs.values())
+        held: list[HeldRanking] = []
+        for name, side, frame in zip(runs, sides, comparable(*sides), strict=True):
+            with naming_the_run(repr(name)):
+                held.append(HeldRanking.of(Batches(side, _cut(frame, policies)).whole()))
+        queries, numbers = _all_queries(held)
+        return cls(tuple(runs), sides, tuple(held), policies, queries, numbers)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """How many rows each query has in all runs."""
+        total = np.zeros(len(self.queries), np.int64)
+        for one, numbers in zip(self.held, self.numbers, strict=True):
+            if one.queries:
+                total += np.where(numbers >= 0, one.indexed.lengths.take(numbers), 0)
+        return total
+
+    def blocks(self) -> list[Ints]:
+        """The queries in stretches that fit in the cache."""
+        upto = np.cumsum(self.lengths)
+        cuts = np.flatnonzero(np.diff(upto // _BLOCK_ROWS)) + 1
+        return [some for some in np.split(np.arange(len(upto)), cuts) if len(some)]
+
+    def stack(self, block: Ints) -> Stack:
+        """What all runs say of some queries."""
+        sides = [
+            one.side(numbers[block]) for one, numbers in zip(self.held, self.numbers, strict=True)
+        ]
+        try:
+            return stack(taken(self.queries, block), sides, self.policies)
+        except DuplicateError:
+            # Said of the whole input: how many in all, and which rows of it.
+            for name, side in zip(self.names, self.sides, strict=True):
+                with naming_the_run(repr(name)):
+                    load_one_of_each(side)
+            raise
+
+    def prepared(self) -> Prepared:
+        """All of it brought together, and held so."""
+        stacks = tuple(self.stack(block) for block in self.blocks())
+        return Prepared(
+            self.names, stacks, unscored(dict(zip(self.names, self.sides, strict=True)))
+        )
+
+
+def _cut(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
+    """Ranks that are kept say which documents are within the depth; others are ranked first."""
+    if policies.ranks != "kept" or policies.depth is None:
+        return frame
+    return frame.filter((pl.col(RANK) <= policies.depth).fill_null(value=True))
+
+
+def _all_queries(held: Sequence[HeldRanking]) -> tuple[pl.Series, tuple[Ints, ...]]:
+    """The queries of all runs in byte order, and of each run the numbers that these have there."""
+    heads = [one.indexed.queries for one in held]
+    first = heads[0]
+    if all(len(one) == len(first) and (one == first).all() for one in heads[1:]):
+        names = as_text(first)
+        order = text_order(names)
+        return taken(names, order).alias(QUERY), (order,) * len(held)
+    every = pl.concat(heads, rechunk=True)
+    of = representatives(np.concatenate([one.indexed.index.keys for one in held]))
+    of = of.astype(np.int64)
+    if not (taken(every, of) == every).all():  # hashes that are equal by chance
+        rows = pl.DataFrame({QUERY: as_text(every)}).with_row_index("row")
+        of = rows.select(pl.col("row").first().over(QUERY)).to_series().cast(pl.Int64).to_numpy()
+    distinct = np.flatnonzero(of == np.arange(len(of)))
+    names = as_text(taken(every, distinct))
+    order = text_order(names)
+    place = np.empty(len(of), np.int64)
+    place[distinct[order]] = np.arange(len(distinct))
+    numbers: list[Ints] = []
+    end = 0
+    for one in heads:
+        begin, end = end, end + len(one)
+        mine = np.full(len(distinct), -1)
+        mine[place[of[begin:end]]] = np.arange(len(one))
+        numbers.append(mine)
+    return taken(names, order).alias(QUERY), tuple(numbers)
