@@ -20,7 +20,9 @@ from rankframe.tuning.simplex import (
 )
 
 
-@pytest.mark.parametrize(("runs", "denominator", "points"), [(2, 10, 11), (3, 10, 66), (4, 20, 1771)])
+@pytest.mark.parametrize(
+    ("runs", "denominator", "points"), [(2, 10, 11), (3, 10, 66), (4, 20, 1771)]
+)
 def test_no_point_is_lost(runs: int, denominator: int, points: int) -> None:
     found = list(simplex(runs, denominator))
     assert len(found) == len(set(found)) == simplex_size(runs, denominator) == points
@@ -37,7 +39,8 @@ def test_weights_are_what_people_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "steps"), [(0.1, 10), (0.05, 20), (1 / 3, 3), (Fraction(1, 7), 7), (1, 1), (0.001, 1000)]
+    ("step", "steps"),
+    [(0.1, 10), (0.05, 20), (1 / 3, 3), (Fraction(1, 7), 7), (1, 1), (0.001, 1000)],
 )
 def test_a_step_is_a_part_of_one(step: float, steps: int) -> None:
     assert denominator_of(step) == steps

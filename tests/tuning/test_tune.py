@@ -18,7 +18,9 @@ FAST: dict[str, Any] = {"replicates": 100, "folds": 3}
 Run = dict[str, dict[str, float]]
 
 
-def data(seed: int, queries: int = 17, runs: int = 2) -> tuple[dict[str, dict[str, int]], dict[str, Run]]:
+def data(
+    seed: int, queries: int = 17, runs: int = 2
+) -> tuple[dict[str, dict[str, int]], dict[str, Run]]:
     """Judgments and runs with ties, with documents that some run lacks, and a query that one does."""
     rng = random.Random(seed)
     docs = [f"d{number}" for number in range(9)]
@@ -42,7 +44,11 @@ def mean(values: list[float]) -> Fraction:
 
 
 def brute(
-    qrels: Any, runs: dict[str, Run], fusions: list[tuple[str, str | None]], metric: str, **options: Any
+    qrels: Any,
+    runs: dict[str, Run],
+    fusions: list[tuple[str, str | None]],
+    metric: str,
+    **options: Any,
 ) -> dict[str, Any]:
     """Fuse and evaluate each candidate by itself, and choose for each fold by the others."""
     folds, higher = options.pop("folds"), options.pop("higher", True)
@@ -78,7 +84,9 @@ def brute(
     }
 
 
-def check(found: rf.Tuning, expected: dict[str, Any], fusions: list[tuple[str, str | None]]) -> None:
+def check(
+    found: rf.Tuning, expected: dict[str, Any], fusions: list[tuple[str, str | None]]
+) -> None:
     rows = {(row["fusion"], row["norm"]): row for row in found.candidates.to_dicts()}
     assert set(rows) == set(fusions)
     for fusion, value in zip(fusions, expected["values"], strict=True):
@@ -188,7 +196,9 @@ def test_a_search_for_a_fold_does_not_look_at_it() -> None:
     assert found.candidates.height > 24  # several searches, of so many each
     changed = found.per_query.filter(pl.col("fold") == 1)["query_id"]
     # Whatever the judgments of a fold are, the same is chosen for it.
-    other = {q: {d: 2 - g for d, g in of.items()} if q in changed else of for q, of in qrels.items()}
+    other = {
+        q: {d: 2 - g for d, g in of.items()} if q in changed else of for q, of in qrels.items()
+    }
     again = rf.tune(other, given, "wsum", "ndcg@5", **options)
     assert found.folds["fusion"][0] == again.folds["fusion"][0]
     assert found.folds["value"][0] != again.folds["value"][0]
@@ -203,7 +213,9 @@ def test_by_hand() -> None:
     # The document is second in both, below another one each: together it is first.
     one = {q: {"x": 1.0, "a": 0.9, "y": 0.0} for q in qrels}
     other = {q: {"z": 1.0, "a": 0.9, "y": 0.0} for q in qrels}
-    found = rf.tune(qrels, {"one": one, "other": other}, "wsum", "mrr", grid={"weights": 0.5}, folds=2)
+    found = rf.tune(
+        qrels, {"one": one, "other": other}, "wsum", "mrr", grid={"weights": 0.5}, folds=2
+    )
     assert found.candidates.select("fusion", "value", "folds").rows() == [
         ("wsum(weights=[0.5, 0.5])", 1.0, 2),
         ("wsum(weights=[0.0, 1.0])", 0.5, 0),
@@ -242,7 +254,9 @@ def test_the_order_of_rows_changes_nothing() -> None:
         return pl.DataFrame(flat, schema=["query_id", "doc_id", column], orient="row")
 
     frames = {name: shuffled(run, "score") for name, run in given.items()}
-    found = rf.tune(shuffled(qrels, "relevance"), frames, ["rrf", "wsum", "posfuse"], "ndcg@5", **FAST)
+    found = rf.tune(
+        shuffled(qrels, "relevance"), frames, ["rrf", "wsum", "posfuse"], "ndcg@5", **FAST
+    )
     for name in ("candidates", "against", "folds", "runs", "per_query"):
         assert getattr(found, name).equals(getattr(expected, name)), name
 
@@ -293,7 +307,9 @@ def test_whole_numbers_as_ids() -> None:
     frames = {name: numbered(run, "score") for name, run in given.items()}
     found = rf.tune(numbered(qrels, "relevance"), frames, "wsum", "map", **FAST)
     expected = rf.tune(qrels, given, "wsum", "map", **FAST)
-    ours, theirs = (dict(one.candidates.select("fusion", "value").iter_rows()) for one in (found, expected))
+    ours, theirs = (
+        dict(one.candidates.select("fusion", "value").iter_rows()) for one in (found, expected)
+    )
     assert ours == pytest.approx(theirs, abs=1e-12)
 
 
@@ -347,7 +363,12 @@ QRELS, RUNS = data(1)
     ],
 )  # fmt: skip
 def test_what_cannot_be_tuned_is_refused(changed: dict[str, Any], said: str) -> None:
-    given: dict[str, Any] = {"qrels": QRELS, "runs": RUNS, "methods": ["rrf", "wsum"], "metric": "map"}
+    given: dict[str, Any] = {
+        "qrels": QRELS,
+        "runs": RUNS,
+        "methods": ["rrf", "wsum"],
+        "metric": "map",
+    }
     asked = {**given, **changed}
     with pytest.raises(RankframeError) as error:
         rf.tune(asked.pop("qrels"), asked.pop("runs"), asked.pop("methods"), **asked)
@@ -364,5 +385,5 @@ def test_runs_of_other_queries_are_refused() -> None:
 def test_progress_is_told() -> None:
     told: list[Any] = []
     rf.tune(QRELS, RUNS, "wsum", "map", progress=told.append, **FAST)
-    assert any(one.unit == "documents" and one.stage == "11 of 11 fusions" for one in told)
+    assert any(one.unit == "documents" and one.stage == "12 of 12 fusions" for one in told)
     assert all(one.rows <= one.total_rows for one in told)

@@ -116,7 +116,7 @@ def tune(
 
     import rankframe as rf
     from rankframe.base.places import refuse_taken
-    from rankframe.cli import tuning_tables as show
+    from rankframe.terminal import tuning_tables as show
     from rankframe.tuning.grids import grid_of_texts
     from rankframe.tuning.outcome import TUNING_FILES
 

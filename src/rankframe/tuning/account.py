@@ -77,9 +77,7 @@ def _warnings(
     ]
     counted = int(findings.split.complete.sum())
     if counted < SMALL:
-        found.append(
-            f"{number_of(counted, 'query')} to tune by: too few to say much of others"
-        )
+        found.append(f"{number_of(counted, 'query')} to tune by: too few to say much of others")
     if said := findings.setup.out_of_reach(2, 1):
         found.append(said)
     return found

@@ -140,7 +140,9 @@ class Bench:
         numbers, blocks = self._blocks()
         rows, work = int(self.runs.lengths[numbers].sum()), 0
         with ThreadPoolExecutor(workers()) as pool:
-            jobs = pool.map(lambda at: self._fill(at, blocks[at], fusers, every), range(len(blocks)))
+            jobs = pool.map(
+                lambda at: self._fill(at, blocks[at], fusers, every), range(len(blocks))
+            )
             for seen in jobs:
                 work += seen * len(fusers)
                 if self.report is not None:

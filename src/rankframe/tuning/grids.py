@@ -135,7 +135,9 @@ def _refuse_strangers(grid: Grid, methods: Sequence[Varied]) -> None:
 
 
 def _values(name: str, given: object) -> tuple[Any, ...]:
-    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    values = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    )
     if not values or not all(is_number(value) for value in values):
         raise OptionError(
             Option("grid", bare=True), f" has numbers to try for {name!r}, not {shown(given)}."

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 
@@ -37,8 +37,7 @@ from rankframe.sources.writers import write_parquet
 
 WARNING = "warning"  # the item of the ledger that holds one
 TUNING_FILES = tuple(
-    f"{name}.parquet"
-    for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
+    f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
 )
 HEADER = ("fusion", "norm", "value", "interval", "from best", "interval of that", "folds")
 _SHOWN = 5  # candidates on the screen of a notebook

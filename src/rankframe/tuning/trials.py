@@ -78,7 +78,9 @@ class Trials:
             self.split.joined([found[frozenset((fold, other))] for other in folds])
             for fold in folds
         ]
-        return Contender(self.split.joined([found[frozenset((one,))] for one in folds]), tuple(within))
+        return Contender(
+            self.split.joined([found[frozenset((one,))] for one in folds]), tuple(within)
+        )
 
     def _searched(
         self, family: Family, denominator: int

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli import decision_tables as show
+from rankframe.terminal import decision_tables as show
 from tests.cli.test_tables import text
 
 

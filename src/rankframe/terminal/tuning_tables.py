@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from rankframe.base.wording import count_text, plain_text
-from rankframe.cli.decision_tables import warnings
-from rankframe.cli.tables import csv_text, plain
+from rankframe.terminal.decision_tables import warnings
+from rankframe.terminal.tables import csv_text, plain
 from rankframe.tuning.outcome import HEADER, Tuning
 
 # Columns that are left out first where a terminal is narrow.
