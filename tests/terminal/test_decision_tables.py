@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.terminal import decision_tables as show
-from tests.cli.test_tables import text
+from tests.terminal.test_tables import text
 
 
 @pytest.fixture

@@ -39,5 +39,5 @@ def test_what_is_no_number_of_folds_is_refused(folds: object) -> None:
 
 def test_every_fold_needs_a_query() -> None:
     refuse_more_folds(5, 5)
-    with pytest.raises(OptionError, match="folds=5 is more than there are queries .* 4 queries"):
+    with pytest.raises(OptionError, match=r"folds=5 is more than there are queries .* 4 queries"):
         refuse_more_folds(5, 4)

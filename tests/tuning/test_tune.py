@@ -21,7 +21,7 @@ Run = dict[str, dict[str, float]]
 def data(
     seed: int, queries: int = 17, runs: int = 2
 ) -> tuple[dict[str, dict[str, int]], dict[str, Run]]:
-    """Judgments and runs with ties, with documents that some run lacks, and a query that one does."""
+    """Judgments and runs with ties, documents that some run lacks, and a query that one does."""
     rng = random.Random(seed)
     docs = [f"d{number}" for number in range(9)]
     names = [f"q{number}" for number in range(queries)]

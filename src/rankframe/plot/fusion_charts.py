@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @chart(runs=2, of=lambda given: (given.tuned(),))
 def fusion_weights(tuning: Tuning) -> Chart:
-    """A metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum", "ndcg@10")`:
-    a line for each method and norm, with its interval as a band; each run by itself is dashed.
+    """A metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a line
+    for each method and norm, with its interval as a band; each run by itself is dashed.
     """
     alt = load_altair()
     if len(tuning.names) != 2:

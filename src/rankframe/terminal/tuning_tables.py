@@ -16,7 +16,7 @@ from rankframe.terminal.tables import csv_text, plain
 from rankframe.tuning.outcome import HEADER, Tuning
 
 # Columns that are left out first where a terminal is narrow.
-_DISPENSABLE = ("interval of that", "folds", "interval", "from best")
+_DISPENSABLE = ("its interval", "folds", "interval", "from best")
 
 
 def tuning_table(found: Tuning, width: int, most: int) -> RenderableType:

@@ -1,4 +1,4 @@
-"""The ledger of a tuning: what was counted, which policies were in force, what makes it doubtful."""
+"""The ledger of a tuning: what was counted, under which policies, what makes it doubtful."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def ledger_of(
         (
             "queries_undefined",
             len(findings.queries) - counted,
-            "left out for all: the metric is undefined for some candidate or run, or a run lacks "
-            "the query",
+            "left out for all: undefined for some candidate or run, or not in every run",
         ),
     ]
     how = {

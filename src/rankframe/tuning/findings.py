@@ -1,4 +1,4 @@
-"""From values per query to what is said of candidates: intervals, choices, and tests out of fold."""
+"""From values per query to what is said of candidates: intervals, choices, tests out of fold."""
 
 from __future__ import annotations
 

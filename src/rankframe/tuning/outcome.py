@@ -39,7 +39,7 @@ WARNING = "warning"  # the item of the ledger that holds one
 TUNING_FILES = tuple(
     f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
 )
-HEADER = ("fusion", "norm", "value", "interval", "from best", "interval of that", "folds")
+HEADER = ("fusion", "norm", "value", "interval", "from best", "its interval", "folds")
 _SHOWN = 5  # candidates on the screen of a notebook
 
 
@@ -170,11 +170,11 @@ class Tuning(Exported):
     @property
     def caveat(self) -> str:
         """The ledger in a few words: what a reader of the numbers should know."""
+        tried, good = number_of(self.candidates.height, "candidate"), self.as_good.height
+        queries = number_of(self.count("queries_tuned_by") or 0, "query")
         said = [
-            f"{number_of(self.candidates.height, 'candidate')}, of which "
-            f"{self.as_good.height:,} cannot be told apart from the best",
-            f"{number_of(self.count('queries_tuned_by') or 0, 'query')} in "
-            f"{number_of(self.folds.height, 'fold')}",
+            f"{tried}, of which {good:,} cannot be told apart from the best",
+            f"{queries} in {number_of(self.folds.height, 'fold')}",
         ]
         if undefined := self.count("queries_undefined"):
             said.append(f"{number_of(undefined, 'query')} undefined: left out")

@@ -6,7 +6,7 @@ No point is lost to rounding: of three runs in steps of 0.1, there are 66.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -81,7 +81,7 @@ def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
         drawn = words(np.array([draw], np.uint64), places, seed)[0]
         bars = sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist())
         ends = [-1, *bars, places]
-        yield tuple(b - a - 1 for a, b in zip(ends[:-1], ends[1:], strict=True))
+        yield tuple(b - a - 1 for a, b in pairwise(ends))
 
 
 def neighbours(point: Point, step: int) -> Iterator[Point]:

@@ -1,4 +1,4 @@
-"""Every candidate is tried once; what is trained, once for each set of folds that it may not see."""
+"""Every candidate is tried once; what is trained, once for all folds that it must not see."""
 
 from __future__ import annotations
 

@@ -85,10 +85,10 @@ def tune(
 
     Runs are read, ranked and brought together once, in memory. Every candidate is a fusion, as
     `rf.fuse` makes it, over the same queries. To choose the best of many and to report its value
-    over the queries that chose it is too good to be true. So queries are dealt into folds, by hashes
-    of their ids; for each fold, the candidate that is best on all other folds is applied to it, and
-    every query has the value of what was chosen without it: *out of fold*. That is what is tested
-    against the best single run, which is chosen in the same way, and against plain RRF.
+    over the queries that chose it is too good to be true. So queries are dealt into folds, by
+    hashes of their ids; for each fold, the candidate that is best on all other folds is applied to
+    it, and every query has the value of what was chosen without it: *out of fold*. That is what is
+    tested against the best single run, which is chosen in the same way, and against plain RRF.
 
     methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
         `"rrf(k=60)"`, are not varied. Methods that are trained on judgments are trained on other
