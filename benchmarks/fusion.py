@@ -166,7 +166,7 @@ def main() -> None:
             pl.DataFrame(
                 {"query_id": ["q", "q", "r"], "doc_id": ["a", "b", "a"], "score": [2.0, 1.0, 1.0]}
             ).write_parquet(path)
-        work(*small, Path(folder) / "small.parquet")
+        work(small[0], small[1], Path(folder) / "small.parquet")
         target = Path(folder) / "fused.parquet"
         wall, cpu = time.perf_counter(), time.process_time()
         work(a, b, target)

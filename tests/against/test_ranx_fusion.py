@@ -1,7 +1,7 @@
 """Every norm and method that ranx also has, under ranx's own names, on random untied runs.
 
 ranx has no rule for equal scores, so none are equal here; it wants the same queries in all runs, so
-a query that a run lacks is an empty one to it. Condorcet's method is another one there.
+a query that a run lacks is left out of it. Condorcet's method is another one there.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def ours(runs: dict[str, Run], method: str, **how: Any) -> Run:
 
 def theirs(runs: dict[str, Run], method: str, norm: str | None, params: dict[str, Any]) -> Run:
     given = [ranx.Run(run, name=name) for name, run in runs.items()]
-    fused = ranx.fuse(given, norm=norm, method=method, params=params)
+    fused = ranx.fuse(given, norm=norm, method=method, params=params)  # pyright: ignore[reportArgumentType]
     return {query: dict(docs) for query, docs in fused.run.items()}
 
 
@@ -111,6 +111,8 @@ def test_same_scores_as_ranx(method: str, seed: int) -> None:
     runs, _ = case_of(seed)
     written, params = PLAIN[method]
     for norm in NORMS if METHODS[method].scored else [None]:
+        if (method, norm) == ("max", "max"):  # to ranx, what is absent scores -1e9, which is more
+            continue
         found = ours(runs, method + written, norm=norm)
         assert_same(found, theirs(runs, method, norm, params))
 

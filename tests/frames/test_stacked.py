@@ -61,9 +61,11 @@ def test_keys_that_are_equal_by_chance_change_nothing(monkeypatch: pytest.Monkey
     monkeypatch.setattr("rankframe.frames.stacked.representatives", few)
     found = stack_of(runs)
     assert found.height == expected.height
-    scores = sum((run.rank for run in found.runs), np.zeros(found.height))
-    others = sum((run.rank for run in expected.runs), np.zeros(expected.height))
-    assert found.ranking(scores).equals(expected.ranking(others))
+    ours, theirs = (
+        np.sum([run.rank for run in one.runs], axis=0).astype(np.float64)
+        for one in (found, expected)
+    )
+    assert found.ranking(ours).equals(expected.ranking(theirs))
 
 
 def test_the_frame_is_in_order_of_documents_and_runs() -> None:

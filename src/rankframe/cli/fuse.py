@@ -1,4 +1,4 @@
-"""`rankframe fuse`: several runs of the same queries into one; `rankframe fusions`: its reference."""
+"""`rankframe fuse`: several runs of the same queries into one; `rankframe fusions`: how."""
 
 from __future__ import annotations
 

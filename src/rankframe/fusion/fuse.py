@@ -58,12 +58,12 @@ def fuse(
     """Fuse several runs of the same queries into one: query_id, doc_id, rank, score.
 
     By query, then by rank; equal scores by doc_id descending. Lazy: runs are opened now, and read
-    when it is collected. `runs` are runs by name, each whatever `evaluate` reads, or a list of them,
-    named by their files. A query that some runs lack is fused from the others.
+    when it is collected. `runs` are runs by name, each whatever `evaluate` reads, or a list of
+    them, named by their files. A query that some runs lack is fused from the others.
 
     method: a name (`rankframe fusions` lists them) with its parameters, `"rrf(k=60)"`,
-        `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stacked`) that gives
-        each document of a query its score, `(pl.col("normalised") / pl.col("rank")).sum()`.
+        `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stacked`) that
+        gives each document of a query its score, `(pl.col("normalised") / pl.col("rank")).sum()`.
     norm: what makes scores comparable, for methods that look at scores: "min_max" (the default),
         "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none": scores as they are.
     weights: one for each run, in their order or by their names, for methods that have them.

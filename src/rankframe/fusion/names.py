@@ -176,21 +176,21 @@ def _weights(given: Any, runs: Sequence[str]) -> list[float]:
         if left := [name for name in runs if name not in given]:
             raise OptionError(Option("weights", bare=True), f" have none for {left[0]!r}.")
         given = [given[name] for name in runs]
-    wrong = not isinstance(given, Sequence) or isinstance(given, str)
-    if wrong or not all(is_number(one) and abs(one) <= LARGEST_WEIGHT for one in given):
+    listed = list(given) if isinstance(given, list | tuple) else None
+    if listed is None or not all(is_number(w) and abs(w) <= LARGEST_WEIGHT for w in listed):
         raise OptionError(
             Option("weights", bare=True),
             f" are finite numbers, one for each run, not {shown(given)}.",
         )
-    if len(given) != len(runs):
+    if len(listed) != len(runs):
         raise OptionError(
             Option("weights", bare=True),
-            f": {len(given)} for {number_of(len(runs), 'run')}, {listing(list(runs))}. "
+            f": {len(listed)} for {number_of(len(runs), 'run')}, {listing(list(runs))}. "
             "Give one for each.",
         )
-    if not any(given):
+    if not any(listed):
         raise OptionError(Option("weights", bare=True), " are all 0: nothing would be told apart.")
-    return [float(one) for one in given]
+    return [float(one) for one in listed]
 
 
 def _norm_for(definition: Definition, norm: str | None) -> Norm | None:

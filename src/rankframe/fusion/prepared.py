@@ -88,9 +88,10 @@ class Fuser:
         bad = ~np.isfinite(scores)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
+            query = stack.queries[int(stack.code[at])]
             raise OptionError(
                 f"{method.label} gives no finite score to {int(bad.sum()):,} of {len(scores):,} "
-                f"documents, e.g. {stack.docs[at]!r} of query {stack.queries[int(stack.code[at])]!r}. "
+                f"documents, e.g. {stack.docs[at]!r} of query {query!r}. "
                 "Scale the scores, or choose another method."
             )
         return scores
