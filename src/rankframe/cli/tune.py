@@ -9,7 +9,7 @@ import typer
 
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.storage import Storage
-from rankframe.cli.completion import metrics_of
+from rankframe.cli.completion import methods, metrics_of
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -67,7 +67,11 @@ def tune(
     ] = "ndcg@10",
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="To try, e.g. rrf, wsum, mapfuse (repeat)."),
+        typer.Option(
+            metavar="NAME",
+            help="To try, e.g. rrf, wsum, mapfuse (repeat).",
+            autocompletion=methods,
+        ),
     ] = None,
     norm: Annotated[
         list[str] | None,
