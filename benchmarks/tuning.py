@@ -83,7 +83,7 @@ def experiment(kind: str, queries: int, runs: int, number: int) -> tuple[bool, b
 def main() -> None:
     """Print a row for each kind of runs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--experiments", type=int, default=150)
+    parser.add_argument("--experiments", type=int, default=60)
     parser.add_argument("--queries", type=int, nargs="+", default=[100])
     parser.add_argument("--runs", type=int, nargs="+", default=[2, 3])
     asked = parser.parse_args()

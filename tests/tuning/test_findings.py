@@ -67,10 +67,44 @@ def test_intervals_are_those_of_a_comparison() -> None:
 def test_a_candidate_is_chosen_only_where_it_may_be() -> None:
     found = findings(a=np.zeros(12), b=np.ones(12))
     assert found.chosen == [1, 1, 1]
-    kept = [
-        Tried(one.candidate, one.contender, frozenset({at})) for at, one in enumerate(found.tried)
-    ]
+    kept = [replace(one, folds=frozenset({at})) for at, one in enumerate(found.tried)]
     kept.append(Tried(Candidate("c"), contender(np.full(12, 0.5)), frozenset({0, 1, 2})))
+    some = replace(found, tried=kept)
+    assert some.chosen == [2, 1, 2]
+    assert some.order == [1, 2, 0]
+    assert some.candidates()["folds"].to_list() == [1, 2, 0]
+
+
+def test_folds_say_what_was_chosen_and_what_it_gave() -> None:
+    found = findings()
+    for fold, row in enumerate(found.by_fold().to_dicts()):
+        inside, chosen = fold == FOLDS, VALUES[row["fusion"]]
+        assert (row["fold"], row["queries"]) == (fold + 1, 4)
+        assert row["value"] == pytest.approx(chosen[inside].mean())
+        assert row["value_on_others"] == pytest.approx(chosen[~inside].mean())
+        assert row["value_on_others"] == pytest.approx(
+            max(VALUES[name][~inside].mean() for name in ("a", "b"))
+        )
+        assert row["run_value"] == pytest.approx(VALUES[row["run"]][inside].mean())
+
+
+def test_less_may_be_better() -> None:
+    found = findings("lag", a=np.zeros(12), b=np.ones(12), one=np.ones(12), other=np.full(12, 2.0))
+    assert found.chosen == [0, 0, 0]
+    against = found.against().row(0, named=True)
+    assert (against["baseline"], against["difference"], against["improved"]) == ("one", -1.0, True)
+
+
+def test_worse_is_no_improvement_however_sure() -> None:
+    found = findings(a=np.zeros(12), b=np.zeros(12), one=np.ones(12))
+    against = found.against().row(0, named=True)
+    assert against["significant"]
+    assert not against["improved"]
+
+
+def test_values_of_queries_that_do_not_count_are_not_shown() -> None:
+    found = findings()
+    complete = np.arange(12) != 5
     some = replace(found, split=Split(FOLDS, 3, complete))
     rows = some.per_query()
     assert rows.filter(pl.col("tuned").is_null())["query_id"].to_list() == ["q5"]
