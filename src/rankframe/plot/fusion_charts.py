@@ -42,7 +42,7 @@ def fusion_weights(tuning: Tuning) -> Chart:
               scale=alt.Scale(domain=[0, 1]))  # fmt: skip
     y = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
     base = chart_of(points.sort("system", "weight").to_dicts()).encode(x=x, color=colour(names))
-    band = base.mark_area(opacity=0.2).encode(
+    band = base.mark_area(fillOpacity=0.2).encode(
         y=alt.Y("ci_low:Q", title=metric, scale=alt.Scale(zero=False)), y2="ci_high:Q"
     )
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=30)).encode(
