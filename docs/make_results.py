@@ -82,6 +82,31 @@ MEANINGS = {
     "rank_a": "its place in run a; null: not retrieved",
     "rank_b": "its place in run b",
     "change": '"entered" or "left" the top k, or "up", "down" or "same" within it',
+    "fusion": "the method with its parameters, as `rf.fuse` reads it",
+    "norm": "the norm of scores; null for methods over ranks",
+    "method": "the method alone",
+    "weights": "of the runs, in their order; null for methods without",
+    "Tuning.candidates.difference": "from the value of the best",
+    "difference_low": "lower end of the paired interval of that difference",
+    "difference_high": "upper end",
+    "as_good": "it cannot be told apart from the best: that interval contains 0",
+    "folds": "for how many folds it was chosen",
+    "Tuning.against.baseline": "the best single run, chosen for each fold by the others; plain RRF",
+    "Tuning.against.value": "the average of the tuned fusion, out of fold",
+    "Tuning.against.ci_low": "lower end of the interval of the difference",
+    "Tuning.against.ci_high": "upper end",
+    "improved": "significant, and in the direction that is better",
+    "Tuning.against.queries": "queries that were compared",
+    "fold": "the number of the fold, from 1",
+    "Tuning.folds.queries": "queries in the fold",
+    "value_on_others": "the average of what was chosen, on all other folds",
+    "Tuning.folds.value": "its average in the fold",
+    "run": "the run",
+    "Tuning.folds.run": "the run that is best by itself on all other folds",
+    "run_value": "its average in the fold",
+    "tuned": "the value of what was chosen without this query",
+    "best_run": "the value of the best single run, chosen without this query",
+    "rrf": "the value of plain RRF",
     "rule": "the rule, as you wrote it",
     "Verdict.checks.change": "the change, such that more is better",
     "bound": "its lower confidence bound: it passes if this is at or above the margin",
@@ -139,6 +164,12 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
         "The values that were compared: by name of the system, the same queries in the same order.",
         found.per_query["new"],
     )
+    tuning = rf.tune(QRELS, RUNS, ["wsum"], "ndcg@10", folds=2)
+    yield "Tuning.candidates", "A row a fusion, the best first.", tuning.candidates
+    yield "Tuning.against", "The tuned fusion, out of fold, against others.", tuning.against
+    yield "Tuning.folds", "A row a fold: what was chosen without it.", tuning.folds
+    yield "Tuning.runs", "A row a run by itself.", tuning.runs
+    yield "Tuning.per_query", "The values that were tested.", tuning.per_query
     change = rf.diff(QRELS, RUNS["old"], RUNS["new"], "ndcg@10")
     yield "Diff.summary", "One row.", change.summary
     yield "Diff.per_query", "A row a query.", change.per_query

@@ -51,6 +51,10 @@ TAKERS = (
         "decisions/gate.py", "gate", (Comparing, SharedPolicies, Storage),
         without=("test", "correction", "permutations"),
     ),
+    Taker(
+        "tuning/tune.py", "tune", (Comparing, SharedPolicies, Intervals, Storage),
+        without=("unpaired",),
+    ),
     Taker("decisions/diff.py", "diff", (Policies, Storage)),
     Taker("curves/curve.py", "curve", (Policies, Intervals, Storage), defaults={"ci": None}),
     Taker("reporting/report.py", "report", (Comparing, SharedPolicies, Intervals, Storage)),

@@ -20,6 +20,7 @@ _HOMES = {
     "Diff": "decisions.change",
     "RankframeError": "base.errors",
     "Result": "evaluation.result",
+    "Tuning": "tuning.outcome",
     "Verdict": "decisions.verdict",
     "agree": "evaluation.agree",
     "area_under": "curves.area",
@@ -42,6 +43,7 @@ _HOMES = {
     "report": "reporting.report",
     "stacked": "fusion.stacked",
     "thin": "curves.area",
+    "tune": "tuning.tune",
 }
 _PACKAGES = ("plot", "spark")
 

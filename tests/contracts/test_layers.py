@@ -13,8 +13,9 @@ SOURCE = Path(__file__).parents[2] / "src" / "rankframe"
 # From the roof to the ground. Rooms on one line do not know each other.
 LINES = (
     ("cli",),
-    ("reporting",),
+    ("reporting", "terminal"),
     ("plot", "trec_eval", "spark"),
+    ("tuning",),
     ("decisions", "curves"),
     ("fusion",),
     ("evaluation",),
@@ -28,7 +29,7 @@ HEIGHT = {room: -at for at, line in enumerate(LINES) for room in line}
 # The rooms that may use a package; of scipy, inside functions only.
 HOMES = {
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "terminal"},
     "altair": {"plot", "reporting"},
     "vl_convert": {"plot", "reporting"},
     "pyspark": {"spark"},

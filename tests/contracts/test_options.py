@@ -24,6 +24,7 @@ TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
     ("evaluate", rf.evaluate, (Policies, Intervals, Storage)),
     ("compare", rf.compare, (SharedPolicies, Comparing, Intervals, Storage)),
     ("gate", rf.gate, (SharedPolicies, Storage)),
+    ("tune", rf.tune, (SharedPolicies, Intervals, Storage)),
     ("diff", rf.diff, (Policies, Storage)),
     ("curve", rf.curve, (Policies, Storage)),
     ("report", report, (SharedPolicies, Comparing, Intervals, Storage)),

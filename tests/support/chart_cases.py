@@ -43,6 +43,9 @@ DRAWN = {
     ),
     "heatmap": lambda: rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, most=5),
     "discounts": rf.plot.discounts,
+    "fusion_weights": lambda: rf.plot.fusion_weights(
+        rf.tune(CASE.qrels, RUNS, "wsum", "ndcg@5", folds=2)
+    ),
 }
 
 

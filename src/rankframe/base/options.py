@@ -35,7 +35,7 @@ Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
 ChartKind: TypeAlias = Literal[
     "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
-    "slices", "heatmap", "discounts",
+    "slices", "heatmap", "discounts", "fusion_weights",
 ]  # fmt: skip
 Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 

@@ -1,4 +1,4 @@
-"""The command line: one module a command. typer and rich live here and nowhere else.
+"""The command line: one module a command. typer lives here and nowhere else.
 
 Commands read options, call the rooms below, and show what they give; heavy imports wait for that.
 """

@@ -26,6 +26,7 @@ from rankframe.cli import (
     plot,
     report,
     trec_eval,
+    tune,
 )
 from rankframe.cli.completion import whole_words
 from rankframe.cli.options import PlainCommand, plainly
@@ -55,7 +56,8 @@ app = typer.Typer(
 # In the order of `rankframe --help`; each module has a command of its name, and its examples; one
 # that reads its arguments in its own way has a class for it.
 for _module in (
-    evaluate, compare, diff, gate, report, plot, agree, fuse, metrics, convert, trec_eval, demo,
+    evaluate, compare, diff, gate, report, plot, agree, fuse, tune, metrics, convert, trec_eval,
+    demo,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"

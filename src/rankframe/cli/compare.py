@@ -117,8 +117,8 @@ def compare(
 
     import rankframe as rf
     from rankframe.base.places import refuse_taken
-    from rankframe.cli import decision_tables as show
     from rankframe.decisions.comparison import COMPARISON_FILES
+    from rankframe.terminal import decision_tables as show
 
     qrels = [] if stored else sources[:1]
     runs = runs_by_name(sources[len(qrels) :])

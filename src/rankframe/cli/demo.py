@@ -12,9 +12,9 @@ def demo() -> None:
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.cli import tables as show
-    from rankframe.cli.decision_tables import comparison_table
     from rankframe.metrics.names import resolve
+    from rankframe.terminal import tables as show
+    from rankframe.terminal.decision_tables import comparison_table
 
     console = Console()
     shop = rf.example("shop")

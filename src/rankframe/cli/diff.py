@@ -80,8 +80,8 @@ def diff(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.cli import decision_tables as show
     from rankframe.sources.writers import write_frame
+    from rankframe.terminal import decision_tables as show
 
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")

@@ -153,9 +153,9 @@ def fusions(
     """The reference of fusion: all methods and norms, or one with its formula and parameters."""
     from rich.console import Console
 
-    from rankframe.cli import tables as show
     from rankframe.fusion import NORMS
     from rankframe.fusion.names import parse
+    from rankframe.terminal import tables as show
 
     console = Console()
     if name is None:

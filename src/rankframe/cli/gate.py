@@ -111,7 +111,7 @@ def gate(
 
     import rankframe as rf
     from rankframe.base.outputs import write_file
-    from rankframe.cli.decision_tables import verdict_table
+    from rankframe.terminal.decision_tables import verdict_table
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")

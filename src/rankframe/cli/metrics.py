@@ -28,9 +28,9 @@ def metrics(
     """The metric reference: all of them, or one with its formula, parameters and synonyms."""
     from rich.console import Console
 
-    from rankframe.cli import tables as show
     from rankframe.metrics import REGISTRY
     from rankframe.metrics.names import parse
+    from rankframe.terminal import tables as show
 
     console = Console()
     if name is None:

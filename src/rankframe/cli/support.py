@@ -251,9 +251,9 @@ def deliver(
     """Write what was asked for of results by the names of their runs, and print the rest."""
     from rich.console import Console
 
-    from rankframe.cli import tables as show
     from rankframe.evaluation.ledger import says_every_relevant
     from rankframe.sources.writers import write_frame
+    from rankframe.terminal import tables as show
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, name, frame in (

@@ -136,13 +136,28 @@ class Column:
     def of(cls, metric: Metric, aligned: Aligned, *, weights: Floats | None = None) -> Column:
         """Take a metric's columns, and what goes beside it."""
         systems = aligned.systems.values()
-        terms = [Terms.of(metric, system.computed, weights) for system in systems]
-        for name, some in zip(aligned.systems, terms, strict=True):
+        terms = {
+            name: Terms.of(metric, system.computed, weights)
+            for name, system in aligned.systems.items()
+        }
+        depth, shares = depth_of(metric), None
+        if all(depth in system.judged for system in systems):
+            judged = [system.values[system.judged[depth]] for system in systems]
+            shares = np.stack([share.to_numpy() for share in judged])  # NaN where it has none
+        return cls.over(metric, terms, shares)
+
+    @classmethod
+    def over(
+        cls, metric: Metric, systems: Mapping[str, Terms], judged: Floats | None = None
+    ) -> Column:
+        """Put side by side what the averages of systems are made of."""
+        for name, some in systems.items():
             if endless := int((~np.isfinite(some.above) | ~np.isfinite(some.divisor)).sum()):
                 raise MetricParameterError(
                     f"{metric.label!r} is not finite for {number_of(endless, 'query')} of "
                     f"{name!r}: there is no mean of it to compare."
                 )
+        terms = list(systems.values())
         defined = np.stack([some.defined for some in terms])
         complete = defined.all(axis=0)
 
@@ -150,10 +165,6 @@ class Column:
             whole = np.stack(rows)
             return whole if complete.all() else np.where(complete, whole, 0.0)
 
-        depth, shares = depth_of(metric), None
-        if all(depth in system.judged for system in systems):
-            judged = [system.values[system.judged[depth]] for system in systems]
-            shares = np.stack([share.to_numpy() for share in judged])  # NaN where it has none
         values = stacked([some.values for some in terms])
         plain = all(some.above is some.values for some in terms)
         return cls(
@@ -162,7 +173,7 @@ class Column:
             values if plain else stacked([some.above for some in terms]),
             stacked([some.divisor for some in terms]),
             defined,
-            shares,
+            judged,
         )
 
     @cached_property

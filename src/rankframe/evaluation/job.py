@@ -84,9 +84,24 @@ def evaluate_found(found: Found, job: Job) -> Iterator[Piece]:
         yield from pool.map(lambda block: _evaluated(matched(found, *block), job), blocks)
 
 
+def found_values(found: Found, job: Job) -> PerQuery:
+    """What is computed for each query that is averaged, in byte order; nothing is counted."""
+    parts = [job.plan.no_values()]
+    for block in found.judgments.blocks(_BLOCK_ROWS):
+        part = matched(found, *block)
+        judged = _judged(part, job)
+        parts.append(_values(part, judged, job).kept(kept_queries(judged, job.policies)))
+    return PerQuery.joined(parts, ordered=False)
+
+
+def _judged(part: Matched, job: Job) -> Judgments:
+    ids = DOC in job.plan.columns
+    return Judgments(part, rel=job.policies.rel, max_grade=job.max_grade, settle=ids)
+
+
 def _evaluated(part: Matched, job: Job) -> Piece:
     plan, policies = job.plan, job.policies
-    judged = Judgments(part, rel=policies.rel, max_grade=job.max_grade, settle=DOC in plan.columns)
+    judged = _judged(part, job)
     relevant = judged.relevant(policies.rel)
     has_relevant = np.logical_or.reduceat(relevant, judged.starts)
     keep = kept_queries(judged, policies)

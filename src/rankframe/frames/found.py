@@ -22,7 +22,7 @@ from rankframe.base.columns import DOC, RANK, SCORE
 from rankframe.base.options import Policies
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.listed import Listing
-from rankframe.frames.places import places
+from rankframe.frames.places import Places, places
 from rankframe.frames.units import by_rank
 from rankframe.inputs.validate import one_of_each
 
@@ -95,7 +95,7 @@ class Found:
             return False
         judged = self.judgments.judgments_of(numbers[known])
         owner = np.repeat(known, self.judgments.lengths[numbers[known]])
-        pairs = _matched(chunk, owner, judged, self.judgments)
+        pairs = judged_rows(chunk, owner, judged, self.judgments)
         height = chunk.height
         lengths, above, ranks = chunk.lengths, None, self.policies.ranks
         if pairs is None:
@@ -105,7 +105,7 @@ class Found:
             else:
                 best = one_of_each(Keyed(chunk.frame()), "run", self.policies.run_duplicates)
             chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
-            pairs = _matched(chunk, owner, judged, self.judgments)
+            pairs = judged_rows(chunk, owner, judged, self.judgments)
             assert pairs is not None  # what was there twice was dropped
         rows, hit = pairs
         asked = rows if self.listing is None else np.arange(chunk.height)
@@ -132,6 +132,16 @@ class Found:
             if found.anew is not None:
                 seen.anew = (seen.anew or 0) + found.anew
         return True
+
+    def put(self, chunk: Chunk, numbers: Ints, rows: Ints, judged: Ints, where: Places) -> None:
+        """Keep where the documents of a chunk stand that were looked up before.
+
+        `numbers`: of its queries, all of which are judged; `rows`, `judged`: which of its rows are,
+        and by which judgments.
+        """
+        self._keep(chunk, rows, judged, where.rank, where.first, where.last)
+        self.retrieved[numbers] = _lengths(chunk, self.policies)
+        self.in_run[numbers] = True
 
     def strangers_repeat(self) -> bool:
         """Whether a query without judgments seems to have come twice."""
@@ -264,7 +274,7 @@ def _block_key(code: Ints, tied_rank: Floats) -> Ints:
     return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)
 
 
-def _matched(
+def judged_rows(
     chunk: Chunk, owner: Ints, judged: Ints, judgments: IndexedJudgments
 ) -> tuple[Ints, Ints] | None:
     """Rows of a chunk that were judged, and which of the judgments these are.

@@ -72,7 +72,11 @@ class Fuser:
 
     def scores(self, stack: Stack) -> Floats:
         """The fused score of each document of a stack, in its order."""
-        method, docs = self.method, Normed(stack, self.method.norm)
+        return self.scores_of(Normed(stack, self.method.norm))
+
+    def scores_of(self, docs: Normed) -> Floats:
+        """The same of documents that have the norm of the method already."""
+        method, stack = self.method, docs.stack
         # What is too large to be computed is refused below.
         with np.errstate(over="ignore", invalid="ignore"):
             if method.definition is None:

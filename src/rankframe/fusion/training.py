@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -20,8 +21,56 @@ from rankframe.fusion.names import Method
 from rankframe.fusion.trained import Hits
 from rankframe.inputs.scanned import Scanned
 from rankframe.metrics.names import resolve
+from rankframe.stats.exact import exact_sum
 
 _LOOKED_AT = (QUERY, RANK, "relevant", "retrieved")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What judgments say of a run, query by query."""
+
+    # query_id, rank, relevant, retrieved: the judged rows; None: not asked for
+    rows: pl.DataFrame | None
+    # query_id, map: the average precision of every query; None: not asked for
+    precision: pl.DataFrame | None
+
+    def of(self, queries: pl.Series) -> Judged:
+        """Of some of the queries."""
+        some = queries.rename(QUERY).to_frame()
+        return Judged(
+            *(
+                None if frame is None else frame.join(some, on=QUERY, how="semi")
+                for frame in (self.rows, self.precision)
+            )
+        )
+
+    def hits(self) -> Hits:
+        """Added up: whole numbers and exact sums, which no order of rows changes."""
+        mean = 0.0
+        if self.precision is not None and self.precision.height:
+            mean = float(exact_sum(self.precision["map"].to_numpy())) / self.precision.height
+        return _no_hits(mean) if self.rows is None else _hits(self.rows, mean)
+
+
+def judged_by(
+    qrels: Scanned,
+    runs: Mapping[str, Scanned],
+    policies: FusionPolicies,
+    *,
+    by_rank: bool = True,
+    means: bool = True,
+) -> list[Judged]:
+    """What judgments say of each run: judged rows, and average precision; which of them is needed.
+
+    Judged queries that a run lacks count as empty lists.
+    """
+    found: list[Judged] = []
+    for name, run in runs.items():
+        with naming_the_run(repr(name)):
+            rows = _rows(qrels, run, policies) if by_rank else None
+            found.append(Judged(rows, _precision(qrels, run, policies) if means else None))
+    return found
 
 
 def hits_of(
@@ -32,17 +81,9 @@ def hits_of(
     by_rank: bool = True,
     means: bool = True,
 ) -> list[Hits]:
-    """What judgments say of each run: relevant documents by rank, and mean average precision.
-
-    Judged queries that a run lacks count as empty lists. All of it is made of whole numbers and
-    exact sums, so that the order of rows changes nothing. `by_rank`, `means`: which is needed.
-    """
-    found: list[Hits] = []
-    for name, run in runs.items():
-        with naming_the_run(repr(name)):
-            mean = _mean(qrels, run, policies) if means else 0.0
-            found.append(_hits(qrels, run, policies, mean) if by_rank else _no_hits(mean))
-    return found
+    """The same added up: relevant documents by rank, and mean average precision."""
+    found = judged_by(qrels, runs, policies, by_rank=by_rank, means=means)
+    return [one.hits() for one in found]
 
 
 def hits_for(
@@ -76,13 +117,13 @@ def _frame_policies(policies: FusionPolicies) -> Policies:
     )
 
 
-def _mean(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> float:
+def _precision(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFrame:
     plan = judged_plan(resolve("map"))
     job = Job(plan, _frame_policies(policies), intervals=Intervals(None))
-    return evaluate_scanned(qrels, run, job)["map"] or 0.0
+    return evaluate_scanned(qrels, run, job).per_query
 
 
-def _hits(qrels: Scanned, run: Scanned, policies: FusionPolicies, mean: float) -> Hits:
+def _rows(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFrame:
     how = _frame_policies(policies)
     frame = judge(
         qrels,
@@ -94,7 +135,10 @@ def _hits(qrels: Scanned, run: Scanned, policies: FusionPolicies, mean: float) -
         duplicates=how.duplicates,
         k_max=how.k_max,
     )
-    judged = frame.select(_LOOKED_AT).collect()
+    return frame.select(_LOOKED_AT).collect()
+
+
+def _hits(judged: pl.DataFrame, mean: float) -> Hits:
     lists = judged.group_by(QUERY).agg(pl.col("retrieved").first())["retrieved"]
     lengths, counts = np.unique(lists.to_numpy(), return_counts=True)
     relevant = judged.filter(pl.col("relevant"), pl.col(RANK).is_not_null())

@@ -11,6 +11,7 @@ from rankframe.plot.curve_charts import (
     precision_recall,
     roc,
 )
+from rankframe.plot.fusion_charts import fusion_weights
 from rankframe.plot.query_charts import differences, distribution, heatmap, slices
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "differences",
     "discounts",
     "distribution",
+    "fusion_weights",
     "heatmap",
     "metric_at_k",
     "precision_recall",

@@ -18,6 +18,8 @@ from rankframe.evaluation.judge import judge
 from rankframe.evaluation.result import Result
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
+from rankframe.tuning.outcome import Tuning
+from rankframe.tuning.tune import tune
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,12 @@ class Material:
         """What changed from the first run to the second."""
         a, b = self.runs.values()
         return diff(self.qrels, a, b, self.metric, columns=self.columns, **self.policies)
+
+    def tuned(self) -> Tuning:
+        """What each weight of the runs is worth."""
+        return tune(
+            self.qrels, self.runs, "wsum", self.metric, columns=self.columns, **self.policies
+        )
 
     def judged(self) -> pl.LazyFrame:
         """The judged frame of the one run."""

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 
 import rankframe as rf
-from rankframe.cli import tables as show
 from rankframe.metrics.names import resolve
+from rankframe.terminal import tables as show
 
 
 def text(shown: RenderableType, *, colour: bool = False) -> str:

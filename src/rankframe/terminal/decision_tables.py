@@ -15,10 +15,10 @@ from rich.text import Text
 
 from rankframe.base.messages import number_of
 from rankframe.base.wording import count_text, number_text, plain_text, share_text
-from rankframe.cli.tables import csv_text, plain
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import HEADER, HOLE_COLUMNS, Comparison
 from rankframe.decisions.verdict import Verdict
+from rankframe.terminal.tables import csv_text, plain
 
 # Columns of a comparison that are left out first where a terminal is narrow.
 _DISPENSABLE = ("W/T/L", "raw p", "judged", "%", "interval")

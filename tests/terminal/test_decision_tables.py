@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli import decision_tables as show
-from tests.cli.test_tables import text
+from rankframe.terminal import decision_tables as show
+from tests.terminal.test_tables import text
 
 
 @pytest.fixture

@@ -1,0 +1,180 @@
+"""Runs and judgments in memory: any fusion of the runs is evaluated on them without reading again.
+
+What does not depend on the fusion is done once for many of them: documents are brought together and
+matched with judgments block by block, and scores are normed once for each norm. Of a fusion, only
+the ranks of judged documents are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import Chunk, as_text, hashed, taken
+from rankframe.arrays.segments import ranges, spread
+from rankframe.base.columns import DOC, QUERY, SCORE
+from rankframe.base.progress import Progress, Report
+from rankframe.engine.grouped import workers
+from rankframe.engine.terms import Floats, Terms
+from rankframe.evaluation.job import Job, found_values
+from rankframe.frames.found import Found, judged_rows
+from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.places import Places, places
+from rankframe.frames.stacked import Stack
+from rankframe.fusion.norms import Norm, Normed
+from rankframe.fusion.prepared import Fuser
+from rankframe.fusion.runs import HeldRuns
+from rankframe.metrics.names import Metric
+
+Ints = NDArray[np.int64]
+
+# Rows of runs that are brought together at a time: what fits in the cache.
+_BLOCK_ROWS = 60_000
+# Rows of runs up to which blocks stay in memory, for fusions that are not known yet.
+_KEPT_ROWS = 4_000_000
+# Documents are compared with judged ones in so many times as many steps as there are documents.
+_COMPARED = 4
+# Bytes of what is found of fusions that are evaluated together.
+_FOUND_BYTES = 1 << 28
+
+
+class KeptNorm(Normed):
+    """The documents of a stack, with normed scores that are computed once."""
+
+    def __init__(self, stack: Stack, by: Norm | None) -> None:
+        super().__init__(stack, by)
+        self._scores: dict[int, Floats] = {}
+
+    def score(self, run: int) -> Floats:
+        """Of each document in a run."""
+        if run not in self._scores:
+            self._scores[run] = super().score(run)
+        return self._scores[run]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The documents of some judged queries, and which of them are judged."""
+
+    stack: Stack
+    chunk: Chunk
+    # the judgments' number of each query
+    numbers: Ints
+    # documents that are judged, and which of the judgments these are
+    rows: Ints
+    judged: Ints
+
+    @classmethod
+    def of(cls, stack: Stack, judgments: IndexedJudgments) -> Block:
+        """Look the documents up in the judgments; all queries are judged."""
+        table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
+        chunk = Chunk.of(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
+        numbers = judgments.find(chunk)
+        judged = judgments.judgments_of(numbers)
+        owner = np.repeat(np.arange(len(numbers)), judgments.lengths[numbers])
+        pairs = judged_rows(chunk, owner, judged, judgments)
+        assert pairs is not None  # in a stack, each document is there once
+        rows, hit = pairs
+        order = np.argsort(rows)
+        return cls(stack, chunk, numbers, rows[order], judged[hit][order])
+
+    @cached_property
+    def _peers(self) -> tuple[Ints, Ints] | None:
+        """All documents of the query of each judged one, and where those of each begin; None where
+        they are so many that to sort them takes less than to compare them.
+        """
+        code = self.chunk.code[self.rows]
+        lengths = self.chunk.lengths[code]
+        if not len(code) or int(lengths.sum()) > _COMPARED * self.chunk.height:
+            return None
+        return ranges(self.chunk.starts[code], lengths), np.cumsum(lengths) - lengths
+
+    def places(self, scores: Floats) -> Places:
+        """Where the judged documents stand by such scores; equal ones by doc_id, descending."""
+        if self._peers is not None:
+            peers, starts = self._peers
+            theirs, ours = scores[peers], spread(scores[self.rows], starts, len(peers))
+            first = np.add.reduceat(theirs > ours, starts, dtype=np.int64) + 1
+            last = np.add.reduceat(theirs >= ours, starts, dtype=np.int64)
+            if np.array_equal(first, last):
+                return Places(first, first, last, 0)
+        return places(replace(self.chunk, numbers={SCORE: scores}), self.rows, "doc_desc")
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What fusions are evaluated on."""
+
+    runs: HeldRuns
+    judgments: IndexedJudgments
+    metric: Metric
+    job: Job
+    # of the evaluated queries, in byte order, where the metric is averaged by them
+    weights: Floats | None = None
+    report: Report | None = None
+    _kept: dict[int, Block] = field(default_factory=dict)
+
+    def terms(self, fusers: Sequence[Fuser]) -> Iterator[Terms]:
+        """What each fusion is worth in every query, in byte order of these."""
+        size = 4 * self.judgments.height + 32 * len(self.judgments.starts)
+        at_once = max(_FOUND_BYTES // max(size, 1), 1)
+        done = 0
+        for first in range(0, len(fusers), at_once):
+            some = fusers[first : first + at_once]
+            for found in self._found(some, done, len(fusers)):
+                computed = found_values(found, self.job)
+                yield Terms.of(self.metric, computed, self.weights)
+            done += len(some)
+
+    def _found(self, fusers: Sequence[Fuser], done: int, total: int) -> list[Found]:
+        tied = "tied_rank" in self.job.plan.columns
+        # Fused documents are numbered from 1, whatever was kept of the ranks in runs.
+        policies = replace(self.job.policies, ranks="renumbered")
+        every = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
+        numbers, blocks = self._blocks()
+        rows, work = int(self.runs.lengths[numbers].sum()), 0
+        with ThreadPoolExecutor(workers()) as pool:
+            jobs = pool.map(
+                lambda at: self._fill(at, blocks[at], fusers, every), range(len(blocks))
+            )
+            for seen in jobs:
+                work += seen * len(fusers)
+                if self.report is not None:
+                    stage = f"{done + len(fusers):,} of {total:,} fusions"
+                    self.report(Progress(stage, work, rows * len(fusers), 0, "documents"))
+        return every
+
+    def _blocks(self) -> tuple[Ints, list[Ints]]:
+        """The judged queries of the runs, and the same in stretches that fit in the cache."""
+        known = self.runs.queries.is_in(as_text(self.judgments.queries).implode())
+        numbers = np.flatnonzero(known.to_numpy())
+        upto = np.cumsum(self.runs.lengths[numbers])
+        cuts = np.flatnonzero(np.diff(upto // _BLOCK_ROWS)) + 1
+        return numbers, [some for some in np.split(numbers, cuts) if len(some)]
+
+    def _block(self, at: int, numbers: Ints) -> Block:
+        found = self._kept.get(at)
+        if found is None:
+            found = Block.of(self.runs.stack(numbers), self.judgments)
+            if int(self.runs.lengths.sum()) <= _KEPT_ROWS:
+                self._kept[at] = found
+        return found
+
+    def _fill(self, at: int, numbers: Ints, fusers: Sequence[Fuser], every: Sequence[Found]) -> int:
+        """Put the ranks of a block's judged documents where they belong, for each fusion."""
+        block = self._block(at, numbers)
+        normed: dict[str | None, KeptNorm] = {}
+        for fuser, found in zip(fusers, every, strict=True):
+            norm = fuser.method.norm
+            key = None if norm is None else norm.name
+            if key not in normed:
+                normed[key] = KeptNorm(block.stack, norm)
+            where = block.places(fuser.scores_of(normed[key]))
+            found.put(block.chunk, block.numbers, block.rows, block.judged, where)
+        return int(self.runs.lengths[numbers].sum())

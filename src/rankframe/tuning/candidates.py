@@ -1,0 +1,30 @@
+"""What is tried: fusions by method, norm, parameters and weights, each once, in a fixed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fusion that is tried."""
+
+    method: str
+    # of methods that look at scores
+    norm: str | None = None
+    # in the order in which the method has them
+    parameters: tuple[tuple[str, Any], ...] = ()
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """As `rf.fuse` reads it.
+
+        >>> Candidate("wsum", "min_max", weights=(0.25, 0.75)).name
+        'wsum(weights=[0.25, 0.75])'
+        """
+        given = [f"{name}={value}" for name, value in self.parameters]
+        if self.weights is not None:
+            given.append(f"weights={list(self.weights)}")
+        return f"{self.method}({', '.join(given)})" if given else self.method

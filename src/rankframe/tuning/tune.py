@@ -1,0 +1,246 @@
+"""Several runs, many ways to fuse them: which is best, and what is it worth on other queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from rankframe.base import options
+from rankframe.base.columns import QUERY, RELEVANCE
+from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
+from rankframe.base.progress import Report
+from rankframe.base.storage import StorageOptions, reaching
+from rankframe.decisions.contrast import Setup
+from rankframe.decisions.lacking import refuse_unshared
+from rankframe.decisions.systems import Runs, System, evaluate_runs
+from rankframe.engine.held import Held
+from rankframe.engine.terms import Terms
+from rankframe.evaluation.evaluate import check_grades
+from rankframe.evaluation.job import Job, judged_plan
+from rankframe.evaluation.lookup import read_judgments
+from rankframe.fusion.prepared import refuse_unscored
+from rankframe.fusion.runs import HeldRuns, named_runs, unscored
+from rankframe.inputs.queries import Attributes, Known, read_attributes, refuse_strangers
+from rankframe.inputs.scan import Columns, Scanned, Source
+from rankframe.metrics.names import Metric, MetricLike
+from rankframe.stats.resample import hash_ids
+from rankframe.tuning.account import ledger_of
+from rankframe.tuning.asked import asked_families, method_of, one_metric
+from rankframe.tuning.bench import Bench
+from rankframe.tuning.candidates import Candidate
+from rankframe.tuning.choosing import Contender, Split
+from rankframe.tuning.findings import Findings
+from rankframe.tuning.folds import check_folds, fold_numbers, refuse_more_folds
+from rankframe.tuning.grids import Grid, check_budget
+from rankframe.tuning.lessons import Lessons
+from rankframe.tuning.outcome import Tuning
+from rankframe.tuning.trials import Trials
+
+# What every tuned fusion has to beat, besides the runs.
+PLAIN = Candidate("rrf", None, (("k", 60),))
+
+
+@reaching
+def tune(
+    qrels: Source,
+    runs: Mapping[str, Source] | Sequence[Source],
+    methods: str | Sequence[str] = ("rrf", "wsum"),
+    metric: MetricLike = "ndcg@10",
+    *,
+    norms: str | Sequence[str] = ("min_max",),
+    grid: Grid | None = None,
+    folds: int = 5,
+    budget: int = 200,
+    depth: int | None = None,
+    test: options.Test = "t",
+    correction: options.Correction = "holm",
+    permutations: int = 10_000,
+    queries: Source | None = None,
+    weight: str | None = None,
+    ci: options.Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
+    missing: options.MissingAmong = "zero_if_few",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    judged_only: bool = False,
+    progress: Report | None = None,
+) -> Tuning:
+    """Find the fusion of runs that is best for a metric, and what it is worth on other queries.
+
+    Runs are read, ranked and brought together once, in memory. Every candidate is a fusion, as
+    `rf.fuse` makes it, over the same queries. To choose the best of many and to report its value
+    over the queries that chose it is too good to be true. So queries are dealt into folds, by
+    hashes of their ids; for each fold, the candidate that is best on all other folds is applied to
+    it, and every query has the value of what was chosen without it: *out of fold*. That is what is
+    tested against the best single run, which is chosen in the same way, and against plain RRF.
+
+    methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
+        `"rrf(k=60)"`, are not varied. Methods that are trained on judgments are trained on other
+        folds than those that they are chosen for or valued by.
+    metric: one name, expression or `rf.metric`, that has a value for each query.
+    norms: of scores, for methods that look at them.
+    grid: what is tried, by the name of a parameter: `{"k": [10, 60, 100]}`; of weights, the size of
+        their steps, `{"weights": 0.05}` (default 0.1, which makes 66 for three runs), or lists.
+    folds: into how many the queries are dealt.
+    budget: where there are more weights than these, they are searched for: random ones first, then
+        uphill from the best, for each fold without looking at it. So many are looked at each time.
+    depth: fuse the top so many documents of each run only.
+    missing: a judged query that a run lacks scores 0 for this run ("zero_if_few": refused where two
+        runs share less than half of their queries; "zero": whatever they share), is left out for
+        all ("skip") or is an "error".
+    ties: of scores in a run; equal fused ones are ordered by doc_id descending.
+    k_max: look at the top so many documents only, of each run and of the fused one.
+    seed: of the folds, the search and the intervals.
+    test, correction, permutations: as in `compare`; the two tests are one family.
+    queries, weight, ci, confidence, replicates, and other policies: as in `evaluate`.
+
+    >>> qrels = {f"q{n}": {"a": 1} for n in range(8)}
+    >>> one = {q: {"x": 3.0, "a": 2.0, "y": 1.0} for q in qrels}
+    >>> other = {q: {"z": 3.0, "a": 2.0, "y": 1.0} for q in qrels}
+    >>> found = rf.tune(qrels, {"one": one, "other": other}, "wsum", "mrr", grid={"weights": 0.5})
+    >>> found.best
+    {'method': 'wsum(weights=[0.5, 0.5])', 'norm': 'min_max'}
+    >>> found.value, found.improved
+    (0.5, False)
+    """
+    chosen = one_metric(metric)
+    check_folds(folds)
+    check_budget(budget)
+    shared = SharedPolicies.given(locals())
+    fusing = FusionPolicies(
+        rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
+        depth=depth,
+    )  # fmt: skip
+    comparing = Comparing(test=test, correction=correction, permutations=permutations)
+    setup = Setup(None, comparing, Intervals.given(locals()))
+    setup.check_metrics([chosen])
+    named = named_runs(runs)
+    families = asked_families(methods, norms, grid, list(named), budget=budget, folds=folds)
+    attributes = read_attributes(queries, weight=weight, metrics=[chosen], columns=columns)
+    alone = _alone(qrels, named, chosen, shared, attributes, columns, progress)
+    split = alone.split(folds, seed)
+    for family in families:
+        method = method_of(next(family.candidates()), list(named))
+        refuse_unscored(method, unscored(alone.opened))
+    trials = Trials(
+        alone.bench(HeldRuns.of(alone.opened, fusing), progress),
+        split,
+        Lessons(alone.held.left, alone.opened, fusing, alone.queries, split.folds),
+        budget,
+        seed,
+    )
+    tried = trials.run(families, PLAIN)
+    plain = trials.contenders[PLAIN]
+    findings = Findings(
+        chosen,
+        alone.queries,
+        split.limited([plain, *(one.contender for one in tried)]),
+        tried,
+        alone.contenders,
+        (PLAIN.name, plain),
+        setup,
+    )
+    best = tried[findings.order[0]].candidate
+    return Tuning(
+        candidates=findings.candidates(),
+        against=findings.against(),
+        folds=findings.by_fold(),
+        runs=findings.by_run(),
+        per_query=findings.per_query(),
+        ledger=ledger_of(findings, alone.systems, shared, fusing, folds=folds, seed=seed),
+        metric=chosen,
+        best={"method": best.name} | ({} if best.norm is None else {"norm": best.norm}),
+        names=tuple(named),
+        policies=fusing,
+        inputs={"qrels": alone.held.left.name}
+        | {name: run.name for name, run in alone.opened.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """Every run by itself, over the queries that are tuned by."""
+
+    metric: Metric
+    policies: Policies
+    systems: Mapping[str, System]
+    held: Held
+    known: Known
+    # whether queries that some run lacks are left out
+    skip: bool
+
+    @property
+    def opened(self) -> dict[str, Scanned]:
+        """The runs."""
+        return dict(zip(self.systems, self.held.rights, strict=True))
+
+    @property
+    def queries(self) -> pl.Series:
+        """The same for all, in byte order."""
+        return next(iter(self.systems.values())).values[QUERY]
+
+    @cached_property
+    def contenders(self) -> dict[str, Contender]:
+        """What each run is worth."""
+        return {
+            name: Contender(Terms.of(self.metric, system.computed, self.known.weights))
+            for name, system in self.systems.items()
+        }
+
+    def split(self, folds: int, seed: int) -> Split:
+        """The queries in folds."""
+        has = [(one.values[one.evidence[0]] > 0).to_numpy() for one in self.systems.values()]
+        kept = np.logical_and.reduce(has) if self.skip else np.ones(len(self.queries), np.bool_)
+        numbers = fold_numbers(hash_ids(self.queries), folds, seed)
+        found = Split(numbers, folds, kept).limited(list(self.contenders.values()))
+        refuse_more_folds(folds, int(found.complete.sum()))
+        return found
+
+    def bench(self, runs: HeldRuns, progress: Report | None) -> Bench:
+        """What fusions are evaluated on."""
+        plan, qrels = judged_plan([self.metric]), self.held.left
+        judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
+        highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
+        job = Job(plan, self.policies, max_grade=highest, intervals=Intervals(None))
+        return Bench(runs, judgments, self.metric, job, self.known.weights, progress)
+
+
+def _alone(
+    qrels: Source,
+    runs: Mapping[str, Source],
+    metric: Metric,
+    shared: SharedPolicies,
+    attributes: Attributes | None,
+    columns: Columns | None,
+    progress: Report | None,
+) -> _Alone:
+    """Evaluate each run, and refuse what cannot be compared."""
+    # What is left out is left out for all, once it is known what each run lacks.
+    missing = "error" if shared.missing == "error" else "zero"
+    policies = replace(shared.each, missing=missing)
+    asked = Runs(qrels, runs, policies, columns, None, progress, again=True)
+    systems, held = evaluate_runs(asked, [metric], attributes=attributes)
+    if shared.missing == "zero_if_few":
+        refuse_unshared(systems)
+    queries = next(iter(systems.values())).values[QUERY]
+    known = Known() if attributes is None else attributes.of(queries)
+    refuse_strangers(known.absent, len(queries), queries)
+    if metric.average == "weighted":
+        known.refuse_unweighted(len(queries))
+    return _Alone(metric, policies, systems, held, known, shared.missing == "skip")
