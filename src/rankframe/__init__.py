@@ -33,6 +33,7 @@ _HOMES = {
     "from_responses": "inputs.responses",
     "from_topk": "inputs.topk",
     "gate": "decisions.gate",
+    "history": "evaluation.history",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",
     "pair": "evaluation.pair",

@@ -21,6 +21,7 @@ from rankframe.cli import (
     diff,
     evaluate,
     gate,
+    history,
     metrics,
     plot,
     report,
@@ -54,7 +55,7 @@ app = typer.Typer(
 # In the order of `rankframe --help`; each module has a command of its name, and its examples; one
 # that reads its arguments in its own way has a class for it.
 for _module in (
-    evaluate, compare, diff, gate, report, plot, agree, metrics, convert, trec_eval, demo,
+    evaluate, compare, diff, gate, history, report, plot, agree, metrics, convert, trec_eval, demo,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
