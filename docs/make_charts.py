@@ -51,6 +51,7 @@ MORE: dict[str, dict[str, Any]] = {
     "forest": {"metrics": ["ndcg@10", "map"]},
 }
 ONE = {"slice_map"}  # drawn of one run, though it takes several
+SLICED = "--queries queries.parquet --by locale"
 SHELL = {
     "strip": "--list 1,0,1,0,1,0,0,1,0,1",
     "grades": "--list 3,2,3,0,1,2,0,1,0,3",
@@ -59,9 +60,9 @@ SHELL = {
     "discounts": "",
     "bump": "first.parquet second.parquet --query q0017",
     "agreement": "bm25.parquet dense.parquet hybrid.parquet",
-    "slices": "qrels.parquet bm25.parquet dense.parquet --queries queries.parquet --by locale",
-    "slice_map": "qrels.parquet hybrid.parquet -m ndcg@10 -m map --queries queries.parquet --by locale",
-    "forest": "qrels.parquet bm25.parquet dense.parquet -m ndcg@10 --queries queries.parquet --by locale",
+    "slices": f"qrels.parquet bm25.parquet dense.parquet {SLICED}",
+    "slice_map": f"qrels.parquet hybrid.parquet -m ndcg@10 -m map {SLICED}",
+    "forest": f"qrels.parquet bm25.parquet dense.parquet -m ndcg@10 {SLICED}",
     "history": "results/monday results/tuesday -m ndcg@10 --margin=-1%",
 }
 FILES = {None: "bm25.parquet dense.parquet", 1: "hybrid.parquet", 2: "bm25.parquet hybrid.parquet"}
@@ -70,9 +71,9 @@ HEADER = """<!-- Written by docs/make.py. -->
 
 # All charts
 
-Every chart by name, as `rf.plot.NAME` and `rankframe plot NAME` draw it. All take `title=`, `width=`,
-`height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG, PNG, PDF or HTML
-without a network. Lists are those of textbooks; the rest is the demo data, `rf.example("shop")`.
+Every chart by name, as `rf.plot.NAME` and `rankframe plot NAME` draw it. All take `title=`,
+`width=`, `height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG, PNG,
+PDF or HTML without a network. Lists are those of textbooks; the rest is the demo data, `rf.example("shop")`.
 """
 
 

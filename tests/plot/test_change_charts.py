@@ -92,6 +92,4 @@ def test_two_of_several_systems(refusal) -> None:
 
 def test_no_shared_query_is_refused(refusal) -> None:
     apart = {"x": frame([0.5, 1.0, 0.2, 0.1]), "y": frame([0.5, 1.0, 0.2, 0.1], "efgh")}
-    assert refusal(rf.plot.scatter, apart) == (
-        "no query has a value of 'mrr' in both 'x' and 'y'."
-    )
+    assert refusal(rf.plot.scatter, apart) == ("no query has a value of 'mrr' in both 'x' and 'y'.")

@@ -47,7 +47,9 @@ def test_what_has_no_values_is_refused(refusal) -> None:
     assert refusal(values_of, {"x": 3}, None) == "'x' is neither a result nor a polars frame: 3."
     assert refusal(values_of, FRAME, "n") == "'run' has no values of 'n'. Did you mean 'm'?"
     assert refusal(values_of, FRAME, "text") == "'text' of 'run' is no number: String."
-    assert "it needs query_id and a column a metric" in refusal(values_of, FRAME.drop("m", "text"), None)
+    assert "it needs query_id and a column a metric" in refusal(
+        values_of, FRAME.drop("m", "text"), None
+    )
     for nothing in (FRAME.head(0), FRAME.tail(1)):
         assert refusal(values_of, nothing, "m") == (
             "there is no query with a value of 'm' to draw."
@@ -55,7 +57,8 @@ def test_what_has_no_values_is_refused(refusal) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [[1, 0, None], (1.0, 0, float("nan")), np.array([1, 0, np.nan]), pl.Series([1, 0, None])]
+    "given",
+    [[1, 0, None], (1.0, 0, float("nan")), np.array([1, 0, np.nan]), pl.Series([1, 0, None])],
 )
 def test_a_list_of_grades_in_whatever_form(given) -> None:
     assert lists_of(given) == {"": [1.0, 0.0, None]}

@@ -70,7 +70,7 @@ def test_runs_are_compared_with_the_first_or_with_each_other() -> None:
 
 
 def test_the_list_of_one_query_in_each_run() -> None:
-    material = replace(MATERIAL, query=sorted(CASE.run)[0], k=5)
+    material = replace(MATERIAL, query=min(CASE.run), k=5)
     for name, case in (("old", CASE), ("new", OTHER)):
         ranking = case.rankings().get(material.query)
         found = material.lists()

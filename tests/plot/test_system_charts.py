@@ -100,8 +100,7 @@ def test_worse_is_more_where_lower_is_better() -> None:
 def test_a_history_says_what_it_is_of() -> None:
     chart = rf.plot.history(week([0.5, 0.6]))
     assert said(chart) == (
-        "Results over time 2 results; 10 queries; lines: intervals "
-        "written 2026-03-02 to 2026-03-03"
+        "Results over time 2 results; 10 queries; lines: intervals written 2026-03-02 to 2026-03-03"
     )
     assert "judgments changed" in said(rf.plot.history(week([0.5, 0.6], same=False)))
     assert len(rows(rf.plot.history(week([0.5])))) == 1

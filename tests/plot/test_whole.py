@@ -191,8 +191,8 @@ def test_any_name_can_be_drawn_in_charts_of_queries(
 def test_any_name_can_be_drawn_in_charts_of_lists_and_rankings(tmp_path: Path) -> None:
     alike = rf.agree([1, 2, 3], [1, 3, 2], ["kendall_tau", "rbo"])
     charts: list[Any] = [
-        rf.plot.strip(dict.fromkeys(NAMES, [1, 0, None])),
-        rf.plot.bump({name: HOSTILE for name in NAMES}, k=20),
+        rf.plot.strip({key: [1, 0, None] for key in NAMES}),
+        rf.plot.bump(dict.fromkeys(NAMES, HOSTILE), k=20),
         rf.plot.agreement(dict.fromkeys(NAMES, alike), SCRIPT),
         rf.plot.strip([1, 0], title=SCRIPT * 10),
     ]

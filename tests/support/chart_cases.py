@@ -41,9 +41,7 @@ def over_time() -> pl.DataFrame:
 
 DRAWN = {
     "roc": lambda **look: rf.plot.roc(curves("roc"), **look),
-    "precision_recall": lambda **look: rf.plot.precision_recall(
-        curves("precision_recall"), **look
-    ),
+    "precision_recall": lambda **look: rf.plot.precision_recall(curves("precision_recall"), **look),
     "metric_at_k": lambda **look: rf.plot.metric_at_k(
         curves("metric_at_k", ci="t"), "ndcg", **look
     ),
@@ -74,9 +72,7 @@ DRAWN = {
     "slices": lambda **look: rf.plot.slices(
         {n: r.slices for n, r in results(queries=ATTRIBUTES, by="part").items()}, "ndcg@5", **look
     ),
-    "slice_map": lambda **look: rf.plot.slice_map(
-        results(queries=ATTRIBUTES, by="part"), **look
-    ),
+    "slice_map": lambda **look: rf.plot.slice_map(results(queries=ATTRIBUTES, by="part"), **look),
     "forest": lambda **look: rf.plot.forest(
         compared(["ndcg@5", "lag"], baseline="old", queries=ATTRIBUTES, by="part"), **look
     ),

@@ -35,8 +35,9 @@ Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
 ChartKind: TypeAlias = Literal[
     "roc", "precision_recall", "metric_at_k", "cumulative_gain", "discounts", "reciprocal_rank",
-    "strip", "grades", "precision_at", "heatmap", "bump", "calibration", "per_query", "distribution",
-    "differences", "scatter", "slices", "slice_map", "forest", "significance", "agreement", "history",
+    "strip", "grades", "precision_at", "heatmap", "bump", "calibration", "per_query",
+    "distribution", "differences", "scatter", "slices", "slice_map", "forest", "significance",
+    "agreement", "history",
 ]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
 Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]

@@ -1,7 +1,7 @@
 """Charts in one call: each function returns an altair chart. Needs the extra `report`.
 
-Each has a title, says what it is of and how many queries, and takes `title=`, `width=`, `height=` and
-`theme=` ("light" or "dark"). `.save("x.png")`, `.save("x.svg")`, `.save("x.pdf")` and
+Each has a title, says what it is of and over how many queries, and takes `title=`, `width=`,
+`height=` and `theme=` ("light" or "dark"). `.save("x.png")`, `.save("x.svg")`, `.save("x.pdf")` and
 `.save("x.html")` work without a network. Nothing is computed here but what a drawing needs.
 """
 

@@ -1,5 +1,5 @@
-"""What all charts share: how one is to look, its title and what stands below that, axes and legends,
-and data inside the chart.
+"""What all charts share: how one is to look, its title and what stands below that, axes and
+legends, and data inside the chart.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 
 import polars as pl
 
+from rankframe.base.checks import is_count
 from rankframe.base.errors import MissingExtraError, OptionError
 from rankframe.base.messages import did_you_mean, shown
-from rankframe.base.checks import is_count
 from rankframe.base.options import ChartTheme
 from rankframe.base.wording import plain_text
 from rankframe.curves.area import thin
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Chart: TypeAlias = altair.Chart | altair.LayerChart | altair.FacetChart
 
 __all__ = ["GREY", "Canvas", "Look", "chart_of", "colour", "in_rows", "layered", "lines",
-           "load_altair", "named", "scale_of"]  # fmt: skip
+           "load_altair", "named", "panels", "scale_of"]  # fmt: skip
 WIDTH, HEIGHT = 420, 300
 _MOST_POINTS = 4_000  # in one chart
 _SMALLEST, _LARGEST = 40, 4_000  # dots across and down
 # Dots that a letter takes, about; beyond the plot, titles have the room of its axis.
-_TITLE_LETTER, _SAID_LETTER, _BESIDE = 7.2, 5.6, 50
-_LONGEST_LINE = 60  # letters: `whole.py` cuts what is longer
+_TITLE_LETTER, _SAID_LETTER, _BESIDE = 7.2, 5.4, 50
+_LONGEST_LINE = 90  # letters: `whole.py` cuts titles that are longer
 _NAME = 24  # letters of a name in a sentence
 _NAMED = 4  # systems in a sentence
 
@@ -118,7 +118,7 @@ class Canvas:
                 titleFontWeight="normal", labelLimit=0,
             )
             .configure_legend(labelColor=ink, titleColor=ink, titleFontWeight="normal",
-                              labelLimit=0, symbolStrokeWidth=2)
+                              labelLimit=0)
             .configure_header(labelColor=ink, titleColor=ink, labelAngle=0, labelAlign="left",
                               labelLimit=0, labelFontWeight="bold")
             .configure_title(color=ink, subtitleColor=ink, anchor="start", fontSize=14,
@@ -193,6 +193,14 @@ def in_rows(chart: Any, row: Any, *, spacing: int | None = None) -> Any:
     return WholeFacetChart(parts.data, parts.spec, parts.facet, spacing=space)
 
 
+def panels(chart: Any, column: str, order: Sequence[str]) -> Any:
+    """A chart for each value of a column, each below its name and nearer to it than to others."""
+    alt = load_altair()
+    header = alt.Header(orient="top", labelAnchor="start", labelPadding=3)
+    return in_rows(chart, alt.Row(f"{column}:N", title=None, sort=list(order), header=header),
+                   spacing=22)  # fmt: skip
+
+
 def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[dict[str, Any]]:
     """Frames by name, as the rows of one chart."""
     return [
@@ -209,11 +217,13 @@ def lines(
     titles: tuple[str, str],
     *,
     shares: bool,
+    zero: bool = False,
     on: Canvas | None = None,
 ) -> Any:
     """A line for each curve, thinned where nobody would see the difference.
 
     `shares`: both axes go from 0 to 1, and points are joined in the order in which they come.
+    `zero`: the values begin there.
     """
     alt = load_altair()
     if not curves:
@@ -242,7 +252,7 @@ def lines(
         .encode(
             x=alt.X(f"{x}:Q", title=titles[0], scale=scale),
             y=alt.Y(f"{y}:Q", title=titles[1], scale=alt.Scale(domain=[0, 1]) if shares else
-                    alt.Scale(zero=False)),
+                    alt.Scale(zero=zero)),
             color=colour(list(curves)),
             tooltip=["system:N", f"{x}:Q", alt.Tooltip(f"{y}:Q", format=".4f")],
             **encoded,
@@ -278,4 +288,6 @@ def legend(names: Sequence[str]) -> Any:
     """Below the chart, in as many columns as names leave room for."""
     longest = max((len(name) for name in names), default=0)
     columns = 1 if longest > 34 else 2 if longest > 18 else 3
-    return load_altair().Legend(title=None, orient="bottom", labelLimit=0, columns=columns)
+    return load_altair().Legend(
+        title=None, orient="bottom", labelLimit=0, columns=columns, symbolOpacity=1
+    )

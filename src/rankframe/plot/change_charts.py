@@ -13,9 +13,18 @@ from rankframe.base.messages import number_of
 from rankframe.base.wording import plain_text
 from rankframe.decisions.comparison import Comparison
 from rankframe.plot.canvas import Canvas, Look, chart_of, layered, load_altair
-from rankframe.plot.given import Values, better, sampled, spread, value_range, values_of
+from rankframe.plot.given import (
+    Values,
+    bar_width,
+    better,
+    sampled,
+    spread,
+    value_range,
+    values_of,
+)
 from rankframe.plot.palette import BETTER, COLOURS, SAME, WORSE, mixed
 from rankframe.plot.registry import chart
+from rankframe.stats.paired import differences as apart_by
 
 if TYPE_CHECKING:
     from rankframe.decisions.change import Diff
@@ -27,9 +36,7 @@ _CELLS = 30  # of a cloud, along each side
 
 
 @chart(runs=2, of=lambda given: (given.difference(), tuple(given.runs)))
-def differences(
-    change: Diff, names: tuple[str, str] = ("a", "b"), **look: Unpack[Look]
-) -> Chart:
+def differences(change: Diff, names: tuple[str, str] = ("a", "b"), **look: Unpack[Look]) -> Chart:
     """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
     better in b, or worse where lower is better. Of many queries, every so manieth.
 
@@ -55,7 +62,7 @@ def differences(
     width = on.wide()
     drawn = (
         chart_of(rows.select("place", "delta", "outcome", QUERY).to_dicts())
-        .mark_bar(width=max(0.8 * width / moved.height, 0.8))
+        .mark_bar(width=bar_width(width, moved.height))
         .encode(
             x=alt.X(
                 "place:Q",
@@ -99,17 +106,20 @@ def scatter(
     on, alt = Canvas.of(look), load_altair()
     frames, metric = values_of(values, metric)
     a, b = _two(frames, systems)
-    both = frames[a].join(frames[b], on=QUERY, suffix="_b").drop_nulls()
+    both = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
     if both.is_empty():
         raise OptionError(f"no query has a value of {metric!r} in both {a!r} and {b!r}.")
     higher = _higher(values, metric)
-    up, down = ((pl.col("value_b") > pl.col("value")), (pl.col("value_b") < pl.col("value")))
+    # What only rounding tells apart is the same, as it is to `rf.diff`.
+    apart = apart_by(both["value_b"].to_numpy(), both["value"].to_numpy())
+    both = both.with_columns(apart=pl.Series(apart, dtype=pl.Float64))
+    up, down = pl.col("apart") > 0, pl.col("apart") < 0
     above, below = (both.filter(some).height for some in (up, down))
     wins, losses = (above, below) if higher else (below, above)
     short = plain_text(b, 24)
     ties = both.height - above - below
-    said = [f"{number_of(both.height, 'query')}: {short} is better in {wins:,}, "
-            f"worse in {losses:,}, the same in {ties:,}"]  # fmt: skip
+    said = [(f"{number_of(both.height, 'query')}: {short} is better in {wins:,}, "
+            f"worse in {losses:,}, the same in {ties:,}")]  # fmt: skip
     low, high = value_range(pl.concat([both["value"], both["value_b"]]))
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -128,7 +138,7 @@ def scatter(
         f"; {better(metric)}" if better(metric) else ""))  # fmt: skip
     if both.height > _MOST_DOTS:
         marks = _cloud(both, low, high, on, scale)
-        said.append("so many queries are counted in cells, darker where there are more")
+        said.append("queries are counted in cells, the stronger the more")
     else:
         kinds = [f"{short} better", f"{short} worse", "the same"]
         first, second = kinds[:2] if higher else kinds[1::-1]
@@ -202,5 +212,3 @@ def _cloud(both: pl.DataFrame, low: float, high: float, on: Canvas, scale: Any) 
 
 def _solid(colour: str) -> str:
     return "#ffffff" if colour == "white" else colour
-
-

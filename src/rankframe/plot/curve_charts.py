@@ -117,7 +117,7 @@ def cumulative_gain(
         for name, column in shown.items()
     }
     axes = ("cutoff k", "discounted cumulative gain (higher is better)")
-    drawn = lines(curves, "k", "value", axes, shares=False, on=on)
+    drawn = lines(curves, "k", "value", axes, shares=False, zero=True, on=on)
     over = "queries" if queries is None else number_of(queries, "query")
     said = [f"mean over {over}: what was found, and the best possible list"]
     return on.finished(drawn, "Gain down the list", said)

@@ -99,7 +99,9 @@ def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str
         for grade in grades:
             number = isinstance(grade, int | float) and abs(grade) < float("inf")
             if not (number or grade is None or grade != grade):  # noqa: PLR0124 (NaN)
-                raise OptionError(f"a grade is a number, or None if not judged, not {shown(grade)}.")
+                raise OptionError(
+                    f"a grade is a number, or None if not judged, not {shown(grade)}."
+                )
         found[str(name)] = [
             None if grade is None or grade != grade else float(grade)  # noqa: PLR0124
             for grade in grades
@@ -187,6 +189,13 @@ def spread(height: int, most: int) -> list[int]:
     if height <= most:
         return list(range(height))
     return [round(at * (height - 1) / (most - 1)) for at in range(most)]
+
+
+def bar_width(room: float, bars: int) -> float:
+    """How wide each of so many bars is: with gaps between a few; between many, they would
+    flicker.
+    """
+    return room / bars * (0.8 if bars <= 60 else 1.0)
 
 
 def sampled(shown_rows: int, total: int, one: str = "query") -> str:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
+from rankframe.base.checks import is_count
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import number_of, shown
-from rankframe.base.checks import is_count
 from rankframe.base.wording import distinct_texts
 from rankframe.curves.curve import curve
 from rankframe.inputs.graded_rows import from_relevance
-from rankframe.plot.canvas import Canvas, Look, chart_of, in_rows, layered, load_altair
+from rankframe.plot.canvas import Canvas, Look, chart_of, layered, load_altair, panels
 from rankframe.plot.given import Grades, grade_text, lists_of, with_direction
 from rankframe.plot.palette import COLOURS, OTHER, RELEVANT, UNJUDGED, shades, text_on
 from rankframe.plot.registry import chart
@@ -107,7 +107,9 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
     )  # fmt: skip
     marks = [
         base.mark_bar(stroke=on.ink, strokeWidth=0.5, strokeOpacity=0.6),
-        base.mark_point(filled=True, size=70, opacity=1, stroke=on.ink, strokeWidth=0.5),
+        base.transform_filter("datum.grade == 0").mark_point(
+            filled=True, size=70, opacity=1, stroke=on.ink, strokeWidth=0.5
+        ),
     ]
     if width / longest >= _LABELLED:
         marks.append(base.mark_text(dy=-11, fontSize=10, color=on.ink).encode(
@@ -116,8 +118,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
         width=width, height=max(on.high(170 * len(lists)) / len(lists), 30)
     )
     if len(lists) > 1:
-        row = alt.Row("list:N", title=None, sort=list(labels.values()))
-        panel = in_rows(panel, row)
+        panel = panels(panel, "list", list(labels.values()))
     said = f"{_documents(lists)}; grades from {texts[0]} to {texts[-1]}, higher is better"
     return on.finished(panel, "Grades down the list", [said, *cut])
 
@@ -236,9 +237,7 @@ def reciprocal_rank(
         said.append(f"{of}the first relevant document is at rank {at:,}: 1/{at:,} = {1 / at:.3f}")
         marked.setdefault(at, []).append(name)
     if marked:
-        points = [
-            {"rank": at, "value": 1 / at, "label": f"1/{at} = {1 / at:.3f}"} for at in marked
-        ]
+        points = [{"rank": at, "value": 1 / at, "label": f"1/{at} = {1 / at:.3f}"} for at in marked]
         first = chart_of(points).encode(x="rank:Q", y="value:Q")
         layers += [
             first.mark_point(filled=True, size=150, color=COLOURS[1], opacity=1),
@@ -280,11 +279,8 @@ def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
         )
         .properties(width=width, height=max(on.high(64 * len(weights)) / len(weights), 20))
     )  # fmt: skip
-    row = alt.Row(
-        "system:N", title=None, sort=list(weights), header=alt.Header(orient="top", labelAnchor="start")
-    )
     said = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
-    return on.finished(in_rows(panel, row, spacing=8), "What each rank weighs", said)
+    return on.finished(panels(panel, "system", list(weights)), "What each rank weighs", said)
 
 
 def _ranks_to(k: int) -> int:
@@ -324,8 +320,10 @@ def _ranks(count: int, width: float) -> Any:
     alt = load_altair()
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if width / count * step >= _LABELLED)
     values = [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
-    axis = alt.Axis(labelAngle=0, values=values, ticks=False)
-    return alt.X("rank:O", title="rank", axis=axis, scale=alt.Scale(domain=list(range(1, count + 1))))
+    axis = alt.Axis(labelAngle=0, values=values, ticks=False, labelPadding=7)
+    return alt.X(
+        "rank:O", title="rank", axis=axis, scale=alt.Scale(domain=list(range(1, count + 1)))
+    )
 
 
 def _documents(lists: Mapping[str, list[Any]]) -> str:

@@ -184,7 +184,9 @@ class Material:
 
     def _query(self, frame: pl.LazyFrame, rank: str) -> str:
         """The query that was asked for, or the first that has documents."""
-        ids = frame.filter(pl.col(rank).is_not_null()).select(QUERY).unique().collect()[QUERY].sort()
+        ids = (
+            frame.filter(pl.col(rank).is_not_null()).select(QUERY).unique().collect()[QUERY].sort()
+        )
         if self.query is None and len(ids):
             return ids[0]
         if self.query not in ids:

@@ -50,9 +50,7 @@ def shades(count: int) -> list[str]:
     """
     last = len(_GRADES) - 1
     places = [at * last / max(count - 1, 1) for at in range(count)]
-    return [
-        mixed(_GRADES[int(at)], _GRADES[min(int(at) + 1, last)], at - int(at)) for at in places
-    ]
+    return [mixed(_GRADES[int(at)], _GRADES[min(int(at) + 1, last)], at - int(at)) for at in places]
 
 
 def mixed(one: str, other: str, share: float) -> str:

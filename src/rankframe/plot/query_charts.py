@@ -14,14 +14,15 @@ from rankframe.plot.canvas import (
     Canvas,
     Look,
     chart_of,
-    in_rows,
     in_words,
     layered,
     load_altair,
+    panels,
     scale_of,
 )
 from rankframe.plot.given import (
     Values,
+    bar_width,
     better,
     counted,
     mean_of,
@@ -46,8 +47,8 @@ _LABEL = 18  # characters of an id below its bar
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
-    """The value of every query as a bar, with the mean as a line; a panel for each system. A result,
-    a comparison, or `{name: result.per_query}`.
+    """The value of every query as a bar, with the mean as a line; a panel for each system: a
+    result, a comparison, or `{name: result.per_query}`.
 
     order: bars by "value", the largest first, or as "given". Of many queries, every so manieth.
 
@@ -73,9 +74,9 @@ def per_query(
             {**row, "system": system, "mean": mean, "label": labels[str(row[QUERY])]}
             for row in chosen.to_dicts()
         ]
-    few, panels = most <= _MOST_NAMED, len(frames)
+    few, count = most <= _MOST_NAMED, len(frames)
     width = on.wide(max(min(18 * most, 640), 200) if few else 560)
-    if few and panels == 1:
+    if few and count == 1:
         ids = [row["label"] for row in rows]
         x = alt.X("label:N", sort=ids, title="query", axis=alt.Axis(labelAngle=-50, ticks=False))
         size: dict[str, Any] = {}
@@ -85,30 +86,30 @@ def per_query(
             scale=alt.Scale(domain=[0.5, most + 0.5], nice=False),
             axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
         )  # fmt: skip
-        size = {"width": max(0.8 * width / min(most, _MOST_BARS), 0.8)}
+        size = {"width": bar_width(width, min(most, _MOST_BARS))}
     base = chart_of(rows)
     bars = base.mark_bar(color=COLOURS[0], **size).encode(
         x=x,
-        y=alt.Y("value:Q", title=with_direction(metric) if panels == 1 else metric),
+        y=alt.Y("value:Q", title=with_direction(metric) if count == 1 else metric),
         tooltip=[f"{QUERY}:N", alt.Tooltip("value:Q", format=".4f")],
     )
     line = base.mark_rule(strokeWidth=2, color=COLOURS[1], strokeDash=[6, 3]).encode(
         y=alt.Y("mean:Q", aggregate="min")
     )
     panel = layered(bars, line).properties(
-        width=width, height=max(on.high(240 if panels == 1 else 130 * panels) / panels, 30)
+        width=width, height=max(on.high(240 if count == 1 else 130 * count) / count, 30)
     )
-    if panels > 1:
+    if count > 1:
         order_ = list(dict.fromkeys(row["system"] for row in rows))
-        panel = in_rows(panel, _above(order_), spacing=14)
-    said = [f"{in_words(list(frames))}; {_sample_of(frames)}", _mean_said(rows, metric, panels)]
+        panel = panels(panel, "system", order_)
+    said = [f"{in_words(list(frames))}; {_sample_of(frames)}", _mean_said(rows, metric, count)]
     return on.finished(panel, f"{metric} of every query", said)
 
 
-def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, panels: int) -> str:
+def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, count: int) -> str:
     way = better(metric)
     mean = next((row["mean"] for row in rows if row["mean"] is not None), None)
-    shown = "" if panels > 1 or mean is None else f", {mean:.4f}"
+    shown = "" if count > 1 or mean is None else f", {mean:.4f}"
     return f"dashed: the mean{shown}{'; ' if way else ''}{way}"
 
 
@@ -117,15 +118,6 @@ def _sample_of(frames: Mapping[str, pl.DataFrame]) -> str:
     most = max(frame.height for frame in frames.values())
     said = counted(frames)
     return said if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {said}"
-
-
-def _above(systems: Sequence[str]) -> Any:
-    """Panels below each other, each under its name."""
-    alt = load_altair()
-    return alt.Row(
-        "system:N", title=None, sort=list(systems),
-        header=alt.Header(orient="top", labelAnchor="start", labelPadding=4),
-    )  # fmt: skip
 
 
 @chart(of=lambda given: (given.per_query(), given.metric))
@@ -166,8 +158,6 @@ def distribution(
         )
         .properties(width=on.wide(), height=max(on.high(90 * len(frames)) / len(frames), 20))
     )
-    drawn = in_rows(panel, _above(list(frames)), spacing=14)
+    drawn = panels(panel, "system", list(frames))
     said = [f"{in_words(list(frames))}; {counted(frames)}"]
     return on.finished(drawn, f"Distribution of {metric} over queries", said)
-
-

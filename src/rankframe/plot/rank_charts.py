@@ -18,11 +18,11 @@ from rankframe.plot.canvas import (
     Canvas,
     Look,
     chart_of,
-    colour,
-    in_rows,
     in_words,
     layered,
     load_altair,
+    panels,
+    scale_of,
 )
 from rankframe.plot.given import grade_text, sample_of, sampled
 from rankframe.plot.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
@@ -80,9 +80,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
         color=alt.Color(
             "grade:N",
             legend=alt.Legend(title="grade", orient="bottom"),
-            scale=alt.Scale(
-                domain=["unjudged", *colours], range=[UNJUDGED, *colours.values()]
-            ),
+            scale=alt.Scale(domain=["unjudged", *colours], range=[UNJUDGED, *colours.values()]),
         ),
         tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
@@ -210,11 +208,11 @@ def calibration(
     scale = alt.Scale(zero=False)
     base = chart_of(rows).encode(
         x=alt.X("score:Q", title="mean score of the bin", scale=scale),
-        y=alt.Y("grade:Q", title=f"{what} (higher is better)"),
-        color=colour(names) if len(names) > 1 else alt.value(BETTER),
+        y=alt.Y("grade:Q", title=what),
+        color=alt.Color("system:N", scale=scale_of(names), legend=None),
     )
     whiskers = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
-        y=alt.Y("low:Q", title=f"{what}"), y2="high:Q"
+        y=alt.Y("low:Q", title=what), y2="high:Q"
     )
     line = base.mark_line(strokeWidth=2).encode()
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -223,13 +221,12 @@ def calibration(
     panel = layered(whiskers, line, dots)
     if len(names) > 1:  # scores of different systems are not on one scale
         each = panel.properties(width=on.wide(), height=on.high(150 * len(names)) / len(names))
-        row = alt.Row("system:N", title=None, sort=names)
-        drawn = in_rows(each, row).resolve_scale(x="independent")
+        drawn = panels(each, "system", names).resolve_scale(x="independent")
     else:
         drawn = on.sized(panel)
     documents = f"{min(counts):,} to {max(counts):,}" if len(set(counts)) > 1 else f"{counts[0]:,}"
     said = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
-            "lines up and down: 95% intervals of a bin; a calibrated score only goes up"]  # fmt: skip
+            "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
     return on.finished(drawn, "Grades by score", said)
 
 

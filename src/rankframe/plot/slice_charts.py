@@ -22,6 +22,7 @@ from rankframe.plot.canvas import (
     layered,
     load_altair,
     named,
+    panels,
 )
 from rankframe.plot.given import (
     Values,
@@ -230,7 +231,7 @@ def forest(
     comparison: Comparison, metrics: Sequence[str] | str | None = None, **look: Unpack[Look]
 ) -> Chart:
     """Differences with their intervals, by metric and slice: `rf.compare(…, baseline=…, by=…)`. To
-    the right of the line the system is larger; filled dots are significant.
+    the right of the line the system is larger; hollow dots are not significant.
 
     metrics: some of those that were compared.
     """
@@ -250,42 +251,41 @@ def forest(
     data = [
         {"metric": by_metric[row["metric"]], "slice": labels[row["slice"]],
          "system": pairs[row["pair"]], "difference": row["difference"], "low": row["ci_low"],
-         "high": row["ci_high"], "queries": row["queries"],
+         "high": row["ci_high"], "zero": 0.0, "queries": row["queries"],
          "significant": "significant" if row["significant"] else "not significant"}
         for row in rows.to_dicts()
     ]  # fmt: skip
     names = list(pairs.values())
-    base = chart_of(data).encode(
+    plain = chart_of(data)
+    base = plain.encode(
         y=alt.Y("slice:N", title=None, sort=list(labels.values()), axis=alt.Axis(grid=True)),
         **({"yOffset": alt.YOffset("system:N", sort=names)} if len(names) > 1 else {}),
         color=colour(names),
     )
-    zero = base.mark_rule(strokeDash=[4, 3]).encode(
-        x=alt.datum(0.0), y=alt.Undefined, yOffset=alt.Undefined, color=alt.value(on.ink)
+    zero = plain.mark_rule(strokeDash=[4, 3], color=on.ink).encode(
+        x=alt.X("zero:Q", aggregate="min")
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(size=60, opacity=1, strokeWidth=2).encode(
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=alt.X("difference:Q", title="difference", scale=alt.Scale(zero=True)),
-        fill=alt.Fill(
-            "significant:N", title=None,
-            scale=alt.Scale(domain=["significant", "not significant"],
-                            range=[on.ink, on.ground.background]),
-            legend=alt.Legend(orient="bottom", symbolStrokeColor=on.ink),
-        ),
         tooltip=["system:N", "slice:N", alt.Tooltip("difference:Q", format="+.4f"),
                  alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
                  "queries:Q", "significant:N"],
     )  # fmt: skip
+    hollow = (
+        base.transform_filter("datum.significant != 'significant'")
+        .mark_point(filled=True, size=18, opacity=1)
+        .encode(x="difference:Q", color=alt.value(on.ground.background))
+    )
     usual = max(14 * len(names), 20) * len(order) * len(known)
-    panel = layered(zero, whiskers, dots).properties(
+    panel = layered(zero, whiskers, dots, hollow).properties(
         width=on.wide(), height=max(on.high(usual) / len(known), 16)
     )
-    row = alt.Row("metric:N", title=None, sort=texts,
-                  header=alt.Header(orient="top", labelAnchor="start"))  # fmt: skip
-    drawn = in_rows(panel, row, spacing=24).resolve_scale(x="independent")
+    drawn = panels(panel, "metric", texts).resolve_scale(x="independent")
     counts = rows["queries"].to_list()
+    how = comparison.note("policy_ci")
     said = [f"{in_words(names)}; {between(counts)} a row",
-            f"lines: intervals ({comparison.note('policy_ci')})", *cut]  # fmt: skip
+            f"lines: intervals ({how}); hollow: not significant", *cut]  # fmt: skip
     against = comparison.baseline
     title = "Differences" if against is None else f"Differences from {plain_text(against, 30)}"
     return on.finished(drawn, title, said)

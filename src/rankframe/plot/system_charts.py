@@ -17,10 +17,10 @@ from rankframe.plot.canvas import (
     Canvas,
     Look,
     chart_of,
-    in_rows,
     in_words,
     layered,
     load_altair,
+    panels,
     scale_of,
 )
 from rankframe.plot.given import better, between, known_metric, with_direction
@@ -37,9 +37,7 @@ _MOST_RESULTS = 200  # over time: the last ones
 
 
 @chart(of=lambda given: (given.compared(pairs=True),))
-def significance(
-    comparison: Comparison, metric: str | None = None, **look: Unpack[Look]
-) -> Chart:
+def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
     """Which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)` without
     a baseline. Each cell is the row's system less the column's.
 
@@ -79,7 +77,7 @@ def significance(
                 axis=alt.Axis(orient="top", labelAngle=0 if count <= 4 else -40, ticks=False,
                               domain=False)),
         y=alt.Y("system:N", title="this system", sort=order, scale=alt.Scale(domain=order),
-                axis=alt.Axis(ticks=False, domain=False)),
+                axis=alt.Axis(ticks=False, domain=False, titlePadding=12)),
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2).encode(
@@ -168,13 +166,12 @@ def agreement(
     panel = layered(*layers).properties(
         width=on.wide(), height=max(on.high(usual) / len(asked), 14)
     )
-    head = alt.Row("metric:N", title=None, sort=asked,
-                   header=alt.Header(orient="top", labelAnchor="start"))  # fmt: skip
+    below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
     said = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
-            "1 is the same order" + ("; 0 is none in common, −1 the reverse" if low < 0 else "")]  # fmt: skip
+            f"1 is the same order{below}"]  # fmt: skip
     if ranged:
         said.append("lines: intervals")
-    return on.finished(in_rows(panel, head, spacing=12), "Agreement of rankings", said)
+    return on.finished(panels(panel, "metric", asked), "Agreement of rankings", said)
 
 
 def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
@@ -229,12 +226,13 @@ def history(
         raise OptionError("there is no value to draw.")
     order, count = list(names.values()), len(asked)
     width = on.wide(max(min(46 * len(order), 640), 260))
-    base = chart_of(rows).encode(
+    plain = chart_of(rows)
+    base = plain.encode(
         x=alt.X("result:N", title="result", sort=order,
                 axis=alt.Axis(labelAngle=-40, labelOverlap="greedy")),
     )  # fmt: skip
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
-    band = base.mark_rule(color=COLOURS[0], strokeWidth=1.5, opacity=0.7).encode(
+    band = base.mark_rule(color=COLOURS[0], strokeWidth=3, opacity=0.5).encode(
         y=alt.Y("low:Q", title=None, scale=alt.Scale(zero=False)), y2="high:Q"
     )
     tips = ["result:N", "date:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"]
@@ -242,8 +240,8 @@ def history(
     fill: Any = alt.value(COLOURS[0])
     if margin is not None:
         layers.append(
-            base.mark_rule(color=WORSE, strokeDash=[6, 3], strokeWidth=1.5).encode(
-                x=alt.Undefined, y=alt.Y("limit:Q", aggregate="min", title=None)
+            plain.mark_rule(color=WORSE, strokeDash=[6, 3], strokeWidth=1.5).encode(
+                y=alt.Y("limit:Q", aggregate="min", title=None)
             )
         )
         domain, colours = ["value", "beyond the margin"], [COLOURS[0], WORSE]
@@ -252,12 +250,9 @@ def history(
     layers.append(
         base.mark_point(filled=True, size=60, opacity=1).encode(y=y, color=fill, tooltip=tips)
     )
-    panel = layered(*layers).properties(
-        width=width, height=max(on.high(180 * count) / count, 40)
-    )
-    head = alt.Row("metric:N", title=None, sort=[with_direction(metric) for metric in asked],
-                   header=alt.Header(orient="top", labelAnchor="start"))  # fmt: skip
-    drawn = in_rows(panel, head, spacing=16).resolve_scale(y="independent")
+    panel = layered(*layers).properties(width=width, height=max(on.high(180 * count) / count, 40))
+    heads = [with_direction(metric) for metric in asked]
+    drawn = panels(panel, "metric", heads).resolve_scale(y="independent")
     return on.finished(drawn, "Results over time", _told(points, kept, len(results), margin))
 
 
@@ -267,8 +262,8 @@ def _told(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> lis
     first, last = (f"{date:%Y-%m-%d}" for date in (dates.min(), dates.max())) if len(dates) else (
         "", "")  # fmt: skip
     shown_ = f"the last {len(kept)} of {total:,}" if len(kept) < total else f"{total:,}"
-    said = [f"{shown_} {'result' if total == 1 else 'results'}; "
-            f"{between(points['queries'].to_list())}; lines: intervals"]  # fmt: skip
+    said = [(f"{shown_} {'result' if total == 1 else 'results'}; "
+            f"{between(points['queries'].to_list())}; lines: intervals")]  # fmt: skip
     if first:
         said.append(f"written {first}" + (f" to {last}" if last != first else ""))
     if margin is not None:

@@ -17,6 +17,7 @@ import altair
 from rankframe.base.wording import distinct_texts
 
 _LONGEST = 60  # characters of a name or an id
+_LONGEST_TITLE = 90  # of a line of a title
 
 
 class InScript(json.JSONEncoder):
@@ -79,8 +80,14 @@ def drawable(spec: dict[str, Any]) -> dict[str, Any]:
     """A chart whose texts are plain and short: some characters end the process that draws them, and
     a text of 40,000 takes it a quarter of a minute. Those that differ still do.
     """
-    shown = distinct_texts(_texts(spec), _LONGEST)
-    return spec if all(text == label for text, label in shown.items()) else _each(spec, shown.get)
+    title = spec.get("title", "")
+    rest = {key: part for key, part in spec.items() if key != "title"}
+    shown = distinct_texts(_texts(rest), _LONGEST)
+    titles = distinct_texts(_texts(title), _LONGEST_TITLE)
+    if all(text == label for some in (shown, titles) for text, label in some.items()):
+        return spec
+    above = {"title": _each(title, titles.get)} if "title" in spec else {}
+    return _each(rest, shown.get) | above
 
 
 def _texts(spec: Any) -> Iterator[str]:
