@@ -1,5 +1,5 @@
-"""The list of charts in docs/charts.md, the gallery of all of them, and every chart, drawn: of lists
-as textbooks have them, and of the demo data.
+"""The list of charts in docs/charts.md, the gallery of all of them, and every chart, drawn: of
+lists as textbooks have them, and of the demo data.
 
 python docs/make_charts.py [--out DIR] [--screenshot]    (only draws; with a picture of the report,
 for which Chromium is needed)
@@ -72,8 +72,9 @@ HEADER = """<!-- Written by docs/make.py. -->
 # All charts
 
 Every chart by name, as `rf.plot.NAME` and `rankframe plot NAME` draw it. All take `title=`,
-`width=`, `height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG, PNG,
-PDF or HTML without a network. Lists are those of textbooks; the rest is the demo data, `rf.example("shop")`.
+`width=`, `height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG,
+PNG, PDF or HTML without a network. Lists are those of textbooks; the rest is the demo data,
+`rf.example("shop")`.
 """
 
 

@@ -104,11 +104,6 @@ def test_more_systems_than_colours_have_other_lines() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(DRAWN) - {"plain"}))
 def test_every_chart_has_a_title_and_takes_its_look(name: str) -> None:
-    own = DRAWN[name]().to_dict()
-    assert own["title"]["text"]
-    assert own["title"]["subtitle"]
-    assert own["config"]["background"] == "white"
-    assert own["config"]["axis"]["labelColor"] == GREY
     chart = DRAWN[name](title="Mine", width=333, height=222, theme="dark")
     spec = chart.to_dict()
     assert spec["title"]["text"] == ["Mine"]
@@ -116,14 +111,21 @@ def test_every_chart_has_a_title_and_takes_its_look(name: str) -> None:
     assert spec["config"]["background"] == GROUNDS["dark"].background
     assert GREY not in str(spec)
     assert (spec.get("spec") or spec)["width"] == 333
-    assert "title" not in DRAWN[name](title="").to_dict()
+
+
+def test_a_chart_is_light_unless_told_otherwise_and_may_have_no_title() -> None:
+    own = rf.plot.discounts(3).to_dict()
+    assert own["title"]["text"] == ["What each rank weighs"]
+    assert own["config"]["background"] == "white"
+    assert own["config"]["axis"]["labelColor"] == GREY
+    assert "title" not in rf.plot.discounts(3, title="").to_dict()
 
 
 def test_what_the_look_cannot_be_is_refused(refusal) -> None:
     for look, words in (
         ({"width": 3}, "width must be a whole number from 40 to 4,000, not 3."),
         ({"height": "tall"}, "height must be a whole number from 40 to 4,000, not 'tall'."),
-        ({"theme": "sepia"}, "theme must be"),
+        ({"theme": "sepia"}, "theme='sepia' is not one of 'light', 'dark'."),
         ({"title": 3}, "title must be a text, not 3."),
     ):
         assert words in refusal(lambda look=look: rf.plot.discounts(3, **look))

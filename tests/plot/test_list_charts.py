@@ -107,4 +107,4 @@ def test_what_cannot_be_drawn_is_refused(refusal) -> None:
     assert "no document of the list was judged" in refusal(rf.plot.grades, [None])
     assert refusal(rf.plot.precision_at, {"a": [1], "b": [0]}) == "one list is drawn, not 2: a, b."
     assert "from 1 to 1,000, not 0" in refusal(rf.plot.discounts, 0)
-    assert "'map'" in refusal(rf.plot.precision_at, [1, 0], "map(k=3)@2")
+    assert "'mapp'" in refusal(rf.plot.precision_at, [1, 0], "mapp")

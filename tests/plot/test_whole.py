@@ -103,7 +103,7 @@ def test_texts_are_plain_and_short_and_those_that_differ_still_do(hostile: Any) 
         assert all(text.isprintable() for text in texts)
         assert max(map(len, texts)) < 70
     assert r"q\x1b" in {row["label"] for row in drawn}
-    order = hostile.to_dict()["encoding"]["y"]["sort"]
+    order = hostile.to_dict()["layer"][0]["encoding"]["y"]["sort"]
     assert [row["label"] for row in drawn if row["rank"] == 1] == order
 
 

@@ -85,13 +85,18 @@ def _by_name(results: Any) -> dict[str, Stored]:
     else:
         alone = isinstance(results, str | os.PathLike | Result)
         listed = [results] if alone else list(results)
+        _check(listed)
         given = dict(zip(_names(listed), listed, strict=True))
     if not given:
         raise OptionError("there is no result: give folders of stored results.")
-    for one in given.values():
+    _check(given.values())
+    return given
+
+
+def _check(listed: Iterable[object]) -> None:
+    for one in listed:
         if not isinstance(one, str | os.PathLike | Result):
             raise OptionError(f"a stored result is a folder, or a result, not {shown(one)}.")
-    return given
 
 
 def _names(listed: Sequence[Any]) -> list[str]:

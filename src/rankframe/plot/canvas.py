@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Chart: TypeAlias = altair.Chart | altair.LayerChart | altair.FacetChart
 
 __all__ = ["GREY", "Canvas", "Look", "chart_of", "colour", "in_rows", "layered", "lines",
-           "load_altair", "named", "panels", "scale_of"]  # fmt: skip
+           "load_altair", "named", "numbered", "panels", "scale_of"]  # fmt: skip
 WIDTH, HEIGHT = 420, 300
 _MOST_POINTS = 4_000  # in one chart
 _SMALLEST, _LARGEST = 40, 4_000  # dots across and down
@@ -181,6 +181,11 @@ def layered(*charts: Any) -> Any:
     from rankframe.plot.whole import WholeLayerChart  # noqa: PLC0415 (imports altair)
 
     return WholeLayerChart(layer=charts)
+
+
+def numbered(cells: Any, *numbers: Any) -> Any:
+    """Cells with numbers in them, whose colours are their own and in no legend."""
+    return layered(cells, *numbers).resolve_scale(color="independent")
 
 
 def in_rows(chart: Any, row: Any, *, spacing: int | None = None) -> Any:

@@ -13,7 +13,7 @@ from rankframe.base.messages import number_of, shown
 from rankframe.base.wording import distinct_texts
 from rankframe.curves.curve import curve
 from rankframe.inputs.graded_rows import from_relevance
-from rankframe.plot.canvas import Canvas, Look, chart_of, layered, load_altair, panels
+from rankframe.plot.canvas import Canvas, Look, chart_of, layered, load_altair, numbered, panels
 from rankframe.plot.given import Grades, grade_text, lists_of, with_direction
 from rankframe.plot.palette import COLOURS, OTHER, RELEVANT, UNJUDGED, shades, text_on
 from rankframe.plot.registry import chart
@@ -68,7 +68,7 @@ def strip(
                 text="grade:N", color=alt.Color("ink:N", scale=None, legend=None)
             )
         )
-    drawn = on.sized(layered(*layers), width, (_CELL + 6) * len(lists))
+    drawn = on.sized(numbered(*layers), width, (_CELL + 6) * len(lists))
     said = [_found(grades, name, rel) for name, grades in lists.items()][:4]
     return on.finished(drawn, "What is relevant, rank by rank", [*said, *cut])
 

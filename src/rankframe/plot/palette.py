@@ -20,7 +20,7 @@ RELEVANT, OTHER = COLOURS[0], "#b8bcc2"
 # Not white, and not that of any grade.
 UNJUDGED: Final = "#a9a9a9"
 # Darker with every grade; the first is no white, the last no black: neither vanishes in a ground.
-_GRADES: Final = ("#ead77f", "#a3cf7c", "#4fb286", "#2f86a3", "#35508f")
+_GRADES: Final = ("#ead77f", "#86bf78", "#3a9f8a", "#2b7a99", "#35508f")
 _DARK_TEXT, _LIGHT_TEXT = "#1c1c1c", "#ffffff"
 
 

@@ -21,6 +21,7 @@ from rankframe.plot.canvas import (
     in_words,
     layered,
     load_altair,
+    numbered,
     panels,
     scale_of,
 )
@@ -90,7 +91,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     if fits and max(map(len, colours), default=0) <= 2:
         ink = alt.Color("ink:N", scale=None, legend=None)
         layers.append(base.mark_text(fontSize=9).encode(text="text:N", color=ink))
-    drawn = on.sized(layered(*layers), height=height)
+    drawn = on.sized(numbered(*layers), height=height)
     said = [f"{sampled(some.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
     return on.finished(drawn, "Where judged documents stand", said)
 

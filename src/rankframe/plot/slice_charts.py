@@ -22,6 +22,7 @@ from rankframe.plot.canvas import (
     layered,
     load_altair,
     named,
+    numbered,
     panels,
 )
 from rankframe.plot.given import (
@@ -162,7 +163,7 @@ def slice_map(
     ]  # fmt: skip
     if len(chosen) == 1 and better(chosen[0]):
         said.insert(1, better(chosen[0]))
-    return on.finished(on.sized(layered(*layers), width, height), title, said)
+    return on.finished(on.sized(numbered(*layers), width, height), title, said)
 
 
 def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:

@@ -20,6 +20,7 @@ from rankframe.plot.canvas import (
     in_words,
     layered,
     load_altair,
+    numbered,
     panels,
     scale_of,
 )
@@ -94,7 +95,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
             base.mark_text(fontSize=11, dy=-6, fontWeight="bold").encode(text="text:N", color=ink),
             base.mark_text(fontSize=9, dy=8).encode(text="p:N", color=ink),
         ]
-    drawn = on.sized(layered(*layers), _CELL * count, min(46, size) * count)
+    drawn = on.sized(numbered(*layers), _CELL * count, min(46, size) * count)
     test, correction = (comparison.note(f"policy_{item}") for item in ("test", "correction"))
     said = [
         f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
