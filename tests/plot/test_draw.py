@@ -9,6 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.plot.draw import draw, save
+from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS
 from tests.support.chart_cases import MATERIAL, material_of
 
@@ -24,16 +25,18 @@ def test_every_chart_is_drawn_of_files(kind: str, tmp_path: Path) -> None:
     assert "Mine alone" in drawn
 
 
-@pytest.mark.parametrize("kind", ["roc"])
-def test_every_format_is_drawn_and_the_same_again(kind: str, tmp_path: Path) -> None:
+def test_every_format_is_drawn(tmp_path: Path) -> None:
     for ending, start in STARTS.items():
-        for name in ("x", "y"):
-            draw(kind, material_of(kind), tmp_path / f"{name}{ending}")
-        one, other = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("x", "y"))
-        assert one.lstrip().startswith(start)
-        # The converter does not write objects of a PDF in the same order every time.
-        assert one == other or ending == ".pdf", ending
+        draw("strip", Material(grades=[1, 0]), tmp_path / f"x{ending}")
+        assert (tmp_path / f"x{ending}").read_bytes().lstrip().startswith(start)
     assert b'src="http' not in (tmp_path / "x.html").read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+def test_the_same_input_gives_the_same_bytes(ending: str, tmp_path: Path) -> None:
+    for name in ("x", "y"):  # with clips, whose names would count on
+        draw("metric_at_k", material_of("metric_at_k"), tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"x{ending}").read_bytes() == (tmp_path / f"y{ending}").read_bytes()
 
 
 def test_a_chart_is_saved_by_its_ending(tmp_path: Path, refusal) -> None:

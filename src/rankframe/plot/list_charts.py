@@ -55,10 +55,10 @@ def strip(
         x=_ranks(longest, width),
         y=alt.Y("list:N", title=None, sort=list(labels.values()),
                 axis=None if len(lists) == 1 else alt.Axis(ticks=False, domain=False)),
+        tooltip=["rank:O", "kind:N", "grade:N"],
     )  # fmt: skip
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3).encode(
         color=_kinds({row["kind"] for row in rows}),
-        tooltip=[alt.Tooltip("rank:O"), alt.Tooltip("kind:N"), alt.Tooltip("grade:N")],
     )
     layers = [cells]
     if width / longest >= _LABELLED:

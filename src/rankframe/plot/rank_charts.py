@@ -76,6 +76,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
         y=alt.Y(
             "label:N", title="query", sort=list(labels.values()), axis=alt.Axis(titlePadding=12)
         ),
+        tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
     rects = base.mark_rect(stroke=on.ground.background, strokeWidth=1).encode(
         color=alt.Color(
@@ -83,7 +84,6 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
             legend=alt.Legend(title="grade", orient="bottom"),
             scale=alt.Scale(domain=["unjudged", *colours], range=[UNJUDGED, *colours.values()]),
         ),
-        tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
     height = _CELL * some.height
     layers = [rects]

@@ -146,10 +146,10 @@ def slice_map(
                 axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False)),
         y=alt.Y("slice:N", title=None, sort=list(labels.values()),
                 axis=alt.Axis(ticks=False, domain=False)),
+        tooltip=["slice:N", "column:N", "text:N", "queries:Q", "apart:N"],
     )  # fmt: skip
     rects = base.mark_rect(stroke=on.ground.background, strokeWidth=1).encode(
         color=alt.Color("fill:N", scale=None, legend=None),
-        tooltip=["slice:N", "column:N", "text:N", "queries:Q", "apart:N"],
     )
     width, height = cell_wide * len(columns), 22 * len(order)
     layers = [rects]

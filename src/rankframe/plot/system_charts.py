@@ -79,6 +79,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
                               domain=False)),
         y=alt.Y("system:N", title="this system", sort=order, scale=alt.Scale(domain=order),
                 axis=alt.Axis(ticks=False, domain=False, titlePadding=12)),
+        tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", "queries:Q"],
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2).encode(
@@ -86,7 +87,6 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
             "kind:N", scale=alt.Scale(domain=list(there), range=list(there.values())),
             legend=alt.Legend(title="row beside column", orient="bottom"),
         ),
-        tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", alt.Tooltip("queries:Q")],
     )  # fmt: skip
     layers = [cells]
     if size >= _NUMBERED:
