@@ -17,16 +17,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from generated import DOCS, ROOT, table, with_sections
 
 import rankframe as rf
+from rankframe.base.options import ChartKind
 from rankframe.plot.canvas import Look
 from rankframe.plot.draw import draw
 from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS, Definition
 
+# From curves to systems, as the command line lists them.
+ORDERED = [CHARTS[kind] for kind in get_args(ChartKind)]
 SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 # By how many runs a chart takes.
@@ -80,8 +83,8 @@ PNG, PDF or HTML without a network. Lists are those of textbooks; the rest is th
 
 def written() -> dict[Path, str]:
     """What the pages should hold."""
-    rows = [(f"[`{one.name}`](gallery.md#{one.name})", _sentence(one)) for one in CHARTS.values()]
-    entries = map(_entry, CHARTS.values())
+    rows = [(f"[`{one.name}`](gallery.md#{one.name})", _sentence(one)) for one in ORDERED]
+    entries = map(_entry, ORDERED)
     return {
         PAGE: with_sections(PAGE, {"charts": table(["chart", "shows"], rows)}),
         GALLERY: "\n".join([HEADER, *entries]),
@@ -111,7 +114,7 @@ def draw_all(into: Path) -> None:
     """Every chart, into a folder."""
     into.mkdir(parents=True, exist_ok=True)
     with stored_results() as folders:
-        for definition in CHARTS.values():
+        for definition in ORDERED:
             name = definition.name
             count = 1 if name in ONE else definition.runs
             material = LISTS.get(name) or Material(

@@ -17,7 +17,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     place = tmp_path_factory.mktemp("results")
     found = [stored_result(place, run, "ndcg@10", "map") for run in (BM25, DENSE)]
     for at, folder in enumerate(found):
-        os.utime(folder / "summary.parquet", (1.8e9 - at * 86_400,) * 2)
+        os.utime(folder / "summary.parquet", (1.8e9 - at * 86_400, 1.8e9 - at * 86_400))
     return found
 
 

@@ -122,12 +122,13 @@ def test_a_chart_is_light_unless_told_otherwise_and_may_have_no_title() -> None:
 
 
 def test_what_the_look_cannot_be_is_refused(refusal) -> None:
-    for look, words in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"width": 3}, "width must be a whole number from 40 to 4,000, not 3."),
         ({"height": "tall"}, "height must be a whole number from 40 to 4,000, not 'tall'."),
         ({"theme": "sepia"}, "theme='sepia' is not one of 'light', 'dark'."),
         ({"title": 3}, "title must be a text, not 3."),
-    ):
+    ]
+    for look, words in wrong:
         assert words in refusal(lambda look=look: rf.plot.discounts(3, **look))
     with pytest.raises(TypeError, match=r"no chart takes 'titel'. Did you mean 'title'\?"):
         rf.plot.discounts(3, titel="x")  # pyright: ignore[reportCallIssue]

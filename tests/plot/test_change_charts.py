@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 import rankframe as rf
 from tests.support.chart_cases import CASE, DRAWN, OTHER, compared, rows, said
 
 
-def frame(values: list[float | None], queries: str = "abcd") -> pl.DataFrame:
+def frame(values: Sequence[float | None], queries: str = "abcd") -> pl.DataFrame:
     return pl.DataFrame({"query_id": list(queries), "mrr": values})
 
 

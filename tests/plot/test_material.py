@@ -70,14 +70,15 @@ def test_runs_are_compared_with_the_first_or_with_each_other() -> None:
 
 
 def test_the_list_of_one_query_in_each_run() -> None:
-    material = replace(MATERIAL, query=min(CASE.run), k=5)
+    query = min(CASE.run)
+    material = replace(MATERIAL, query=query, k=5)
     for name, case in (("old", CASE), ("new", OTHER)):
-        ranking = case.rankings().get(material.query)
+        ranking = case.rankings().get(query)
         found = material.lists()
         assert isinstance(found, dict)
         if ranking is not None and case is CASE:
             expected = [None if g is None else float(g) for g in ranking.grades[:5]]
-            assert found[f"{name}, query {material.query}"] == expected
+            assert found[f"{name}, query {query}"] == expected
     assert Material(grades=[1, 0]).lists() == [1, 0]
 
 

@@ -235,12 +235,12 @@ def history_table(found: pl.DataFrame) -> RenderableType:
         before = None
         for row in rows.to_dicts():
             value, low, high = row["value"], row["ci_low"], row["ci_high"]
-            known = before is not None and value is not None
+            change = "" if before is None or value is None else signed_text(value - before)
             table.add_row(
                 plain(row["result"]),
                 "–" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M}",
                 number_text(value),
-                signed_text(value - before) if known else "",
+                change,
                 "" if low is None else f"{low:.4f} to {high:.4f}",
                 f"{row['queries']:,}",
             )

@@ -126,7 +126,7 @@ def _rows(name: str, one: Stored) -> pl.DataFrame:
 
 def _compared(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """The rows of each result, with whether its judgments are those of the one before."""
-    marks = [frame["same_judgments"].first() if frame.height else None for frame in frames]
+    marks: list[Any] = [frame["same_judgments"].first() for frame in frames]
     same = [
         None if before is None or mark is None else not differ(before, mark)
         for before, mark in zip([None, *marks], marks, strict=False)
