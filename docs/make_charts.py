@@ -1,4 +1,5 @@
-"""The list of charts in docs/charts.md, and every chart of the demo data, drawn.
+"""The list of charts in docs/charts.md, the gallery of all of them, and every chart, drawn: of
+lists as textbooks have them, and of the demo data.
 
 python docs/make_charts.py [--out DIR] [--screenshot]    (only draws; with a picture of the report,
 for which Chromium is needed)
@@ -8,48 +9,138 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, get_args
 
 from generated import DOCS, ROOT, table, with_sections
 
 import rankframe as rf
+from rankframe.base.options import ChartKind
+from rankframe.plot.canvas import Look
 from rankframe.plot.draw import draw
 from rankframe.plot.material import Material
 from rankframe.plot.registry import CHARTS, Definition
 
+# From curves to systems, as the command line lists them.
+ORDERED = [CHARTS[kind] for kind in get_args(ChartKind)]
 SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 # By how many runs a chart takes.
 SHOWN = {None: list(RUNS), 0: [], 1: ["hybrid"], 2: ["bm25", "hybrid"]}
-PAGE = DOCS / "charts.md"
+# As textbooks have them.
+RELEVANT = [1, 0, 1, 0, 1, 0, 0, 1, 0, 1]
+GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
+FIRST, SECOND = list(range(1, 11)), [1, 3, 2, 4, 6, 5, 7, 9, 8, 10]
+RANKINGS = {"second": SECOND, "swapped halves": [*FIRST[5:], *FIRST[:5]], "reversed": FIRST[::-1]}
+LISTS = {
+    "strip": Material(grades=RELEVANT),
+    "grades": Material(grades=GRADES),
+    "precision_at": Material(grades=RELEVANT),
+    "reciprocal_rank": Material(grades=[0, 0, 1, 0, 1], k=10),
+    "bump": Material(FIRST, {"second": SECOND}, reference="first"),
+    "agreement": Material(FIRST, RANKINGS, reference="first"),
+    "discounts": Material(),
+}
+# What is asked for beside files, on the shell and here.
+MORE: dict[str, dict[str, Any]] = {
+    "slice_map": {"metrics": ["ndcg@10", "map", "mrr@10", "lag"]},
+    "forest": {"metrics": ["ndcg@10", "map"]},
+}
+ONE = {"slice_map"}  # drawn of one run, though it takes several
+SLICED = "--queries queries.parquet --by locale"
+SHELL = {
+    "strip": "--list 1,0,1,0,1,0,0,1,0,1",
+    "grades": "--list 3,2,3,0,1,2,0,1,0,3",
+    "precision_at": "--list 1,0,1,0,1,0,0,1,0,1",
+    "reciprocal_rank": "--list 0,0,1,0,1 -k 10",
+    "discounts": "",
+    "bump": "first.parquet second.parquet --query q0017",
+    "agreement": "bm25.parquet dense.parquet hybrid.parquet",
+    "slices": f"qrels.parquet bm25.parquet dense.parquet {SLICED}",
+    "slice_map": f"qrels.parquet hybrid.parquet -m ndcg@10 -m map {SLICED}",
+    "forest": f"qrels.parquet bm25.parquet dense.parquet -m ndcg@10 {SLICED}",
+    "history": "results/monday results/tuesday -m ndcg@10 --margin=-1%",
+}
+FILES = {None: "bm25.parquet dense.parquet", 1: "hybrid.parquet", 2: "bm25.parquet hybrid.parquet"}
+PAGE, GALLERY = DOCS / "charts.md", DOCS / "gallery.md"
+HEADER = """<!-- Written by docs/make.py. -->
+
+# All charts
+
+Every chart by name, as `rf.plot.NAME` and `rankframe plot NAME` draw it. All take `title=`,
+`width=`, `height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG,
+PNG, PDF or HTML without a network. Lists are those of textbooks; the rest is the demo data,
+`rf.example("shop")`.
+"""
 
 
 def written() -> dict[Path, str]:
-    """What the page should hold."""
-    rows = map(_row, CHARTS.values())
-    return {PAGE: with_sections(PAGE, {"charts": table(["chart", "shows"], rows)})}
+    """What the pages should hold."""
+    rows = [(f"[`{one.name}`](gallery.md#{one.name})", _sentence(one)) for one in ORDERED]
+    entries = map(_entry, ORDERED)
+    return {
+        PAGE: with_sections(PAGE, {"charts": table(["chart", "shows"], rows)}),
+        GALLERY: "\n".join([HEADER, *entries]),
+    }
 
 
-def _row(definition: Definition) -> tuple[str, str]:
+def _sentence(definition: Definition) -> str:
+    return definition.summary.split(". ")[0].rstrip(".:") + "."
+
+
+def _entry(definition: Definition) -> str:
+    """A chart in the gallery: its picture, what it is, and how it is drawn."""
     name = definition.name
-    given = ", ".join(inspect.signature(definition.function).parameters)
-    return f"![{name}](charts/{name}.svg)", f"`rf.plot.{name}({given})`: {definition.summary}"
+    own = list(inspect.signature(definition.function).parameters)
+    given = ", ".join(one for one in own if one not in Look.__annotations__)
+    files = SHELL.get(name)
+    if files is None:
+        files = f"qrels.parquet {FILES[definition.runs]}"
+    shell = f"rankframe plot {name} {files}".rstrip()
+    return (
+        f"## {name}\n\n![{name}](charts/{name}.svg)\n\n{definition.summary}\n\n"
+        f"- `rf.plot.{name}({given})`\n- `{shell}`\n"
+    )
 
 
 def draw_all(into: Path) -> None:
-    """Every chart of the demo data, into a folder."""
+    """Every chart, into a folder."""
     into.mkdir(parents=True, exist_ok=True)
-    for definition in CHARTS.values():
-        material = Material(
-            SHOP / "qrels.parquet",
-            {name: RUNS[name] for name in SHOWN[definition.runs]},
-            queries=SHOP / "queries.parquet",
-            by=["locale", "device"],
-        )
-        draw(definition.name, material, into / f"{definition.name}.svg")
+    with stored_results() as folders:
+        for definition in ORDERED:
+            name = definition.name
+            count = 1 if name in ONE else definition.runs
+            material = LISTS.get(name) or Material(
+                SHOP / "qrels.parquet",
+                {run: RUNS[run] for run in SHOWN[count]},
+                queries=SHOP / "queries.parquet",
+                by=["locale", "device"],
+                folders=folders,
+                margin="-1%",
+                **MORE.get(name, {}),
+            )
+            draw(name, material, into / f"{name}.svg")
+
+
+@contextmanager
+def stored_results() -> Iterator[dict[str, Path]]:
+    """Results of a week, each written on its day."""
+    days = {"monday": "dense", "tuesday": "hybrid", "wednesday": "bm25", "thursday": "hybrid"}
+    with tempfile.TemporaryDirectory() as folder:
+        found = {}
+        for at, (day, run) in enumerate(days.items(), start=1):
+            result = rf.evaluate(SHOP / "qrels.parquet", RUNS[run], ["ndcg@10", "mrr@10"])
+            found[day] = result.write(Path(folder) / day)
+            then = datetime(2026, 3, 1 + at, 9, tzinfo=UTC).timestamp()
+            os.utime(found[day] / "summary.parquet", (then, then))
+        yield found
 
 
 def screenshot(target: Path) -> None:

@@ -55,7 +55,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Charts and the report",
         (
             "Each chart is an altair chart: `.save(…)`, or show it in a notebook. They need the "
-            "extra `report`. [Pictures](../charts.md)."
+            "extra `report`. [Pictures](../gallery.md)."
         ),
     ),
     "metrics": (

@@ -131,6 +131,9 @@ MEANINGS = {
     "cg": "mean gain down to k",
     "dcg": "the same, discounted",
     "ideal_dcg": "the most that it could be",
+    "result": "the stored result, by its name or folder",
+    "date": "when its summary was last written; null of a result that is no folder",
+    "same_judgments": "whether the judgments are those of the result before; null: not known",
 }  # fmt: skip
 
 
@@ -182,6 +185,11 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
         asked = {"metric": "ndcg", "ks": [1, 2]} if kind == "metric_at_k" else {}
         points = rf.curve(QRELS, RUNS["new"], kind, **asked)
         yield f'rf.curve(…, "{kind}")', "A row a point.", points
+    yield (
+        "rf.history",
+        "A row a result and metric, by date.",
+        rf.history({"old": baseline, "new": result}),
+    )
 
 
 def written() -> dict[Path, str]:

@@ -35,6 +35,7 @@ _HOMES = {
     "from_topk": "inputs.topk",
     "fuse": "fusion.fuse",
     "gate": "decisions.gate",
+    "history": "evaluation.history",
     "judge": "evaluation.judge",
     "metric": "metrics.metric",
     "pair": "evaluation.pair",

@@ -58,7 +58,8 @@ def test_what_is_stale_is_named_and_mended(tmp_path: Path) -> None:
         "README.md": ("`ndcg`", "`ndgc`"),
         "src/rankframe/__init__.pyi": ("ndcg,", "ndgc,"),
         "docs/how_it_works.md": ("| `engine` |", "| `motor` |"),
-        "docs/charts.md": ("charts/roc.svg", "charts/rock.svg"),
+        "docs/charts.md": ("gallery.md#roc", "gallery.md#rock"),
+        "docs/gallery.md": ("charts/roc.svg", "charts/rock.svg"),
         "docs/reference/index.md": ("`rf.evaluate`", "`rf.evalute`"),
         "docs/reference/evaluation.md": ("rf.evaluate", "rf.evalute"),
         "docs/reference/results.md": ("| Float64 |", "| Float32 |"),
@@ -89,7 +90,7 @@ def test_charts_are_drawn_by_one_command(tmp_path: Path) -> None:
         sorted(path.name for path in (of / "charts").iterdir()) for of in (tmp_path, ROOT / "docs")
     )
     assert drawn == kept
-    page = (ROOT / "docs" / "charts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert all(f"charts/{name}" in page for name in kept)
 
 

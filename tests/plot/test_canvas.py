@@ -10,7 +10,9 @@ import pytest
 import rankframe as rf
 from rankframe.base.errors import MissingExtraError
 from rankframe.plot import canvas
-from tests.support.chart_cases import rows
+from rankframe.plot.canvas import Canvas
+from rankframe.plot.palette import COLOURS, GREY, GROUNDS
+from tests.support.chart_cases import DRAWN, rows, said
 
 
 def test_long_curves_are_thinned() -> None:
@@ -64,18 +66,8 @@ def test_every_name_has_a_colour_and_they_begin_again() -> None:
     names = [f"s{at}" for at in range(10)]
     scale = canvas.scale_of(names).to_dict()
     assert scale["domain"] == names
-    assert scale["range"][:2] == list(canvas.COLOURS[:2]) == scale["range"][8:]
+    assert scale["range"][:2] == list(COLOURS[:2]) == scale["range"][8:]
     assert len(set(scale["range"][:8])) == 8
-
-
-@pytest.mark.parametrize("count", range(8))
-def test_shades_go_from_light_to_dark(count: int) -> None:
-    found = canvas.shades(count)
-    assert len(found) == count
-    brightness = [sum(bytes.fromhex(shade[1:])) for shade in found]
-    assert brightness == sorted(brightness, reverse=True)
-    if 1 < count <= 5:
-        assert len(set(found)) == count
 
 
 def test_rows_travel_inside_and_carry_their_system() -> None:
@@ -83,3 +75,79 @@ def test_rows_travel_inside_and_carry_their_system() -> None:
     named = canvas.named(frames, ["x"])
     assert named == [{"system": "a", "x": 1}, {"system": "b", "x": 3}]
     assert rows(canvas.chart_of(named).mark_point()) == named
+
+
+def test_a_curve_of_one_point_is_seen() -> None:
+    points = pl.DataFrame({"k": [1], "value": [0.5]})
+    mark = canvas.lines({"a": points}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
+    assert mark["point"] is True
+    longer = pl.DataFrame({"k": [1, 2], "value": [0.5, 0.6]})
+    mark = canvas.lines({"a": longer}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
+    assert mark["point"] is False
+
+
+def test_curves_without_points_are_refused(refusal) -> None:
+    nothing = pl.DataFrame(schema={"k": pl.Int64, "value": pl.Float64})
+    assert refusal(canvas.lines, {"mine": nothing}, "k", "value", ("", ""), shares=False) == (
+        "the curves have no points to draw: mine."
+    )
+
+
+def test_more_systems_than_colours_have_other_lines() -> None:
+    points = pl.DataFrame({"k": [1, 2], "value": [0.5, 0.6]})
+    many = canvas.lines(
+        {f"s{at}": points for at in range(9)}, "k", "value", ("", ""), shares=False
+    ).to_dict()
+    scale = many["encoding"]["strokeDash"]["scale"]
+    assert scale["range"][0] == [1, 0] != scale["range"][8]
+
+
+@pytest.mark.parametrize("name", sorted(set(DRAWN) - {"plain"}))
+def test_every_chart_has_a_title_and_takes_its_look(name: str) -> None:
+    chart = DRAWN[name](title="Mine", width=333, height=222, theme="dark")
+    spec = chart.to_dict()
+    assert spec["title"]["text"] == ["Mine"]
+    assert spec["title"]["subtitle"]
+    assert spec["config"]["background"] == GROUNDS["dark"].background
+    assert GREY not in str(spec)
+    assert (spec.get("spec") or spec)["width"] == 333
+
+
+def test_a_chart_is_light_unless_told_otherwise_and_may_have_no_title() -> None:
+    own = rf.plot.discounts(3).to_dict()
+    assert own["title"]["text"] == ["What each rank weighs"]
+    assert own["config"]["background"] == "white"
+    assert own["config"]["axis"]["labelColor"] == GREY
+    assert "title" not in rf.plot.discounts(3, title="").to_dict()
+
+
+def test_what_the_look_cannot_be_is_refused(refusal) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"width": 3}, "width must be a whole number from 40 to 4,000, not 3."),
+        ({"height": "tall"}, "height must be a whole number from 40 to 4,000, not 'tall'."),
+        ({"theme": "sepia"}, "theme='sepia' is not one of 'light', 'dark'."),
+        ({"title": 3}, "title must be a text, not 3."),
+    ]
+    for look, words in wrong:
+        assert words in refusal(lambda look=look: rf.plot.discounts(3, **look))
+    with pytest.raises(TypeError, match=r"no chart takes 'titel'. Did you mean 'title'\?"):
+        rf.plot.discounts(3, titel="x")  # pyright: ignore[reportCallIssue]
+
+
+def test_long_titles_are_folded_and_none_is_cut() -> None:
+    words = " ".join(f"word{at}" for at in range(40))
+    spec = rf.plot.discounts(3, title=words).to_dict()
+    assert len(spec["title"]["text"]) > 3
+    assert " ".join(spec["title"]["text"]) == words
+    lines = rf.plot.discounts(3, title="x" * 500, width=200).to_dict()["title"]["text"]
+    assert "".join(lines) == "x" * 500
+    assert max(map(len, lines)) <= 34
+
+
+def test_a_title_is_plain_text() -> None:
+    assert said(rf.plot.discounts(3, title="a\nb\x1b[1m\u202e")).startswith(r"a\nb\x1b[1m\u202e")
+
+
+def test_sizes_are_those_of_the_look_or_the_usual_ones() -> None:
+    assert (Canvas().wide(10), Canvas().high(20)) == (10, 20)
+    assert (Canvas(width=50).wide(10), Canvas(height=60).high(20)) == (50, 60)

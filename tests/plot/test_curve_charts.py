@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
+import polars as pl
 
 import rankframe as rf
-from tests.support.chart_cases import DRAWN, curves, rows
+from tests.support.chart_cases import DRAWN, curves, rows, said
 
 
 def test_a_line_has_the_points_of_its_curve() -> None:
@@ -34,7 +32,7 @@ def test_precision_stands_above_recall() -> None:
 def test_a_metric_over_its_cutoffs_has_a_band_where_it_has_intervals() -> None:
     points = curves("metric_at_k", ci="t")
     chart = DRAWN["metric_at_k"]()
-    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "ndcg"
+    assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "ndcg (higher is better)"
     band = [(r["ci_low"], r["ci_high"]) for r in rows(chart, 1) if r["system"] == "new"]
     assert band == points["new"].select("ci_low", "ci_high").rows()
     assert "layer" not in DRAWN["plain"]().to_dict()
@@ -47,21 +45,23 @@ def test_what_is_gained_stands_beside_what_could_be() -> None:
         assert [r["value"] for r in drawn if r["system"] == name] == points[column].to_list()
 
 
-def test_discounts_by_hand() -> None:
-    drawn = rows(rf.plot.discounts(3))
-    found = {name: [r["value"] for r in drawn if r["system"].startswith(name)]
-             for name in ("ndcg", "reciprocal", "rbp", "r_score", "precision")}  # fmt: skip
-    expected = {
-        "ndcg": [1, 1 / math.log2(3), 1 / 2],
-        "reciprocal": [1, 1 / 2, 1 / 3],
-        "rbp": [1, 0.8, 0.64],
-        "r_score": [1, 2**-0.25, 2**-0.5],
-        "precision": [1, 1, 1],
-    }
-    for name, weights in expected.items():
-        assert found[name] == pytest.approx(weights, rel=1e-12)
-
-
 def test_curves_of_another_kind_are_refused(refusal) -> None:
     assert "have no column 'fpr'" in refusal(rf.plot.roc, curves("metric_at_k"))
     assert refusal(rf.plot.roc, {}) == "there is no curve to draw."
+
+
+def test_curves_say_over_how_much_they_are() -> None:
+    last = [points.select(pl.col("fp").max() + pl.col("tp").max()).item()
+            for points in curves("roc").values()]  # fmt: skip
+    least, most = min(last), max(last)
+    assert f"old, new; {least:,} to {most:,} retrieved documents" in said(DRAWN["roc"]())
+    areas = ", ".join(f"{n} {rf.area_under(p):.3f}" for n, p in curves("roc").items())
+    assert f"area under the curve: {areas}" in said(DRAWN["roc"]())
+    queries = curves("metric_at_k")["old"]["queries"].max()
+    assert f"old, new; {queries} queries" in said(DRAWN["metric_at_k"]())
+    eleven = curves("precision_recall", interpolated=True)
+    assert f"{queries} queries" in said(rf.plot.precision_recall(eleven))
+    assert "area" not in said(rf.plot.precision_recall(eleven))
+    assert "mean over 12 queries" in said(DRAWN["cumulative_gain"]())
+    points = curves("cumulative_gain")["old"]
+    assert "mean over queries" in said(rf.plot.cumulative_gain(points))

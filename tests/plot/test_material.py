@@ -52,3 +52,54 @@ def test_the_judged_frame_takes_the_policies_that_it_knows() -> None:
     policies = {**CUT, "missing": "skip", "no_overlap": "zero"}
     found = replace(of_so_many(1), policies=policies).judged().collect()
     assert found.equals(rf.judge(CASE.qrels, CASE.run, **CUT).collect())
+
+
+def test_several_metrics_or_the_one() -> None:
+    assert MATERIAL.several == ["ndcg@5"]
+    assert replace(MATERIAL, metrics=["map", "mrr"]).several == ["map", "mrr"]
+
+
+def test_runs_are_compared_with_the_first_or_with_each_other() -> None:
+    found = replace(MATERIAL, metrics=["ndcg@5", "map"], policies=CUT).compared()
+    expected = rf.compare(CASE.qrels, RUNS, ["ndcg@5", "map"], baseline="old", by="part",
+                          queries=ATTRIBUTES, missing="zero", **CUT)  # fmt: skip
+    assert found.table.equals(expected.table)
+    pairs = MATERIAL.compared(pairs=True)
+    assert pairs.baseline is None
+    assert pairs.table.height == 1
+
+
+def test_the_list_of_one_query_in_each_run() -> None:
+    query = min(CASE.run)
+    material = replace(MATERIAL, query=query, k=5)
+    for name, case in (("old", CASE), ("new", OTHER)):
+        ranking = case.rankings().get(query)
+        found = material.lists()
+        assert isinstance(found, dict)
+        if ranking is not None and case is CASE:
+            expected = [None if g is None else float(g) for g in ranking.grades[:5]]
+            assert found[f"{name}, query {query}"] == expected
+    assert Material(grades=[1, 0]).lists() == [1, 0]
+
+
+def test_an_unknown_query_is_refused(refusal) -> None:
+    assert "no run has documents for the query 'nobody'" in refusal(
+        replace(MATERIAL, query="nobody").lists
+    )
+
+
+def test_rankings_of_one_query_begin_with_the_reference() -> None:
+    material = Material([1, 2, 3], {"b": [3, 2, 1]}, reference="a", k=2)
+    assert material.rankings() == {"a": ["1", "2"], "b": ["3", "2"]}
+
+
+def test_agreements_are_those_of_agree() -> None:
+    material = Material([1, 2, 3], {"b": [3, 2, 1]}, metrics=["rbo"])
+    assert material.agreements()["b"].means == rf.agree([1, 2, 3], [3, 2, 1], "rbo").means
+    assert list(replace(material, metrics=()).agreements()["b"].means) == [
+        "kendall_tau", "spearman", "tau_ap", "rbo",
+    ]  # fmt: skip
+
+
+def test_how_many_queries_are_judged() -> None:
+    assert of_so_many(1).queries_judged() == len(CASE.qrels)

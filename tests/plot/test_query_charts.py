@@ -1,4 +1,4 @@
-"""Charts of queries: bars, shares, cells and slices by hand."""
+"""Charts of queries: bars and shares by hand."""
 
 from __future__ import annotations
 
@@ -6,25 +6,51 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from tests.support.chart_cases import CASE, DRAWN, OTHER, results, rows
+from tests.support.chart_cases import CASE, DRAWN, compared, results, rows, said
+
+FRAME = pl.DataFrame({"query_id": list("abcd"), "m": [0.1, 0.7, None, 0.4]})
 
 
-def test_bars_are_sorted_and_told_apart() -> None:
-    change = rf.diff(CASE.qrels, CASE.run, OTHER.run, "ndcg@5")
-    drawn = rows(rf.plot.differences(change))
-    deltas = [row["delta"] for row in drawn]
-    assert deltas == sorted(deltas, reverse=True)
-    assert len(drawn) == change.per_query.drop_nulls("delta").height
-    wins = change.summary["wins"][0]
-    assert sum(row["outcome"] == f"better ({wins:,})" for row in drawn) == wins
+def test_bars_by_value_with_their_mean() -> None:
+    chart = rf.plot.per_query(FRAME)
+    drawn = rows(chart)
+    assert [(r["query_id"], r["value"]) for r in drawn] == [
+        ("b", 0.7), ("d", 0.4), ("a", 0.1), ("c", None),
+    ]  # fmt: skip
+    assert [r["mean"] for r in drawn] == pytest.approx([0.4] * 4)
+    assert said(chart) == "m of every query run; 3 queries, 1 undefined dashed: the mean, 0.4000"
+    given = rows(rf.plot.per_query(FRAME, "m", "given"))
+    assert [r["query_id"] for r in given] == list("abcd")
 
 
-def test_many_bars_are_a_sample() -> None:
-    qrels = {f"q{n}": {"a": 1} for n in range(3000)}
-    one = {query: {"a": 1.0, "b": 2.0} for query in qrels}
-    other = {query: {"a": 2.0, "b": 1.0} for query in qrels}
-    drawn = rows(rf.plot.differences(rf.diff(qrels, one, other, "mrr")))
+def test_a_panel_for_each_system() -> None:
+    chart = DRAWN["per_query"]()
+    spec = chart.to_dict()
+    means = {name: result["ndcg@5"] for name, result in results().items()}
+    assert spec["facet"]["row"]["sort"] == [f"{name}: mean {m:.4f}" for name, m in means.items()]
+    assert "higher is better" in said(chart)
+    assert rows(rf.plot.per_query(compared())) == rows(chart)
+
+
+def test_many_bars_are_a_sample_and_it_is_said() -> None:
+    many = pl.DataFrame({"query_id": [f"q{n}" for n in range(9_000)]}).with_columns(
+        m=pl.int_range(9_000) / 9_000
+    )
+    chart = rf.plot.per_query(many)
+    drawn = rows(chart)
     assert len(drawn) == 400
+    assert (drawn[0]["query_id"], drawn[-1]["query_id"]) == ("q8999", "q0")
+    assert "a sample of 400 of 9,000 queries" in said(chart)
+
+
+def test_one_query_is_drawn() -> None:
+    one = FRAME.head(1)
+    assert len(rows(rf.plot.per_query(one))) == 1
+    assert "1 query" in said(rf.plot.distribution(one))
+
+
+def test_an_unknown_order_is_refused(refusal) -> None:
+    assert "order='up' is not one of" in refusal(rf.plot.per_query, FRAME, "m", "up")
 
 
 def test_shares_of_a_distribution_add_up() -> None:
@@ -34,47 +60,10 @@ def test_shares_of_a_distribution_add_up() -> None:
         assert sum(row["share"] for row in mine) == pytest.approx(1)
         assert sum(row["queries"] for row in mine) == result.per_query["ndcg@5"].count()
     lag = rf.evaluate(CASE.qrels, CASE.run, "lag").per_query
-    wide = rows(rf.plot.distribution({"x": lag}, "lag", bins=4))
+    chart = rf.plot.distribution({"x": lag}, "lag", bins=4)
+    wide = rows(chart)
     assert (wide[0]["from"], wide[-1]["to"]) == (lag["lag"].min(), lag["lag"].max())
-
-
-def test_the_heat_map_has_a_cell_for_every_rank() -> None:
-    drawn = rows(DRAWN["heatmap"]())
-    grades = {(row["query_id"], row["rank"]): row["grade"] for row in drawn}
-    queries = {query for query, _ in grades}
-    assert len(queries) <= 5
-    for query, ranking in CASE.rankings().items():
-        if query in queries:
-            expected = ["unjudged" if g is None else str(g) for g in ranking.grades[:7]]
-            assert [grades[query, rank + 1] for rank in range(len(expected))] == expected
-
-
-def test_slices_carry_their_intervals() -> None:
-    chart = DRAWN["slices"]().to_dict()
-    drawn = chart["data"]["values"]
-    assert {row["slice"] for row in drawn} == {"part: p0", "part: p1", "part: p2"}
-    assert all(row["ci_low"] <= row["value"] <= row["ci_high"] for row in drawn)
-
-
-def test_wrong_material_is_refused(refusal) -> None:
-    plain = results()
-    assert "there are no slices" in refusal(
-        rf.plot.slices, {name: result.slices for name, result in plain.items()}, "ndcg@5"
-    )
-    frames = {name: result.per_query for name, result in plain.items()}
-    assert "has no values of 'map'" in refusal(rf.plot.distribution, frames, "map")
-
-
-def test_queries_without_a_change_to_show_have_no_bar() -> None:
-    qrels = {"q1": {"x": 1}, "q2": {"x": 1}, "q3": {"x": 1}}
-    first, second = {"x": 1.0}, {"u": 2.0, "x": 1.0}
-    change = rf.diff(qrels, {"q1": first, "q2": first}, {"q1": second, "q2": first, "q3": first},
-                     "mrr", missing="skip")  # fmt: skip
-    drawn = rows(rf.plot.differences(change))
-    assert [(r["query_id"], r["delta"], r["outcome"]) for r in drawn] == [
-        ("q2", 0.0, "the same (1)"),
-        ("q1", -0.5, "worse (1)"),
-    ]
+    assert chart.to_dict()["spec"]["encoding"]["x"]["title"] == "lag (lower is better)"
 
 
 def test_bins_by_hand() -> None:
@@ -84,22 +73,10 @@ def test_bins_by_hand() -> None:
         (0.0, 0.5, 2, 0.5),
         (0.5, 1.0, 2, 0.5),
     ]
-    empty = rows(rf.plot.distribution({"x": frame.filter(pl.col("m").is_null())}, "m", bins=1))
-    assert [(r["queries"], r["share"]) for r in empty] == [(0, 0)]
 
 
-def test_a_sample_of_queries_is_always_the_same() -> None:
-    judged = rf.judge(CASE.qrels, CASE.run)
-    one, other = (rows(rf.plot.heatmap(judged, k=2, most=4)) for _ in range(2))
-    assert one == other
-    more = {row["query_id"] for row in rows(rf.plot.heatmap(judged, k=2, most=8))}
-    assert {row["query_id"] for row in one} < more
-
-
-def test_long_ids_are_labelled_shortly_and_told_apart() -> None:
-    ids = [f"https://example.org/a/long/path/{at}" for at in range(3)]
-    judged = rf.judge({i: {"a": 1} for i in ids}, {i: {"a": 1.0} for i in ids})
-    found = rows(rf.plot.heatmap(judged))
-    assert [row["query_id"] for row in found] == ids
-    short = "https://example.org…"
-    assert [row["label"] for row in found] == [short, f"{short} (2)", f"{short} (3)"]
+def test_wrong_material_is_refused(refusal) -> None:
+    frames = {name: result.per_query for name, result in results().items()}
+    assert "has no values of 'map'" in refusal(rf.plot.distribution, frames, "map")
+    nothing = pl.DataFrame({"query_id": ["a"], "m": [None]}, schema_overrides={"m": pl.Float64})
+    assert "no query with a value" in refusal(rf.plot.distribution, nothing)

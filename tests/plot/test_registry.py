@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -16,14 +17,31 @@ def test_all_charts_are_here() -> None:
 
 
 @pytest.mark.parametrize("kind", CHARTS)
-def test_it_takes_judgments_and_runs(kind: str, refusal) -> None:
-    if CHARTS[kind].runs == 0:
-        assert CHARTS[kind].draw(Material()).to_dict()["mark"]
+def test_it_takes_what_it_says(kind: str, refusal) -> None:
+    takes = CHARTS[kind].takes
+    if takes == "nothing":
+        assert CHARTS[kind].draw(Material()).to_dict()["title"]
         return
-    for some in (Material(), Material(runs=MATERIAL.runs), Material(MATERIAL.qrels)):
-        assert refusal(CHARTS[kind].draw, some).endswith(
-            "drawn of judgments and runs: give QRELS and RUN."
-        )
+    lacking = [Material(), Material(MATERIAL.qrels)]
+    for some in lacking if takes != "runs" else [*lacking, Material(runs=MATERIAL.runs)]:
+        said = refusal(CHARTS[kind].draw, some)
+        assert said.startswith(f"the chart {kind!r} is drawn of ")
+        assert "give" in said
+
+
+def test_a_list_is_taken_by_charts_of_lists_alone(refusal) -> None:
+    listed = [kind for kind, chart in CHARTS.items() if chart.listed]
+    assert sorted(listed) == ["grades", "precision_at", "reciprocal_rank", "strip"]
+    for kind in listed:
+        assert CHARTS[kind].draw(Material(grades=[1, 0])).to_dict()["title"]
+    assert "is not for the chart 'roc'" in refusal(CHARTS["roc"].draw, Material(grades=[1]))
+
+
+@pytest.mark.parametrize("kind", CHARTS)
+def test_help_shows_every_option_of_the_look(kind: str) -> None:
+    shown = inspect.signature(CHARTS[kind].function).parameters
+    assert list(shown)[-4:] == ["title", "width", "height", "theme"]
+    assert shown["theme"].default == "light"
 
 
 @pytest.mark.parametrize(

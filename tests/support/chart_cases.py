@@ -16,6 +16,11 @@ RUNS = {"old": CASE.run, "new": OTHER.run}
 ATTRIBUTES = pl.DataFrame(
     {"query_id": list(CASE.qrels), "part": [f"p{n % 3}" for n in range(len(CASE.qrels))]}
 )
+# As textbooks have them.
+RELEVANT = [1, 0, 1, 0, 1, 0, 0, 1, 0, 1]
+GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
+FIRST, SECOND = list(range(1, 11)), [1, 3, 2, 4, 6, 5, 7, 9, 8, 10]
+PAIR_METRICS = ["kendall_tau", "spearman", "rbo"]
 
 
 def curves(kind: Any, **options: Any) -> dict[str, pl.DataFrame]:
@@ -26,26 +31,59 @@ def results(**options: Any) -> dict[str, rf.Result]:
     return {name: rf.evaluate(CASE.qrels, run, "ndcg@5", **options) for name, run in RUNS.items()}
 
 
+def compared(metrics: Any = "ndcg@5", **options: Any) -> rf.Comparison:
+    return rf.compare(CASE.qrels, RUNS, metrics, ci="t", **options)
+
+
+def over_time() -> pl.DataFrame:
+    return rf.history({"monday": results(ci="t")["old"], "tuesday": results(ci="t")["new"]})
+
+
 DRAWN = {
-    "roc": lambda: rf.plot.roc(curves("roc")),
-    "precision_recall": lambda: rf.plot.precision_recall(curves("precision_recall")),
-    "metric_at_k": lambda: rf.plot.metric_at_k(curves("metric_at_k", ci="t"), "ndcg"),
-    "plain": lambda: rf.plot.metric_at_k(
-        {name: points.drop("ci_low") for name, points in curves("metric_at_k").items()}
+    "roc": lambda **look: rf.plot.roc(curves("roc"), **look),
+    "precision_recall": lambda **look: rf.plot.precision_recall(curves("precision_recall"), **look),
+    "metric_at_k": lambda **look: rf.plot.metric_at_k(
+        curves("metric_at_k", ci="t"), "ndcg", **look
     ),
-    "cumulative_gain": lambda: rf.plot.cumulative_gain(curves("cumulative_gain")["old"]),
-    "differences": lambda: rf.plot.differences(rf.diff(CASE.qrels, CASE.run, OTHER.run, "ndcg@5")),
-    "distribution": lambda: rf.plot.distribution(
-        {name: result.per_query for name, result in results().items()}, "ndcg@5"
+    "plain": lambda **look: rf.plot.metric_at_k(
+        {name: points.drop("ci_low") for name, points in curves("metric_at_k").items()}, **look
     ),
-    "slices": lambda: rf.plot.slices(
-        {n: r.slices for n, r in results(queries=ATTRIBUTES, by="part").items()}, "ndcg@5"
+    "cumulative_gain": lambda **look: rf.plot.cumulative_gain(
+        curves("cumulative_gain")["old"], 12, **look
     ),
-    "heatmap": lambda: rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, most=5),
     "discounts": rf.plot.discounts,
-    "fusion_weights": lambda: rf.plot.fusion_weights(
-        rf.tune(CASE.qrels, RUNS, "wsum", "ndcg@5", folds=2)
+    "fusion_weights": lambda **look: rf.plot.fusion_weights(
+        rf.tune(CASE.qrels, RUNS, "wsum", "ndcg@5", folds=2), **look
     ),
+    "reciprocal_rank": lambda **look: rf.plot.reciprocal_rank([0, 0, 1], 5, **look),
+    "strip": lambda **look: rf.plot.strip(RELEVANT, **look),
+    "grades": lambda **look: rf.plot.grades(GRADES, **look),
+    "precision_at": lambda **look: rf.plot.precision_at(RELEVANT, **look),
+    "heatmap": lambda **look: rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, most=5, **look),
+    "bump": lambda **look: rf.plot.bump({"first": FIRST, "second": SECOND}, **look),
+    "calibration": lambda **look: rf.plot.calibration(
+        {name: rf.pair(CASE.qrels, run) for name, run in RUNS.items()}, bins=4, **look
+    ),
+    "per_query": lambda **look: rf.plot.per_query(results(), "ndcg@5", **look),
+    "distribution": lambda **look: rf.plot.distribution(
+        {name: result.per_query for name, result in results().items()}, "ndcg@5", **look
+    ),
+    "differences": lambda **look: rf.plot.differences(
+        rf.diff(CASE.qrels, CASE.run, OTHER.run, "ndcg@5"), ("old", "new"), **look
+    ),
+    "scatter": lambda **look: rf.plot.scatter(results(), "ndcg@5", **look),
+    "slices": lambda **look: rf.plot.slices(
+        {n: r.slices for n, r in results(queries=ATTRIBUTES, by="part").items()}, "ndcg@5", **look
+    ),
+    "slice_map": lambda **look: rf.plot.slice_map(results(queries=ATTRIBUTES, by="part"), **look),
+    "forest": lambda **look: rf.plot.forest(
+        compared(["ndcg@5", "lag"], baseline="old", queries=ATTRIBUTES, by="part"), **look
+    ),
+    "significance": lambda **look: rf.plot.significance(compared(), **look),
+    "agreement": lambda **look: rf.plot.agreement(
+        {"second": rf.agree(FIRST, SECOND, PAIR_METRICS)}, "first", **look
+    ),
+    "history": lambda **look: rf.plot.history(over_time(), margin="-1%", **look),
 }
 
 
@@ -56,7 +94,22 @@ def of_so_many(count: int | None) -> Material:
     return replace(MATERIAL, runs=dict(list(RUNS.items())[:count]))
 
 
+def material_of(kind: str) -> Material:
+    """What a chart is drawn of."""
+    from rankframe.plot.registry import CHARTS
+
+    if CHARTS[kind].takes == "results":
+        return replace(MATERIAL, folders=results(ci="t"))
+    return of_so_many(CHARTS[kind].runs)
+
+
 def rows(chart: Any, layer: int | None = None) -> list[dict[str, Any]]:
     spec = chart.to_dict()
     part = spec if layer is None else spec["layer"][layer]
     return part["data"]["values"]
+
+
+def said(chart: Any) -> str:
+    """The title and what stands below it, in one line."""
+    title = chart.to_dict()["title"]
+    return " ".join([*title["text"], *title["subtitle"]])

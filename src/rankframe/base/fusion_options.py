@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankframe.base.option import Options, declared, option
-from rankframe.base.options import Duplicates, Order, Policies, Ranks, Ties, check_count
+from rankframe.base.options import Duplicates, Order, Policies, Ranks, Ties, Unit, check_count
 
 
 def _as_in_evaluate(name: str, *, of_training: bool = False) -> Any:
@@ -25,6 +25,7 @@ class FusionPolicies(Options):
     ranks: Ranks = _as_in_evaluate("ranks")  # noqa: RUF009
     ties: Ties = _as_in_evaluate("ties")  # noqa: RUF009
     duplicates: Duplicates = _as_in_evaluate("duplicates")  # noqa: RUF009
+    unit: Unit = _as_in_evaluate("unit")  # noqa: RUF009
     depth: int | None = option(
         None,
         "look at the top so many documents of each run only, counted after duplicates are dropped.",
@@ -40,3 +41,8 @@ class FusionPolicies(Options):
         check=check_count,
         of_averages=True,
     )
+
+    @property
+    def run_duplicates(self) -> Duplicates:
+        """Of the documents of a unit, the best is kept, whatever else there is twice."""
+        return self.duplicates if self.unit is None else "keep_best"

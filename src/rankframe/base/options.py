@@ -21,6 +21,8 @@ Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
+# What documents are part of: a table, its file, a mapping, or an expression over doc_id.
+Unit: TypeAlias = Any
 Gaps: TypeAlias = Literal["closed", "kept"]
 Missing: TypeAlias = Literal["zero", "skip", "error"]
 MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
@@ -34,9 +36,12 @@ Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
 ChartKind: TypeAlias = Literal[
-    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "differences", "distribution",
-    "slices", "heatmap", "discounts", "fusion_weights",
+    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "discounts", "reciprocal_rank",
+    "strip", "grades", "precision_at", "heatmap", "bump", "calibration", "per_query",
+    "distribution", "differences", "scatter", "slices", "slice_map", "forest", "significance",
+    "agreement", "history", "fusion_weights",
 ]  # fmt: skip
+ChartTheme: TypeAlias = Literal["light", "dark"]
 Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 _FEWEST_REPLICATES = 100
@@ -154,7 +159,7 @@ class Policies(Options):
     ties: Ties = _TIES()
     duplicates: Duplicates = _DUPLICATES()
     k_max: int | None = _K_MAX()
-    unit: Any = option(
+    unit: Unit = option(
         None,
         "what is judged, where it is more than what is retrieved (chunks of documents): a frame or "
         "file with doc_id and unit, a dict, or an expression over doc_id such as "

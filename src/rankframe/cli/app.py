@@ -22,6 +22,7 @@ from rankframe.cli import (
     evaluate,
     fuse,
     gate,
+    history,
     metrics,
     plot,
     report,
@@ -56,8 +57,8 @@ app = typer.Typer(
 # In the order of `rankframe --help`; each module has a command of its name, and its examples; one
 # that reads its arguments in its own way has a class for it.
 for _module in (
-    evaluate, compare, diff, gate, report, plot, agree, fuse, tune, metrics, convert, trec_eval,
-    demo,
+    evaluate, compare, diff, gate, history, report, plot, agree, fuse, tune, metrics, convert,
+    trec_eval, demo,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"

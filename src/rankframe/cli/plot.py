@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
-from rankframe.base.options import ChartKind, Policies
+from rankframe.base.errors import OptionError
+from rankframe.base.options import ChartKind, ChartTheme, Policies
 from rankframe.base.storage import Storage
 from rankframe.cli.completion import metrics_of
-from rankframe.cli.options import By, Columns, Given, Queries, Quiet, takes
+from rankframe.cli.options import OUTPUT, By, Columns, Given, Queries, Quiet, takes
 from rankframe.cli.support import (
     check_outputs,
     column_names,
@@ -26,11 +27,18 @@ EXAMPLES = """
   rankframe plot metric_at_k qrels.parquet bm25.parquet -m ndcg -o ndcg.svg
 
   rankframe plot differences qrels.parquet old=bm25.parquet new=dense.parquet \\
-    -m ndcg@10 -o changes.html
+    -m ndcg@10 -o changes.html --title "Dense against bm25" --theme dark
 
-  rankframe plot slices qrels.parquet bm25.parquet \\
-    --queries queries.parquet --by locale -o slices.png
+  rankframe plot forest qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map \\
+    --queries queries.parquet --by locale -o forest.pdf
+
+  rankframe plot precision_at --list 1,0,1,0,1 -o list.svg
+
+  rankframe plot bump bm25.parquet dense.parquet hybrid.parquet --query q0017
+
+  rankframe plot history results/monday results/tuesday -m ndcg@10 --margin=-1%
 """
+_UNJUDGED = ("-", "")
 
 
 @takes(Policies, Storage)
@@ -41,55 +49,129 @@ def plot(
     ],
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[QRELS RUN...]", help="Judgments, then runs (NAME=RUN names one)."),
+        typer.Argument(
+            metavar="[QRELS RUN...]",
+            help="Judgments, then runs (NAME=RUN names one); for agreement and bump rankings; for "
+            "history folders of results.",
+        ),
     ] = None,
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
     ] = Path("chart.svg"),
     metric: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--metric",
             "-m",
             metavar="NAME",
-            help="One metric, where one is drawn.",
+            help="The metric, else ndcg@10; of forest, slice_map, agreement and history several "
+            "(repeat).",
             autocompletion=metrics_of("judged"),
         ),
-    ] = "ndcg@10",
+    ] = None,
     most: Annotated[
         int, typer.Option("-k", metavar="N", help="The deepest rank, where ranks are drawn.")
     ] = 20,
+    query: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The query whose list is drawn; else the first."),
+    ] = None,
+    grades: Annotated[
+        str | None,
+        typer.Option(
+            "--list",
+            metavar="GRADES",
+            help="Grades in rank order instead of files: 1,0,1 (- is unjudged).",
+        ),
+    ] = None,
+    margin: Annotated[
+        str | None,
+        typer.Option(metavar="X", help="Of history: how much worse is allowed, --margin=-1%."),
+    ] = None,
     distance: Annotated[
         bool, typer.Option("--distance", help="Scores are distances: smaller is better (roc).")
     ] = False,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Its title.", rich_help_panel=OUTPUT)
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of what is plotted, in dots.", rich_help_panel=OUTPUT),
+    ] = None,
+    height: Annotated[
+        int | None, typer.Option(metavar="N", help="The same down.", rich_help_panel=OUTPUT)
+    ] = None,
+    theme: Annotated[
+        ChartTheme,
+        typer.Option(metavar="light|dark", help="What it stands on.", rich_help_panel=OUTPUT),
+    ] = "light",
     column: Columns = None,
     quiet: Quiet = False,
     how: Given,
     queries: Queries = None,
     by: By = None,
 ) -> None:
-    """Draw a chart: curves, differences, distributions, slices, heat maps."""
+    """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time."""
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
+    from rankframe.plot.registry import CHARTS
 
-    given = sources or []
-    runs = runs_by_name(given[1:])
-    opened = open_sources([*given[:1], *runs.values()])
-    check_outputs([*opened, queries], output)
+    takes_what, asked = CHARTS[kind].takes, metric or []
+    if len(asked) > 1 and not CHARTS[kind].several:
+        raise OptionError(f"the chart {kind!r} is of one metric, not {len(asked)}.")
+    given: dict[str, Any] = {}
+    if takes_what == "results":
+        given = {"folders": runs_by_name(sources or [])}
+        check_outputs([], output)
+    else:
+        files = sources or []
+        # Of rankings, the first has a name, too.
+        named = takes_what == "rankings"
+        by_name = runs_by_name(files if named else files[1:])
+        runs, paths = list(by_name), list(by_name.values())
+        if named:
+            given = {"reference": runs[0]} if runs else {}
+            runs = runs[1:]
+        else:
+            paths = files[:1] + paths
+        opened = open_sources(paths)
+        check_outputs([*opened, queries], output)
+        given["qrels"] = opened[0] if opened else None
+        given["runs"] = dict(zip(runs, opened[1:], strict=True))
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,
             Material(
-                qrels=opened[0] if opened else None,
-                runs=dict(zip(runs, opened[1:], strict=True)),
-                metric=metric,
+                **given,
+                metric=asked[0] if asked else "ndcg@10",
+                metrics=asked,
                 k=most,
                 distance=distance,
                 queries=queries,
                 by=ways_to_slice(by),
                 columns=column_names(column),
                 policies=how,
+                query=query,
+                grades=None if grades is None else _grades(grades),
+                margin=margin,
+                look={"title": title, "width": width, "height": height, "theme": theme},
             ),
             output,
         )
+
+
+def _grades(text: str) -> list[float | None]:
+    """Grades in rank order, as a shell is given them.
+
+    >>> _grades("3, 0,-,1.5")
+    [3.0, 0.0, None, 1.5]
+    """
+    try:
+        return [
+            None if part.strip() in _UNJUDGED else float(part)
+            for part in text.strip("[] ").split(",")
+        ]
+    except ValueError:
+        raise OptionError(f"--list reads grades with commas, 1,0,1, not {text!r}.") from None

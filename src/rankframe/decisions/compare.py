@@ -76,7 +76,7 @@ def compare(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
-    unit: options.Any = None,
+    unit: options.Unit = None,
     gaps: options.Gaps = "closed",
     judged_only: bool = False,
     max_memory: str | int | None = None,

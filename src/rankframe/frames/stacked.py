@@ -213,7 +213,7 @@ def stack(queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies) -
     """
     found = _stacked(queries, sides, policies)
     if found is None:
-        sides = [once(side, "run", policies.duplicates) for side in sides]
+        sides = [once(side, "run", policies.run_duplicates) for side in sides]
         found = _stacked(queries, sides, policies, surely=True)
         assert found is not None  # each document is there once
     return found

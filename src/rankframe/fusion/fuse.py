@@ -48,6 +48,7 @@ def fuse(
     ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
+    unit: options.Unit = None,
     depth: int | None = None,
     k_max: int | None = None,
     max_memory: str | int | None = None,
@@ -73,7 +74,7 @@ def fuse(
         use the grades themselves.
     depth: look at the top so many documents of each run only, counted after duplicates are dropped.
     k_max: keep the top so many documents of each query in the fused run.
-    columns, storage_options, relevance, order, ranks, ties, duplicates: as in `evaluate`.
+    columns, storage_options, relevance, order, ranks, ties, duplicates, unit: as in `evaluate`.
     max_memory: how much memory to take, such as "2GiB" (default: what the machine has). Larger runs
         are fused in pieces by query, with temporary files in TMPDIR, and the same bits. The fused
         run must fit, unless it goes to an output in Parquet.

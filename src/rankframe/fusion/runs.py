@@ -26,6 +26,7 @@ from rankframe.fusion.prepared import Prepared
 from rankframe.inputs.batches import Batches
 from rankframe.inputs.scan import Columns, Source, scan
 from rankframe.inputs.scanned import Scanned, comparable
+from rankframe.inputs.units import in_units
 from rankframe.inputs.validate import load_one_of_each
 
 Ints = NDArray[np.int64]
@@ -76,9 +77,10 @@ def open_runs(
     opened: dict[str, Scanned] = {}
     for name, source in runs.items():
         with naming_the_run(repr(name)):
-            opened[name] = scan(
+            run = scan(
                 source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit
             )
+            opened[name] = run if policies.unit is None else in_units(run, policies.unit)
     return opened
 
 

@@ -31,6 +31,7 @@ def stacked(
     ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
+    unit: options.Unit = None,
     depth: int | None = None,
 ) -> pl.LazyFrame:
     """The stacked frame of several runs: one row per run and document, for methods of your own.

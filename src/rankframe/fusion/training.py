@@ -113,6 +113,7 @@ def _frame_policies(policies: FusionPolicies) -> Policies:
         ranks=policies.ranks,
         ties=policies.ties,
         duplicates=policies.duplicates,
+        unit=policies.unit,
         k_max=policies.depth,
     )
 
@@ -133,6 +134,7 @@ def _rows(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFram
         ranks=how.ranks,
         order=how.order,
         duplicates=how.duplicates,
+        unit=how.unit,
         k_max=how.k_max,
     )
     return frame.select(_LOOKED_AT).collect()

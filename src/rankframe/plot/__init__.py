@@ -1,28 +1,47 @@
 """Charts in one call: each function returns an altair chart. Needs the extra `report`.
 
-`.save("x.png")`, `.save("x.svg")` and `.save("x.html")` work without a network. Nothing is computed
-here but what a drawing needs.
+Each has a title, says what it is of and over how many queries, and takes `title=`, `width=`,
+`height=` and `theme=` ("light" or "dark"). `.save("x.png")`, `.save("x.svg")`, `.save("x.pdf")` and
+`.save("x.html")` work without a network. Nothing is computed here but what a drawing needs.
 """
 
-from rankframe.plot.curve_charts import (
-    cumulative_gain,
-    discounts,
-    metric_at_k,
-    precision_recall,
-    roc,
-)
+from rankframe.plot.change_charts import differences, scatter
+from rankframe.plot.curve_charts import cumulative_gain, metric_at_k, precision_recall, roc
 from rankframe.plot.fusion_charts import fusion_weights
-from rankframe.plot.query_charts import differences, distribution, heatmap, slices
+from rankframe.plot.list_charts import (
+    discounts,
+    grades,
+    precision_at,
+    reciprocal_rank,
+    strip,
+)
+from rankframe.plot.query_charts import distribution, per_query
+from rankframe.plot.rank_charts import bump, calibration, heatmap
+from rankframe.plot.slice_charts import forest, slice_map, slices
+from rankframe.plot.system_charts import agreement, history, significance
 
 __all__ = [
+    "agreement",
+    "bump",
+    "calibration",
     "cumulative_gain",
     "differences",
     "discounts",
     "distribution",
+    "forest",
     "fusion_weights",
+    "grades",
     "heatmap",
+    "history",
     "metric_at_k",
+    "per_query",
+    "precision_at",
     "precision_recall",
+    "reciprocal_rank",
     "roc",
+    "scatter",
+    "significance",
+    "slice_map",
     "slices",
+    "strip",
 ]

@@ -1,23 +1,38 @@
-"""Charts of lines: over scores, over cutoffs, over ranks."""
+"""Charts of curves: over scores, and over cutoffs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from rankframe.plot.canvas import GREY, chart_of, colour, layered, lines, named, styled
+from rankframe.base.messages import number_of
+from rankframe.base.wording import plain_text
+from rankframe.curves.area import area_under
+from rankframe.plot.canvas import (
+    Canvas,
+    Look,
+    chart_of,
+    colour,
+    in_words,
+    layered,
+    lines,
+    named,
+)
+from rankframe.plot.given import between, with_direction
 from rankframe.plot.registry import chart
 
 if TYPE_CHECKING:
     from rankframe.plot.canvas import Chart
 
+_MOST_AREAS = 4  # that are said
+
 
 @chart(
     of=lambda given: (given.curves("roc", scores="distance" if given.distance else "similarity"),)
 )
-def roc(curves: Mapping[str, pl.DataFrame]) -> Chart:
+def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     """ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
 
     Retrieved documents of all queries by score; equal scores are one point, unjudged documents
@@ -28,23 +43,29 @@ def roc(curves: Mapping[str, pl.DataFrame]) -> Chart:
     >>> rf.plot.roc({"mine": points}).to_dict()["layer"][1]["mark"]["type"]
     'line'
     """
+    on = Canvas.of(look)
     chance = (
         chart_of([{"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0}])
-        .mark_line(strokeDash=[4, 4], color=GREY)
+        .mark_line(strokeDash=[4, 4], color=on.ink)
         .encode(x="fpr:Q", y="tpr:Q")
     )
-    curved = lines(curves, "fpr", "tpr", ("false positive rate", "true positive rate"), shares=True)
-    return styled(layered(chance, curved))
+    axes = ("false positive rate", "true positive rate")
+    curved = lines(curves, "fpr", "tpr", axes, shares=True, on=on)
+    said = [f"{_of_what(curves)}; the dashed line is chance", *_areas(curves, "fpr", _whole)]
+    return on.finished(layered(chance, curved), "ROC: relevant documents found, by score", said)
 
 
 @chart(of=lambda given: (given.curves("precision_recall"),))
-def precision_recall(curves: Mapping[str, pl.DataFrame]) -> Chart:
+def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     """Precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
 
     Recall is of all relevant documents, retrieved or not (`recall_of="retrieved"`).
     `interpolated=True` for trec_eval's eleven points.
     """
-    return styled(lines(curves, "recall", "precision", ("recall", "precision"), shares=True))
+    on = Canvas.of(look)
+    drawn = lines(curves, "recall", "precision", ("recall", "precision"), shares=True, on=on)
+    said = [f"{_of_what(curves)}; higher is better", *_areas(curves, "recall", _by_score)]
+    return on.finished(drawn, "Precision against recall", said)
 
 
 @chart(
@@ -53,44 +74,85 @@ def precision_recall(curves: Mapping[str, pl.DataFrame]) -> Chart:
         given.family,
     )
 )
-def metric_at_k(curves: Mapping[str, pl.DataFrame], metric: str = "value") -> Chart:
+def metric_at_k(
+    curves: Mapping[str, pl.DataFrame], metric: str = "value", **look: Unpack[Look]
+) -> Chart:
     """A metric over its cutoffs, with its intervals where the curves have them:
     `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
     """
-    curved = lines(curves, "k", "value", ("cutoff k", metric), shares=False)
-    if not all({"ci_low", "ci_high"} <= set(points.columns) for points in curves.values()):
-        return styled(curved)
+    on = Canvas.of(look)
+    axes = ("cutoff k", with_direction(metric))
+    curved = lines(curves, "k", "value", axes, shares=False, on=on)
+    title, said = f"{metric} at each cutoff", [_of_what(curves)]
+    ends = {"ci_low", "ci_high"}
+    bounded = all(ends <= set(points.columns) for points in curves.values())
+    if not bounded or not any(points["ci_low"].count() for points in curves.values()):
+        return on.finished(curved, title, said)
     band = (
         chart_of(named(curves, ["k", "ci_low", "ci_high"]))
         .mark_area(opacity=0.15)
         .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
     )
-    return styled(layered(curved, band))
+    return on.finished(layered(curved, band), title, [*said, "bands: intervals of the means"])
 
 
-@chart(runs=1, of=lambda given: (*given.curves("cumulative_gain", ks=given.ks).values(),))
-def cumulative_gain(points: pl.DataFrame) -> Chart:
-    """What is gained down the list and what could be, `rf.curve(qrels, run, "cumulative_gain")`."""
+@chart(
+    runs=1,
+    of=lambda given: (
+        *given.curves("cumulative_gain", ks=given.ks).values(),
+        given.queries_judged(),
+    ),
+)
+def cumulative_gain(
+    points: pl.DataFrame, queries: int | None = None, **look: Unpack[Look]
+) -> Chart:
+    """What is gained down the list and what could be, `rf.curve(qrels, run, "cumulative_gain")`.
+
+    queries: how many the means are over, to be said.
+    """
+    on = Canvas.of(look)
     shown = {"found": "dcg", "at best": "ideal_dcg"}
-    curves = {name: points.select("k", value=column) for name, column in shown.items()}
-    axes = ("cutoff k", "discounted cumulative gain")
-    return styled(lines(curves, "k", "value", axes, shares=False))
-
-
-@chart(runs=0, of=lambda given: (given.k,))
-def discounts(k: int = 20) -> Chart:
-    """What each rank weighs: the discounts of the metrics, beside each other."""
-    weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
-        "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
-        "reciprocal rank: 1 / i": lambda i: 1 / i,
-        "rbp (p = 0.8): p^(i − 1)": lambda i: 0.8 ** (i - 1).cast(pl.Float64),
-        "r_score (half-life 5): 2^(−(i − 1) / 4)": lambda i: 2.0 ** (-(i - 1).cast(pl.Float64) / 4),
-        "precision: 1": lambda i: i * 0.0 + 1,
-    }
-    ranks = pl.DataFrame({"k": range(1, k + 1)})
     curves = {
-        name: ranks.select("k", value=weigh(pl.col("k").cast(pl.Float64)))
-        for name, weigh in weights.items()
+        name: points.select("k", value=column) if column in points.columns else points
+        for name, column in shown.items()
     }
-    axes = ("rank i", "weight, relative to the first rank")
-    return styled(lines(curves, "k", "value", axes, shares=False))
+    axes = ("cutoff k", "discounted cumulative gain (higher is better)")
+    drawn = lines(curves, "k", "value", axes, shares=False, zero=True, on=on)
+    over = "queries" if queries is None else number_of(queries, "query")
+    said = [f"mean over {over}: what was found, and the best possible list"]
+    return on.finished(drawn, "Gain down the list", said)
+
+
+def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
+    """The systems, and over how much their curves are."""
+    frames = [points for points in curves.values() if points.height]
+    names = in_words(list(curves))
+    if all("queries" in points.columns for points in frames):
+        most = [int(points["queries"].max() or 0) for points in frames]  # pyright: ignore[reportArgumentType]
+        return f"{names}; {between(most)}"
+    if all({"fp", "tp"} <= set(points.columns) for points in frames):
+        last = [points.select(pl.col("fp").max() + pl.col("tp").max()).item() for points in frames]
+        return f"{names}; {between(last, 'retrieved document')}"
+    return names
+
+
+def _areas(
+    curves: Mapping[str, pl.DataFrame], x: str, measured: Callable[[pl.Series], bool]
+) -> list[str]:
+    """The area under each of a few curves that have one."""
+    if len(curves) > _MOST_AREAS:
+        return []
+    areas = [
+        f"{plain_text(name, 24)} {area_under(points):.3f}"
+        for name, points in curves.items()
+        if points.height and "queries" not in points.columns and measured(points[x])
+    ]
+    return [f"area under the curve: {', '.join(areas)}"] if areas else []
+
+
+def _whole(along: pl.Series) -> bool:
+    return along.first() == 0 and along.last() == 1
+
+
+def _by_score(along: pl.Series) -> bool:
+    return along.first() == 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import listing
-from rankframe.plot.canvas import HEIGHT, WIDTH, chart_of, colour, layered, load_altair, styled
+from rankframe.base.messages import listing, number_of
+from rankframe.plot.canvas import Canvas, Look, chart_of, colour, in_words, layered, load_altair
+from rankframe.plot.given import with_direction
 from rankframe.plot.registry import chart
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @chart(runs=2, of=lambda given: (given.tuned(),))
-def fusion_weights(tuning: Tuning) -> Chart:
+def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     """A metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a line
     for each method and norm, with its interval as a band; each run by itself is dashed.
     """
-    alt = load_altair()
+    on, alt = Canvas.of(look), load_altair()
     if len(tuning.names) != 2:
         raise OptionError(
             f"weights are drawn of two runs, and {len(tuning.names)} were tuned: "
@@ -40,10 +41,11 @@ def fusion_weights(tuning: Tuning) -> Chart:
     first, second = tuning.names
     x = alt.X("weight:Q", title=f"weight of {second} (the rest is of {first})",
               scale=alt.Scale(domain=[0, 1]))  # fmt: skip
-    y = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
+    shown = with_direction(metric)
+    y = alt.Y("value:Q", title=shown, scale=alt.Scale(zero=False))
     base = chart_of(points.sort("system", "weight").to_dicts()).encode(x=x, color=colour(names))
     band = base.mark_area(fillOpacity=0.2).encode(
-        y=alt.Y("ci_low:Q", title=metric, scale=alt.Scale(zero=False)), y2="ci_high:Q"
+        y=alt.Y("ci_low:Q", title=shown, scale=alt.Scale(zero=False)), y2="ci_high:Q"
     )
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=30)).encode(
         y=y, tooltip=["fusion:N", alt.Tooltip("value:Q", title=metric, format=".4f")]
@@ -53,5 +55,8 @@ def fusion_weights(tuning: Tuning) -> Chart:
         color=colour(names),
         tooltip=["system:N", alt.Tooltip("value:Q", title=metric, format=".4f")],
     )  # fmt: skip
-    layers = [line, alone] if points["ci_low"].null_count() else [band, line, alone]
-    return styled(layered(*layers).properties(width=WIDTH, height=HEIGHT))
+    banded = not points["ci_low"].null_count()
+    drawn = on.sized(layered(*([band] if banded else []), line, alone))
+    said = [f"{in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
+    said += ["bands: intervals of the means"] if banded else []
+    return on.finished(drawn, f"{metric} over the weight of a run", said)

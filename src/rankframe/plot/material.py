@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from rankframe.base.columns import DOC, QUERY, RANK
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, did_you_mean, shown
 from rankframe.base.options import Policies
 from rankframe.curves.curve import Kind, curve
+from rankframe.decisions.compare import compare
+from rankframe.decisions.comparison import Comparison
 from rankframe.decisions.diff import Diff, diff
+from rankframe.evaluation.agree import agree
 from rankframe.evaluation.evaluate import evaluate
+from rankframe.evaluation.history import history
 from rankframe.evaluation.judge import judge
+from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
 from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
+from rankframe.plot.canvas import Look
 from rankframe.tuning.outcome import Tuning
 from rankframe.tuning.tune import tune
+
+# How alike rankings are, where nobody says which metrics.
+AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
+# What is said of one ranking, whatever it stands beside.
+_RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
+_EVERY = "num_relevant"  # defined for every judged query
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,19 @@ class Material:
     columns: Columns | None = None
     # by name, as `evaluate` takes them
     policies: Mapping[str, Any] = field(default_factory=dict)
+    # all metrics that were asked for, of charts that draw several; none: `metric`
+    metrics: Sequence[str] = ()
+    # what the judgments, or the ranking that others are compared with, are called
+    reference: str = "the reference"
+    # grades in rank order, instead of files
+    grades: Sequence[float | None] | None = None
+    # one query, where one is drawn; none: the first
+    query: str | None = None
+    # stored results, by name
+    folders: Mapping[str, Any] = field(default_factory=dict)
+    # how much worse than the first of them is still good enough
+    margin: str | None = None
+    look: Look = field(default_factory=Look)
 
     @property
     def family(self) -> str:
@@ -47,6 +73,11 @@ class Material:
         """All cutoffs."""
         return range(1, self.k + 1)
 
+    @property
+    def several(self) -> list[str]:
+        """The metrics, where several are drawn."""
+        return list(self.metrics) or [self.metric]
+
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
         """A curve for each run."""
         return {
@@ -56,10 +87,14 @@ class Material:
 
     def per_query(self) -> dict[str, pl.DataFrame]:
         """The metric of every query, for each run."""
-        return {name: result.per_query for name, result in self._evaluated().items()}
+        return {name: result.per_query for name, result in self._evaluated(self.metric).items()}
 
     def slices(self) -> dict[str, pl.DataFrame]:
         """The metric of every slice, for each run."""
+        return {name: result.slices for name, result in self.sliced([self.metric]).items()}
+
+    def sliced(self, metrics: Sequence[str] | None = None) -> dict[str, Result]:
+        """Metrics of all queries and of every slice, for each run."""
         if not self.by or self.queries is None:
             raise OptionError(
                 "slices need ",
@@ -68,8 +103,7 @@ class Material:
                 Option("by"),
                 " (an attribute).",
             )
-        results = self._evaluated(by=self.by, queries=self.queries)
-        return {name: result.slices for name, result in results.items()}
+        return self._evaluated(metrics or self.several, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
         """What changed from the first run to the second."""
@@ -82,20 +116,107 @@ class Material:
             self.qrels, self.runs, "wsum", self.metric, columns=self.columns, **self.policies
         )
 
+    def compared(self, *, pairs: bool = False) -> Comparison:
+        """The runs with the first of them, or every pair of them."""
+        options: dict[str, Any] = {}
+        if self.by and self.queries is not None and not pairs:
+            options = {"by": self.by, "queries": self.queries}
+        if not pairs:
+            options["baseline"] = next(iter(self.runs))
+        asked = [self.metric] if pairs else self.several
+        return compare(
+            self.qrels, self.runs, asked, columns=self.columns, **self.policies, **options
+        )
+
     def judged(self) -> pl.LazyFrame:
         """The judged frame of the one run."""
         (run,) = self.runs.values()
-        taken = {
-            name: self.policies[name]
-            for name in Policies.names(frame_only=True)
-            if name in self.policies
-        }
-        return judge(self.qrels, run, columns=self.columns, **taken)
+        return judge(self.qrels, run, columns=self.columns, **self._of_frame())
 
-    def _evaluated(self, **options: Any) -> dict[str, Result]:
+    def queries_judged(self) -> int:
+        """How many queries are evaluated."""
+        (one,) = self._evaluated(_EVERY, ci=None).values()
+        return one.per_query.height
+
+    def pairs(self) -> dict[str, pl.LazyFrame]:
+        """The judgments beside each run, whose scores are looked at."""
+        return {name: self._paired(run) for name, run in self.runs.items()}
+
+    def agreements(self) -> dict[str, Result]:
+        """How alike each ranking and the reference are."""
+        policies = self._shared()
+        metrics = list(self.metrics) or list(AGREEMENT)
+        return {
+            name: agree(self.qrels, run, metrics, columns=self.columns, **policies)
+            for name, run in self.runs.items()
+        }  # fmt: skip
+
+    def rankings(self) -> dict[str, list[str]]:
+        """The first documents of one query, in the reference and in each run."""
+        frames = {name: self._paired(run) for name, run in self.runs.items()}
+        first = next(iter(frames.values()))
+        query = self._query(first, "rank_a")
+        sides = [(self.reference, first, "rank_a")]
+        sides += [(name, frame, "rank_b") for name, frame in frames.items()]
+        chosen = pl.col(QUERY) == query
+        return {
+            name: frame.filter(chosen, pl.col(rank) <= self.k).select(DOC, rank).collect()
+            .sort(rank)[DOC].to_list()
+            for name, frame, rank in sides
+        }  # fmt: skip
+
+    def lists(self) -> list[float | None] | dict[str, list[float | None]]:
+        """Grades in rank order: those that were given, or those of one query in each run."""
+        if self.grades is not None:
+            return list(self.grades)
+        frames = {
+            name: judge(self.qrels, run, columns=self.columns, **self._of_frame())
+            for name, run in self.runs.items()
+        }
+        query = self._query(next(iter(frames.values())), RANK)
+        found: dict[str, list[float | None]] = {}
+        for name, judged in frames.items():
+            rows = judged.filter(pl.col(QUERY) == query).select(RANK, "relevance", "retrieved")
+            rows = rows.collect()
+            length = min(self.k, *rows["retrieved"].head(1))
+            graded = dict(rows.drop_nulls(RANK).select(RANK, "relevance").rows())  # allowed: one
+            found[f"{name}, query {query}"] = [graded.get(at) for at in range(1, length + 1)]
+        return found
+
+    def history(self) -> pl.DataFrame:
+        """The stored results, the oldest first."""
+        return history(self.folders, self.metrics or None)
+
+    def _paired(self, run: Source) -> pl.LazyFrame:
+        return pair(self.qrels, run, columns=self.columns, **self._shared())
+
+    def _query(self, frame: pl.LazyFrame, rank: str) -> str:
+        """The query that was asked for, or the first that has documents."""
+        ids = (
+            frame.filter(pl.col(rank).is_not_null()).select(QUERY).unique().collect()[QUERY].sort()
+        )
+        if self.query is None and len(ids):
+            return ids[0]
+        if self.query not in ids:
+            hint = did_you_mean(str(self.query), ids.head(10_000).to_list())
+            raise OptionError(
+                f"no run has documents for the query {shown(self.query)}. {hint}".rstrip()
+            )
+        return str(self.query)
+
+    def _of_frame(self) -> dict[str, Any]:
+        """The policies that say what the judged frame holds."""
+        names = Policies.names(frame_only=True)
+        return {name: self.policies[name] for name in names if name in self.policies}
+
+    def _shared(self) -> dict[str, Any]:
+        """The policies that two rankings have in common with judgments and a run."""
+        return {name: self.policies[name] for name in _RANKED if name in self.policies}
+
+    def _evaluated(self, metrics: Any, **options: Any) -> dict[str, Result]:
         return {
             name: evaluate(
-                self.qrels, run, self.metric, columns=self.columns, **self.policies, **options
+                self.qrels, run, metrics, columns=self.columns, **self.policies, **options
             )
             for name, run in self.runs.items()
         }

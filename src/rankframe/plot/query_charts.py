@@ -1,110 +1,146 @@
-"""Charts of queries: how they change and spread, in which slices, where their documents stand."""
+"""Charts of queries: the value of each, and how they spread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
-from rankframe.base.messages import number_of
 from rankframe.base.wording import distinct_texts
 from rankframe.plot.canvas import (
-    COLOURS,
-    GREY,
-    HEIGHT,
-    WIDTH,
+    Canvas,
+    Look,
     chart_of,
-    colour,
-    in_rows,
+    in_words,
     layered,
     load_altair,
-    named,
+    panels,
     scale_of,
-    shades,
-    styled,
 )
+from rankframe.plot.given import (
+    Values,
+    bar_width,
+    better,
+    counted,
+    mean_of,
+    spread,
+    value_range,
+    values_of,
+    with_direction,
+)
+from rankframe.plot.palette import COLOURS
 from rankframe.plot.registry import chart
-from rankframe.stats.resample import hash_ids
 
 if TYPE_CHECKING:
-    from rankframe.decisions.change import Diff
     from rankframe.plot.canvas import Chart
 
+QueryOrder = Literal["value", "given"]
 _MOST_BARS = 400  # about one for each dot across
-_UNJUDGED = "#bdbdbd"
-_LABEL = 20  # characters of a query's id beside its row
-
-
-@chart(runs=2, of=lambda given: (given.difference(),))
-def differences(change: Diff) -> Chart:
-    """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
-    better in b. Of many queries, every so manieth.
-    """
-    alt = load_altair()
-    moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
-    total = moved.height
-    moved = moved.with_row_index("place", offset=1)
-    if total > _MOST_BARS:
-        step = total / _MOST_BARS
-        moved = moved[[int(at * step) for at in range(_MOST_BARS)]]
-    counts = {
-        better: change.per_query.filter(pl.col("better") == better).height
-        for better in ("b", "a", "same")
-    }
-    names = {
-        "b": f"better ({counts['b']:,})",
-        "a": f"worse ({counts['a']:,})",
-        "same": f"the same ({counts['same']:,})",
-    }
-    rows = moved.with_columns(outcome=pl.col("better").replace_strict(names))
-    chart = (
-        chart_of(rows.select("place", "delta", "outcome", QUERY).to_dicts())
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "place:Q",
-                title=f"queries by change ({total:,})",
-                axis=alt.Axis(grid=False),
-                scale=alt.Scale(domain=[0, total], nice=False),
-            ),
-            y=alt.Y("delta:Q", title=f"change of {change.summary['metric'][0]}"),
-            color=alt.Color(
-                "outcome:N",
-                legend=alt.Legend(title=None, orient="bottom"),
-                scale=alt.Scale(domain=list(names.values()), range=[COLOURS[2], COLOURS[1], GREY]),
-            ),
-            tooltip=[f"{QUERY}:N", alt.Tooltip("delta:Q", format="+.4f")],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
-    return styled(chart)
+_MOST_NAMED = 30  # bars that have room for the ids of their queries
+_LABEL = 18  # characters of an id below its bar
 
 
 @chart(of=lambda given: (given.per_query(), given.metric))
-def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20) -> Chart:
-    """How a metric is distributed over queries, a panel for each system,
+def per_query(
+    values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
+) -> Chart:
+    """The value of every query as a bar, with the mean as a line; a panel for each system: a
+    result, a comparison, or `{name: result.per_query}`.
+
+    order: bars by "value", the largest first, or as "given". Of many queries, every so manieth.
+
+    >>> result = rf.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "mrr")
+    >>> rf.plot.per_query(result).to_dict()["title"]["text"]
+    ['mrr of every query']
+    """
+    on, alt = Canvas.of(look), load_altair()
+    if order not in get_args(QueryOrder):
+        raise OptionError.choice("order", order, get_args(QueryOrder))
+    frames, metric = values_of(values, metric)
+    most = max(frame.height for frame in frames.values())
+    names = distinct_texts(frames, 60)
+    rows: list[dict[str, Any]] = []
+    for name, frame in frames.items():
+        mean = mean_of(frame["value"])
+        sorted_ = frame.sort("value", QUERY, descending=[True, False], nulls_last=True)
+        placed = (sorted_ if order == "value" else frame).with_row_index("place", offset=1)
+        chosen = placed[spread(placed.height, _MOST_BARS)]
+        labels = distinct_texts(chosen[QUERY].cast(pl.String), _LABEL)
+        system = names[name] if mean is None else f"{names[name]}: mean {mean:.4f}"
+        rows += [
+            {**row, "system": system, "mean": mean, "label": labels[str(row[QUERY])]}
+            for row in chosen.to_dicts()
+        ]
+    few, count = most <= _MOST_NAMED, len(frames)
+    width = on.wide(max(min(18 * most, 640), 200) if few else 560)
+    if few and count == 1:
+        ids = [row["label"] for row in rows]
+        x = alt.X("label:N", sort=ids, title="query", axis=alt.Axis(labelAngle=-50, ticks=False))
+        size: dict[str, Any] = {}
+    else:
+        x = alt.X(
+            "place:Q", title="queries by value" if order == "value" else "queries as given",
+            scale=alt.Scale(domain=[0.5, most + 0.5], nice=False),
+            axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
+        )  # fmt: skip
+        size = {"width": bar_width(width, min(most, _MOST_BARS))}
+    base = chart_of(rows)
+    bars = base.mark_bar(color=COLOURS[0], **size).encode(
+        x=x,
+        y=alt.Y("value:Q", title=with_direction(metric) if count == 1 else metric),
+        tooltip=[f"{QUERY}:N", alt.Tooltip("value:Q", format=".4f")],
+    )
+    line = base.mark_rule(strokeWidth=2, color=COLOURS[1], strokeDash=[6, 3]).encode(
+        y=alt.Y("mean:Q", aggregate="min")
+    )
+    panel = layered(bars, line).properties(
+        width=width, height=max(on.high(240 if count == 1 else 130 * count) / count, 30)
+    )
+    if count > 1:
+        order_ = list(dict.fromkeys(row["system"] for row in rows))
+        panel = panels(panel, "system", order_)
+    said = [f"{in_words(list(frames))}; {_sample_of(frames)}", _mean_said(rows, metric, count)]
+    return on.finished(panel, f"{metric} of every query", said)
+
+
+def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, count: int) -> str:
+    way = better(metric)
+    mean = next((row["mean"] for row in rows if row["mean"] is not None), None)
+    shown = "" if count > 1 or mean is None else f", {mean:.4f}"
+    return f"dashed: the mean{shown}{'; ' if way else ''}{way}"
+
+
+def _sample_of(frames: Mapping[str, pl.DataFrame]) -> str:
+    """How many queries there are, and how many of them have a bar."""
+    most = max(frame.height for frame in frames.values())
+    said = counted(frames)
+    return said if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {said}"
+
+
+@chart(of=lambda given: (given.per_query(), given.metric))
+def distribution(
+    values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
+) -> Chart:
+    """How a metric is distributed over queries, a panel for each system: a result, a comparison, or
     `{name: result.per_query}`.
     """
-    alt = load_altair()
-    for name, frame in values.items():
-        if metric not in frame.columns:
-            raise OptionError(f"{name!r} has no values of {metric!r}.")
-    numbers = {name: frame[metric].drop_nulls() for name, frame in values.items()}
-    every = pl.concat(numbers.values())
-    low, high = _range(every)
-    width = ((high - low) or 1.0) / bins
+    on, alt = Canvas.of(look), load_altair()
+    frames, metric = values_of(values, metric)
+    numbers = {name: frame["value"].drop_nulls() for name, frame in frames.items()}
+    low, high = value_range(pl.concat(numbers.values()))
+    step = ((high - low) or 1.0) / bins
     rows = []
     for name, some in numbers.items():
-        place = ((some - low) / width).floor().clip(0, bins - 1).cast(pl.Int64)
+        place = ((some - low) / step).floor().clip(0, bins - 1).cast(pl.Int64)
         counts = dict(place.value_counts().iter_rows())  # allowed: one row a bin
         rows += [
             {
                 "system": name,
-                "from": low + at * width,
-                "to": low + (at + 1) * width,
+                "from": low + at * step,
+                "to": low + (at + 1) * step,
                 "share": counts.get(at, 0) / max(len(some), 1),
                 "queries": counts.get(at, 0),
             }
@@ -114,101 +150,14 @@ def distribution(values: Mapping[str, pl.DataFrame], metric: str, bins: int = 20
         chart_of(rows)
         .mark_bar(binSpacing=1)
         .encode(
-            x=alt.X("from:Q", bin="binned", title=metric),
+            x=alt.X("from:Q", bin="binned", title=with_direction(metric)),
             x2="to:Q",
-            y=alt.Y("share:Q", title="share of queries", axis=alt.Axis(format="%")),
-            color=alt.Color("system:N", legend=None, scale=scale_of(list(values))),
+            y=alt.Y("share:Q", title="share of queries", axis=alt.Axis(format="%", tickCount=4)),
+            color=alt.Color("system:N", legend=None, scale=scale_of(list(frames))),
             tooltip=["system:N", "from:Q", "to:Q", alt.Tooltip("queries:Q", format=",")],
         )
-        .properties(width=WIDTH, height=90)
+        .properties(width=on.wide(), height=max(on.high(90 * len(frames)) / len(frames), 20))
     )
-    return styled(in_rows(panel, alt.Row("system:N", title=None, sort=list(values))))
-
-
-@chart(of=lambda given: (given.slices(), given.metric))
-def slices(frames: Mapping[str, pl.DataFrame], metric: str) -> Chart:
-    """A metric in every slice with its interval, `{name: result.slices}`."""
-    alt = load_altair()
-    columns = ["slice", "value", "ci_low", "ci_high", "queries"]
-    chosen = {
-        name: frame.filter(pl.col("metric") == metric).with_columns(
-            slice=pl.concat_str("by", pl.lit(": "), "slice")
-        )
-        for name, frame in frames.items()
-    }
-    if all(frame.is_empty() for frame in chosen.values()):
-        raise OptionError(f"there are no slices of {metric!r}: evaluate it with by= and queries=.")
-    order = pl.concat([frame["slice"] for frame in chosen.values()]).unique(maintain_order=True)
-    order = order.to_list()
-    base = chart_of(named(chosen, columns)).encode(
-        y=alt.Y("system:N", title=None, sort=list(frames), axis=None),
-        color=colour(list(frames)),
-    )
-    whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
-    dots = base.mark_point(filled=True, size=60).encode(
-        x=alt.X("value:Q", title=metric, scale=alt.Scale(zero=False)),
-        tooltip=["system:N", "slice:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"],
-    )
-    panel = layered(whiskers, dots).properties(width=WIDTH, height=16 * len(frames))
-    return styled(in_rows(panel, alt.Row("slice:N", title=None, sort=order), spacing=4))
-
-
-@chart(runs=1, of=lambda given: (given.judged(), given.k))
-def heatmap(judged: pl.LazyFrame | pl.DataFrame, k: int = 20, most: int = 40) -> Chart:
-    """Where the relevant documents stand, `rf.judge(qrels, run)`: a row a query, a column a rank,
-    its grade as colour. Of many queries, a sample that is always the same.
-    """
-    alt = load_altair()
-    lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
-    order = lists.with_columns(_hash=pl.Series(hash_ids(lists[QUERY]))).sort("_hash")
-    some = order.head(most).select(QUERY, "retrieved").sort(QUERY)
-    graded = (
-        judged.lazy()
-        .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(some[QUERY].implode()))
-        .select(QUERY, pl.col("rank").cast(pl.Int64), "relevance")
-        .collect()
-    )
-    cells = (
-        some.with_columns(rank=pl.int_ranges(1, pl.min_horizontal("retrieved", k) + 1))
-        .explode("rank", empty_as_null=False, keep_nulls=False)
-        .join(graded, on=[QUERY, "rank"], how="left", maintain_order="left")
-    )
-    cells = cells.with_columns(
-        grade=pl.when(pl.col("relevance").is_null())
-        .then(pl.lit("unjudged"))
-        .otherwise(pl.col("relevance").cast(pl.String).str.strip_suffix(".0"))
-    )
-    grades = sorted(set(cells["grade"]) - {"unjudged"}, key=float)
-    greens = shades(len(grades))
-    labels = distinct_texts(some[QUERY], _LABEL)
-    label = pl.col(QUERY).replace_strict(labels, return_dtype=pl.String)
-    chart = (
-        chart_of(cells.select(QUERY, "rank", "grade", label=label).to_dicts())
-        .mark_rect()
-        .encode(
-            x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y(
-                "label:N",
-                title=f"{some.height:,} of {number_of(lists.height, 'query')}",
-                sort=list(labels.values()),
-                axis=alt.Axis(titlePadding=12),
-            ),
-            color=alt.Color(
-                "grade:N",
-                legend=alt.Legend(orient="bottom"),
-                scale=alt.Scale(domain=["unjudged", *grades], range=[_UNJUDGED, *greens]),
-            ),
-            tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
-        )
-        .properties(width=WIDTH, height=12 * max(some.height, 1))
-    )
-    return styled(chart)
-
-
-def _range(numbers: pl.Series) -> tuple[float, float]:
-    """The lowest and the highest; from 0 to 1 where these hold all of them."""
-    low: Any = numbers.min()
-    high: Any = numbers.max()
-    if low is None or (low >= 0 and high <= 1):
-        return 0.0, 1.0
-    return float(low), float(high)
+    drawn = panels(panel, "system", list(frames))
+    said = [f"{in_words(list(frames))}; {counted(frames)}"]
+    return on.finished(drawn, f"Distribution of {metric} over queries", said)

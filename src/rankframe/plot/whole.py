@@ -7,6 +7,7 @@ Imported where the first chart is made: altair is an optional part.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,8 @@ import altair
 from rankframe.base.wording import distinct_texts
 
 _LONGEST = 60  # characters of a name or an id
+_INNER = re.compile(r'\bid="([^"]+)"')
+_LONGEST_TITLE = 90  # of a line of a title
 
 
 class InScript(json.JSONEncoder):
@@ -34,7 +37,17 @@ class _Whole:
         if kind == "html":
             options.setdefault("inline", True)
             options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
-        super().save(fp, *args, **options)  # type: ignore[misc]
+        if kind != "svg":
+            super().save(fp, *args, **options)  # type: ignore[misc]
+            return
+        drawn = StringIO()
+        options.pop("format", None)
+        super().save(drawn, kind, *args[1:], **options)  # type: ignore[misc]
+        text = renumbered(drawn.getvalue())
+        if hasattr(fp, "write"):
+            fp.write(text)
+        else:
+            Path(fp).write_text(text, encoding="utf-8")
 
     def to_html(self, *args: Any, **options: Any) -> str:
         """The same as text, as altair makes it."""
@@ -75,12 +88,30 @@ class WholeFacetChart(_Whole, altair.FacetChart):
     """The same picture of several parts."""
 
 
+def renumbered(svg: str, start: str = "part") -> str:
+    """A drawing whose inner names count from 0. As they are made, they count on from one drawing to
+    the next: the same chart would be other bytes, and two on one page would share names.
+
+    >>> renumbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/>')
+    '<clipPath id="part0"/><g clip-path="url(#part0)"/>'
+    """
+    for at, inner in enumerate(dict.fromkeys(_INNER.findall(svg))):
+        svg = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\g<1>{start}{at}", svg)
+    return svg
+
+
 def drawable(spec: dict[str, Any]) -> dict[str, Any]:
     """A chart whose texts are plain and short: some characters end the process that draws them, and
     a text of 40,000 takes it a quarter of a minute. Those that differ still do.
     """
-    shown = distinct_texts(_texts(spec), _LONGEST)
-    return spec if all(text == label for text, label in shown.items()) else _each(spec, shown.get)
+    title = spec.get("title", "")
+    rest = {key: part for key, part in spec.items() if key != "title"}
+    shown = distinct_texts(_texts(rest), _LONGEST)
+    titles = distinct_texts(_texts(title), _LONGEST_TITLE)
+    if all(text == label for some in (shown, titles) for text, label in some.items()):
+        return spec
+    above = {"title": _each(title, titles.get)} if "title" in spec else {}
+    return _each(rest, shown.get) | above
 
 
 def _texts(spec: Any) -> Iterator[str]:

@@ -78,7 +78,7 @@ def evaluate(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
-    unit: options.Any = None,
+    unit: options.Unit = None,
     gaps: options.Gaps = "closed",
     judged_only: bool = False,
     queries: Source | None = None,

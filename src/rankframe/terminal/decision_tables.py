@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankframe.base.messages import number_of
-from rankframe.base.wording import count_text, number_text, plain_text, share_text
+from rankframe.base.wording import count_text, number_text, plain_text, share_text, signed_text
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import HEADER, HOLE_COLUMNS, Comparison
 from rankframe.decisions.verdict import Verdict
@@ -61,7 +61,7 @@ def warnings(said: Sequence[str]) -> list[Text]:
     return [plain(f"Warning: {warning}.", style="yellow") for warning in said]
 
 
-def _system_table(metric: str, header: Sequence[str]) -> Table:
+def _system_table(metric: str, header: Sequence[str], last: str = "system") -> Table:
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -69,7 +69,7 @@ def _system_table(metric: str, header: Sequence[str]) -> Table:
         title=plain(metric, style="bold"),
         title_justify="left",
     )
-    names = header.index("system") + 1
+    names = header.index(last) + 1
     for at, name in enumerate(header):
         side = "left" if at < names else "right"
         table.add_column(plain(name), justify=side, overflow="fold", no_wrap=at >= names)
@@ -221,3 +221,31 @@ def _check_table(header: Sequence[str], rule: str | None) -> Table:
 
 def _json(content: object) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def history_table(found: pl.DataFrame) -> RenderableType:
+    """A table for each metric, a row for each result, and how it changed from the one before."""
+    tables: list[RenderableType] = []
+    for (metric,), rows in found.group_by("metric", maintain_order=True):
+        table = _system_table(
+            str(metric),
+            ["result", "written (UTC)", "value", "change", "interval", "queries"],
+            last="written (UTC)",
+        )
+        before = None
+        for row in rows.to_dicts():
+            value, low, high = row["value"], row["ci_low"], row["ci_high"]
+            change = "" if before is None or value is None else signed_text(value - before)
+            table.add_row(
+                plain(row["result"]),
+                "–" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M}",
+                number_text(value),
+                change,
+                "" if low is None else f"{low:.4f} to {high:.4f}",
+                f"{row['queries']:,}",
+            )
+            before = value
+        tables.append(table)
+    if (found["same_judgments"] == False).any():  # noqa: E712 (null is neither)
+        tables += warnings(["judgments changed between results: values are no trend"])
+    return Group(*tables)

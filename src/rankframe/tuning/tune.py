@@ -11,7 +11,9 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
+from rankframe.base.errors import OptionError
 from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.messages import Option
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.base.storage import StorageOptions, reaching
@@ -78,6 +80,8 @@ def tune(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
     judged_only: bool = False,
     progress: Report | None = None,
 ) -> Tuning:
@@ -125,8 +129,11 @@ def tune(
     shared = SharedPolicies.given(locals())
     fusing = FusionPolicies(
         rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
-        depth=depth,
+        unit=unit, depth=depth,
     )  # fmt: skip
+    if shared.keeps_gaps:
+        raise OptionError(Option("gaps", "kept"), " is not for fusions: units are fused by their "
+                          "ranks among units.")  # fmt: skip
     comparing = Comparing(test=test, correction=correction, permutations=permutations)
     setup = Setup(None, comparing, Intervals.given(locals()))
     setup.check_metrics([chosen])

@@ -1,0 +1,99 @@
+"""`rankframe history`: metrics over stored results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rankframe.base.storage import Storage
+from rankframe.cli.options import OUTPUT, Given, Metrics, Quiet, takes
+from rankframe.cli.support import check_outputs, check_tables, progress_bar, runs_by_name
+
+EXAMPLES = """
+  rankframe history results/monday results/tuesday results/wednesday
+
+  rankframe history old=results/1 new=results/2 -m ndcg@10 --order given \\
+    --plot history.svg --margin=-1%
+
+  rankframe history results/* --format csv > history.csv
+"""
+
+
+@takes(Storage)
+def history(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER...", help="Stored results (evaluate -o); NAME=FOLDER names one."
+        ),
+    ],
+    *,
+    metric: Metrics = None,
+    order: Annotated[
+        Literal["date", "given"],
+        typer.Option(metavar="date|given", help="By when they were written, or as given."),
+    ] = "date",
+    style: Annotated[
+        Literal["table", "json", "csv"],
+        typer.Option(
+            "--format", metavar="table|json|csv", help="How to print.", rich_help_panel=OUTPUT
+        ),
+    ] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the table.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw it, too: a .png, .svg, .pdf or .html file.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    margin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X", help="Of the chart: how much worse is allowed.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    how: Given,  # noqa: ARG001 (in force while it runs)
+) -> None:
+    """Metrics over stored results, in the order of time.
+
+    The date of a result is when its summary was last written: files hold none.
+    """
+    from rich.console import Console
+
+    import rankframe as rf
+    from rankframe.cli.decision_tables import history_table
+    from rankframe.cli.tables import csv_text
+    from rankframe.sources.writers import write_frame
+
+    named = runs_by_name(folders)
+    check_tables(output)
+    check_outputs([], output, plot)
+    with progress_bar("reading", quiet=quiet):
+        found = rf.history(named, metric, order=order)
+        if plot is not None:
+            from rankframe.plot.draw import save
+
+            save(rf.plot.history(found, margin=margin), plot)
+    if output is not None:
+        write_frame(found, output, {"frame": "history", "results": list(named)})
+    if style == "table":
+        Console().print(history_table(found))
+    elif style == "csv":
+        print(csv_text(found))
+    else:
+        rows = [
+            {**row, "date": None if row["date"] is None else row["date"].isoformat()}
+            for row in found.to_dicts()
+        ]
+        print(json.dumps(rows, indent=2))
