@@ -205,6 +205,17 @@ def scan_ranking(
     return _ordered(replace(scanned, mapping=mapping), order)
 
 
+def open_table(source: Source, name: str) -> pl.LazyFrame:
+    """A source as it is, whatever its columns mean; rows are read later."""
+    refuse_if_stranded()
+    try:
+        frame = _open(source, None, name).frame
+        frame.collect_schema()
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
+    return frame
+
+
 def describe(source: Source, role: str) -> str:
     """How messages call a source: its path, or what kind of thing it is."""
     if isinstance(source, str | os.PathLike):

@@ -44,6 +44,7 @@ def differences(change: Diff) -> Chart:
     better in b. Of many queries, every so manieth.
     """
     alt = load_altair()
+    change = change.named("a", "b")
     moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
     total = moved.height
     moved = moved.with_row_index("place", offset=1)
