@@ -35,7 +35,7 @@ def test_the_best_is_bold_and_what_differs_is_marked() -> None:
     found = compared({"old": NOTHING, "new": RUNS["new"]}, ["ndcg@5", "lag"], no_overlap="zero")
     tree = read_page(headline(found))
     old, new = tree.one("tbody").all("tr")
-    assert [e.attributes["class"] for e in new.all("td")[1].all("span")][0] == "best"
+    assert next(e.attributes["class"] for e in new.all("td")[1].all("span")) == "best"
     assert not [e for e in old.all("span") if e.attributes.get("class") == "best"]
     # undefined for the old one: there is nothing to be better than
     assert old.all("td")[2].text == "undefined"

@@ -57,7 +57,7 @@ def test_of_many_queries_curves_are_of_a_sample_and_the_page_says_so(
     said = "a sample of 15 of 40 queries"
     assert said not in before.text
     captions = [one.text for one in after.all("figcaption")]
-    assert sum(said in one for one in captions) == 4
+    assert sum(said in one for one in captions) == 3
     assert f"curves are drawn of {said}." in [one.text for one in after.all("li")]
     # All that decides is of every query.
     for name in ("headline", "pairs", "bounds", "sample", "ledger"):

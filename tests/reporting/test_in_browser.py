@@ -160,7 +160,9 @@ def test_hostile_names_are_harmless_and_saved_as_they_are(
     for name in ("tag", "image", "quotes", "emoji"):
         assert HOSTILE[name] in text, name
     sized(chrome, 390, phone=True)
-    chrome.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    chrome.execute_script(
+        "document.querySelectorAll('details').forEach(one => { one.open = true })"
+    )
     assert chrome.execute_script(CUT) == []
     chrome.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}

@@ -23,7 +23,10 @@ METRICS = ["ndcg@5", "lag", "num_rel_ret"]
 MADE = Made(
     "2026-01-02 03:04 UTC",
     "9.9",
-    (Input("judgments", "qrels.parquet", 1_234, 56_789, "ab" * 32), Input("run old", "the run dict")),
+    (
+        Input("judgments", "qrels.parquet", 1_234, 56_789, "ab" * 32),
+        Input("run old", "the run dict"),
+    ),
     "rankframe report qrels.parquet old.parquet",
     {"old": "0123456789ab"},
 )

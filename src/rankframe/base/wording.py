@@ -12,7 +12,7 @@ from rankframe.base.errors import RankframeError
 from rankframe.base.options import Average
 
 UNDEFINED = "undefined"
-# Of changes in notebooks: readable on white and on black, told apart with any kind of colour vision.
+# Of changes in notebooks: readable on white and on black, with any kind of colour vision.
 BETTER, WORSE = "#12875a", "#c9541f"
 # What Markdown takes for more than a letter; an underscore only at the edge of a word, a tilde only
 # at the edge of something.

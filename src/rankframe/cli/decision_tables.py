@@ -175,7 +175,11 @@ def _said_of(mover: Mapping[str, Any], names: Sequence[str]) -> str:
     """What is known of a query beside its values."""
     known = [(name, mover[name]) for name in names if mover[name] is not None]
     said = [
-        str(one) if name == "text" else f"{name} {one:g}" if isinstance(one, float) else f"{name} {one}"
+        str(one)
+        if name == "text"
+        else f"{name} {one:g}"
+        if isinstance(one, float)
+        else f"{name} {one}"
         for name, one in known
     ]
     return "".join(f"  {one}" for one in said)

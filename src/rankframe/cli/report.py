@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -166,11 +167,12 @@ def _command(arguments: Sequence[str]) -> str:
     "rankframe report --storage-option 'key=***' 'a b'"
     """
     said = ["rankframe"]
-    for before, one in zip(arguments, arguments[1:], strict=False):
+    for before, one in pairwise(arguments):
         flag, equals, pair = one.partition("=")
         if before == "--storage-option":
-            one = f"{one.partition('=')[0]}=***"
+            said.append(f"{flag}=***")
         elif flag == "--storage-option" and equals:
-            one = f"{flag}={pair.partition('=')[0]}=***"
-        said.append(masked(one))
+            said.append(f"{flag}={pair.partition('=')[0]}=***")
+        else:
+            said.append(masked(one))
     return shlex.join(said)

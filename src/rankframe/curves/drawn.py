@@ -37,7 +37,7 @@ class Curve(pl.DataFrame):
     @classmethod
     def of(cls, points: pl.DataFrame) -> Curve:
         """The same points."""
-        return cls._from_pydf(points._df)  # noqa: SLF001 (nothing is copied)
+        return cls._from_pydf(points._df)
 
     def _repr_html_(self, *, _from_series: bool = False) -> str:
         return _drawing(self) + super()._repr_html_(_from_series=_from_series)
@@ -52,7 +52,9 @@ def _drawing(points: pl.DataFrame) -> str:
         return ""
     x, ys = axes
     owners = [name for name in ("by", "slice", QUERY) if name in points.columns]
-    parts = points.partition_by(owners, as_dict=True, maintain_order=True) if owners else {(): points}
+    parts = (
+        points.partition_by(owners, as_dict=True, maintain_order=True) if owners else {(): points}
+    )
     if len(parts) * len(ys) > _MOST_CURVES:
         return ""
     lines = {
@@ -85,9 +87,7 @@ def _drawing(points: pl.DataFrame) -> str:
         f'<text x="{at:.1f}" y="{down:.1f}" text-anchor="{side}">{html.escape(said)}</text>'
         for at, down, side, said in ends
     )
-    frame = (
-        f'<path d="M{_EDGE},12V{_HIGH - 30}H{_WIDE - 8}" fill="none" stroke="{_GREY}"/>'
-    )
+    frame = f'<path d="M{_EDGE},12V{_HIGH - 30}H{_WIDE - 8}" fill="none" stroke="{_GREY}"/>'
     legend = "".join(
         f'<span style="color:{colour}">■</span> {html.escape(name)} '
         for name, colour in zip(lines, _COLOURS, strict=False)

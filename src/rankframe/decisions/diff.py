@@ -153,7 +153,9 @@ def diff(
             results.append(evaluate_scanned(held.left, run, job, pieces=pieces))
     per_query = side_by_side(chosen, *(of.per_query for of in results), told)
     moved = movers(per_query, int(most), only=only, worse=worse)
-    lists = Lists.read(moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies)
+    lists = Lists.read(
+        moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
+    )
     documents = lists.documents(moved[QUERY], *SIDES, int(depth), told)
     summary = summed_up(chosen, *(of[chosen.label] for of in results), per_query)
     sides = {

@@ -11,9 +11,9 @@ import polars as pl
 
 from rankframe.base.wording import (
     best_of,
-    marked_html,
     markdown_row,
     markdown_text,
+    marked_html,
     number_text,
     plain_text,
 )

@@ -63,7 +63,9 @@ class Lists:
         if told.titles is None:
             return found
         titles = told.titles_of(found[DOC])
-        return found.with_columns(pl.Series("title", [titles.get(one) for one in found[DOC]], pl.String))
+        return found.with_columns(
+            pl.Series("title", [titles.get(one) for one in found[DOC]], pl.String)
+        )
 
 
 def _rows_of(queries: pl.Series, scanned: Scanned, policies: Policies) -> Keyed:

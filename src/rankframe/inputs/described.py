@@ -67,7 +67,9 @@ class Texts:
         for one in (own, said):
             refuse_pattern(option, one)
         text = pl.col(said).cast(pl.String).str.slice(0, _LONGEST).str.replace_all(r"\s+", " ")
-        return cls(key, name, raw.select(pl.col(own).cast(pl.String).alias(key), text.alias("text")))
+        return cls(
+            key, name, raw.select(pl.col(own).cast(pl.String).alias(key), text.alias("text"))
+        )
 
     def among(self, ids: pl.Series) -> dict[str, str]:
         """The texts of these, as far as there are any."""

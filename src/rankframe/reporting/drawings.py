@@ -50,7 +50,9 @@ def drawings(
         shown = curves("metric_at_k", metric=plain, **intervals)
         drawn[f"{plain} over its cutoffs, with intervals{of_some}"] = plot.metric_at_k(shown, plain)
     eleven = curves("precision_recall", interpolated=True)
-    drawn[f"Precision at eleven points of recall, mean over queries{of_some}"] = plot.precision_recall(eleven)
+    drawn[f"Precision at eleven points of recall, mean over queries{of_some}"] = (
+        plot.precision_recall(eleven)
+    )
     pooled = f"ROC of retrieved documents, pooled over queries by score{of_some}"
     drawn[pooled] = plot.roc(curves("roc"))
     label = first.label

@@ -42,7 +42,9 @@ def _findings(found: Comparison) -> str:
         for one in sentences(found)
     ]
     best = leader(found)
-    return (f"<p>{escaped(best)}</p>" if best else "") + f'<ul class="findings">{"".join(items)}</ul>'
+    return (
+        f"<p>{escaped(best)}</p>" if best else ""
+    ) + f'<ul class="findings">{"".join(items)}</ul>'
 
 
 def _verdict(at: int, name: str, verdict: Verdict) -> str:
@@ -91,7 +93,7 @@ def headline(found: Comparison) -> str:
         rows.append([*cells, number(queries, f"{queries:,}")])
     header = ["system", *(metric.label for metric in found.metrics), "queries"]
     said = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
-    if len(pairs):
+    if pairs:
         said += (
             f" ▲ ▼: better or worse than {found.baseline} ({found.note('policy_significant')}, "
             f"{found.note('policy_correction')}; test: {found.note('policy_test')})."
@@ -124,6 +126,6 @@ def _limits(found: Comparison, sampled: str) -> str:
     if not said:
         return note("What limits it: nothing that was looked for. Every query is in every run.")
     items = "".join(
-        f'<li{" class=warning" if one in warned else ""}>{escaped(one)}.</li>' for one in said
+        f"<li{' class=warning' if one in warned else ''}>{escaped(one)}.</li>" for one in said
     )
     return f'<h3>What limits it</h3><ul class="limits">{items}</ul>'

@@ -103,7 +103,9 @@ def gather(held: Held, asked: Asked) -> Material:
     tell("changes")
     base, others = str(asked.setup.baseline), [n for n in runs if n != asked.setup.baseline]
     changed = {
-        name: side_by_side(found.metrics[0], found.per_query[base], found.per_query[name], asked.told)
+        name: side_by_side(
+            found.metrics[0], found.per_query[base], found.per_query[name], asked.told
+        )
         for name in others[:_MOST_CHANGES]
     }
     moved = {name: _movers(values) for name, values in changed.items()}

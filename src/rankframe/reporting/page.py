@@ -73,7 +73,7 @@ def table(
         "<tr>" + "".join(_cell(c, t) for c, t in zip(row, texts, strict=True)) + "</tr>"
         for row in rows
     )
-    box = search_box(name, search, f"#{name} tbody tr") if search else "<span></span>"
+    box = search_box(name, search, f"#{name} tbody tr") if search else ""
     save = f'<button type="button" class="save" data-table="{name}">Save as CSV</button>'
     return (
         f'<div class="tools">{box}{save}</div>'

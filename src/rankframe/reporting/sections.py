@@ -36,6 +36,7 @@ from rankframe.reporting.page import (
 
 _DIGITS = 12  # of a digest
 
+
 def details(found: Comparison) -> str:
     """Every comparison with the baseline, of all queries."""
     whole = found.table.filter(pl.col("by").is_null())
@@ -262,9 +263,7 @@ def origin(material: Material) -> str:
 
 
 def _listed(said: Iterable[tuple[str, str]]) -> str:
-    return "".join(
-        f"<dt>{text(name)}</dt><dd>{text(one, most=2_000)}</dd>" for name, one in said
-    )
+    return "".join(f"<dt>{text(name)}</dt><dd>{text(one, most=2_000)}</dd>" for name, one in said)
 
 
 def _bytes(size: int) -> str:

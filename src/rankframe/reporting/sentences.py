@@ -65,7 +65,9 @@ def limits(found: Comparison) -> list[str]:
     said = list(found.warnings)
     said += [str(lack) for lack in found.lacks if not lack.many]
     unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
-    said += [f"{value:,.0f} queries {note}" for value, note in unpaired.select("value", "note").rows()]
+    said += [
+        f"{value:,.0f} queries {note}" for value, note in unpaired.select("value", "note").rows()
+    ]
     whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
     said += _judged(whole.to_dicts(), first)
     pairs = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
@@ -122,7 +124,9 @@ def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
         low, high = (number_text(whole[side], metric) for side in ("ci_low", "ci_high"))
         text += f", {_confidence(found)}{low} to {high}"
     text += f", over {number_of(whole['queries'], 'query')}"
-    sliced = mine.filter(pl.col("by").is_not_null(), pl.col("value").is_not_null(), ~pl.col("small"))
+    sliced = mine.filter(
+        pl.col("by").is_not_null(), pl.col("value").is_not_null(), ~pl.col("small")
+    )
     if sliced.height > 1:
         worst = sliced.sort("value", descending=not metric.higher_is_better).to_dicts()[0]
         text += f"; worst in {_slice(worst)} ({number_text(worst['value'], metric)})"
@@ -132,7 +136,9 @@ def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
 def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
     system, base = row["system"], row["baseline"]
     if row["difference"] is None:
-        return Sentence(system, f"cannot be compared with {base}: {metric.label} is undefined.", "same")
+        return Sentence(
+            system, f"cannot be compared with {base}: {metric.label} is undefined.", "same"
+        )
     if not row["wins"] and not row["losses"] and not row["difference"]:
         return Sentence(system, f"has the same {metric.label} as {base} in every query.", "same")
     mark = _mark(row, metric)
