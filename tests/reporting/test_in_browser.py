@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.reporting.test_report import HOSTILE, hostile, shop  # noqa: F401 (fixtures)
+from tests.reporting.conftest import HOSTILE
 from tests.support.browser import chromium, needs_browser, opened
 
 pytestmark = needs_browser
@@ -35,7 +35,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def page(chrome: Any, shop: Path) -> Any:  # noqa: F811
+def page(chrome: Any, shop: Path) -> Any:
     opened(chrome, shop)
     return chrome
 
@@ -112,7 +112,7 @@ def test_both_colour_schemes_and_no_width_cuts_anything(page: Any) -> None:
     assert colours() == seen["light"]
     for width, phone in ((1280, False), (390, True)):
         sized(page, width, phone=phone)
-        assert page.execute_script("return document.documentElement.scrollWidth") == width
+        assert page.execute_script("return document.documentElement.scrollWidth") <= width
         assert page.execute_script(CUT) == []
     # What is wider than a phone scrolls, and looks so; letters of drawings can be read.
     time.sleep(0.2)
@@ -150,7 +150,7 @@ def test_the_page_is_sane_for_keyboards_and_screen_readers(page: Any) -> None:
 
 def test_hostile_names_are_harmless_and_saved_as_they_are(
     chrome: Any,
-    hostile: Path,  # noqa: F811
+    hostile: Path,
     tmp_path: Path,
 ) -> None:
     opened(chrome, hostile)

@@ -10,7 +10,7 @@ import pytest
 import rankframe as rf
 from rankframe.reporting import queries
 from rankframe.reporting.material import Material
-from rankframe.reporting.queries import changes, sample, sampled_rows
+from rankframe.reporting.queries import changes, sample, sampled
 from tests.support.page_text import Element, read_page
 from tests.support.report_cases import MADE, material, moved_between
 
@@ -23,7 +23,7 @@ KNOWN = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["<i>", "new"], "traffic
 def small(texts: dict[str, str] | None = None, weight: str | None = None, **told: Any) -> Material:
     found = rf.compare(JUDGED, {"old": BEFORE, "new": AFTER}, ["ndcg@3"], baseline="old", ci=None)
     moved = moved_between(JUDGED, BEFORE, AFTER, "ndcg@3", weight=weight, **told)
-    return Material(found, {}, {"new": moved}, texts or {}, MADE, weight=weight)
+    return Material(found, {}, {"new": moved}, texts or {}, MADE, found, weight=weight)
 
 
 def movers(of: Element) -> list[Element]:
@@ -106,10 +106,12 @@ def test_of_many_queries_a_sample_in_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_sample_does_not_depend_on_what_else_is_there() -> None:
     every = pl.Series([f"q{n}" for n in range(1_000)])
-    some = set(every.gather(sampled_rows(every, 100)))
-    half = every.head(500)
-    assert {query for query in half if query in some} <= set(half.gather(sampled_rows(half, 100)))
-    assert sampled_rows(every, 1_000).to_list() == list(range(1_000))
+    some = sampled(every, 100)
+    assert len(some) == 100
+    assert some.to_list() == [query for query in every if query in set(some)]
+    # some of a sample are some of all
+    assert sampled(sampled(every, 300), 100).equals(some)
+    assert sampled(every, 1_000) is every
 
 
 def test_an_undefined_value_is_a_dash() -> None:
@@ -118,5 +120,5 @@ def test_an_undefined_value_is_a_dash() -> None:
                for name, values in (("old", [1.0, None]), ("new", [2.0, 3.0]))},
         baseline="old", ci=None,
     )  # fmt: skip
-    tree = read_page(sample(Material(found, {}, {}, {}, MADE)))
+    tree = read_page(sample(Material(found, {}, {}, {}, MADE, found)))
     assert tree.rows() == [["p", "1.0000", "2.0000"], ["q", "–", "3.0000"]]

@@ -73,7 +73,7 @@ def test_slices_are_drawn_above_their_table() -> None:
 
 def test_what_depends_on_unjudged_documents() -> None:
     found = compared()
-    of = table(holes(found), "bounds")
+    of = table(holes(material(found)), "bounds")
     expected = [
         [row["metric"], row["system"], share_text(row["judged"]),
          *("–" if row[n] is None else f"{row[n]:.4f}"

@@ -39,8 +39,9 @@ def compared(runs: Any = RUNS, metrics: Any = METRICS, **options: Any) -> rf.Com
 
 def material(found: rf.Comparison | None = None, **options: Any) -> Material:
     given = {"drawings": {}, "moved": {"new": moved_between(QRELS, *RUNS.values(), "ndcg@5")}}
-    given |= {"texts": {}, "made": MADE} | options
-    return Material(found or compared(), **given)
+    whole = found or compared()
+    given |= {"texts": {}, "made": MADE, "bounded": whole} | options
+    return Material(whole, **given)
 
 
 def moved_between(qrels: Any, a: Any, b: Any, metric: str, **options: Any) -> Moved:

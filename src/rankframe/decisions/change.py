@@ -68,6 +68,8 @@ class Diff(Exported):
         >>> rf.diff(qrels, run, run, "mrr").named("old", "new").per_query.columns
         ['query_id', 'old', 'new', 'delta', 'better']
         """
+        if (a, b) == self.names:
+            return self
         new = check_names((a, b), [name for name in self.movers.columns if name not in self.names])
         called = dict(zip(self.names, new, strict=True))
         better = pl.col(BETTER).replace(called)

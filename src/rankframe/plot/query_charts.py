@@ -45,7 +45,7 @@ def differences(change: Diff) -> Chart:
     """
     alt = load_altair()
     change = change.named("a", "b")
-    moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
+    moved = change.per_query.drop_nulls("delta").sort(-pl.col("delta"), maintain_order=True)
     total = moved.height
     moved = moved.with_row_index("place", offset=1)
     if total > _MOST_BARS:

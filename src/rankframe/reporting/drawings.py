@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe import plot
 from rankframe.base.options import Policies
+from rankframe.curves.area import thin
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.comparison import Comparison
 from rankframe.evaluation.judge import judge
@@ -21,6 +22,7 @@ from rankframe.reporting.page import figure, section
 
 _INNER = re.compile(r'id="([^"]+)"')
 _WIDE = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
+_MOST_POINTS = 400  # of a curve
 _LETTERS = 13  # pixels, so that they can be read where a drawing is shrunk
 
 
@@ -54,7 +56,8 @@ def drawings(
         plot.precision_recall(eleven)
     )
     pooled = f"ROC of retrieved documents, pooled over queries by score{of_some}"
-    drawn[pooled] = plot.roc(curves("roc"))
+    by_score = {name: _few(points) for name, points in curves("roc").items()}
+    drawn[pooled] = plot.roc(by_score)
     label = first.label
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
@@ -76,6 +79,20 @@ def drawings(
     return drawn
 
 
+def unchecked() -> Any:
+    """While in it, altair does not check charts against its schema, which takes longer than all
+    else: those that are drawn here are checked by the tests.
+    """
+    from altair.utils.schemapi import debug_mode  # noqa: PLC0415 (an optional part)
+
+    return debug_mode(False)  # noqa: FBT003 (altair's)
+
+
+def _few(points: pl.DataFrame) -> pl.DataFrame:
+    """As many points as can be told apart on a page."""
+    return thin(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
+
+
 def charts(drawings: Mapping[str, Any]) -> str:
     """The drawings, but for those that stand elsewhere."""
     shown = [
@@ -90,7 +107,7 @@ def svg(chart: Any, name: str) -> str:
     """A chart as a drawing in the page, whose greys follow the colours of the page."""
     import vl_convert  # noqa: PLC0415 (an optional part)
 
-    spec = chart.to_dict()
+    spec = chart.to_dict(validate=False)  # see `unchecked`
     config = spec["config"]
     config["background"] = "transparent"
     for part in ("axis", "legend", "header"):

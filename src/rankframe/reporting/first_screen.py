@@ -13,8 +13,9 @@ from rankframe.decisions.verdict import Verdict
 from rankframe.metrics.names import Metric
 from rankframe.reporting.material import Material
 from rankframe.reporting.page import Cell, escaped, fold, note, number, section, table, text, words
-from rankframe.reporting.sentences import leader, limits, sentences
+from rankframe.reporting.sentences import Sentence, leader, limits, sentences
 
+_MOST_FAILED = 3
 _MARKS = {"up": "▲", "down": "▼", "same": "≈"}
 _SAID = {"up": "better", "down": "worse", "same": "not told apart"}
 
@@ -38,13 +39,21 @@ def _findings(found: Comparison) -> str:
         f'<li class="{one.mark}"><span class="mark" role="img" aria-label="{_SAID[one.mark]}">'
         f"{'•' if alone else _MARKS[one.mark]}</span>"
         f'<span class="said"><b>{text(one.system)}</b>{":" if alone else ""} '
-        f"{escaped(one.text)}</span></li>"
+        f"{_emphasised(one)}</span></li>"
         for one in sentences(found)
     ]
     best = leader(found)
     return (
         f"<p>{escaped(best)}</p>" if best else ""
     ) + f'<ul class="findings">{"".join(items)}</ul>'
+
+
+def _emphasised(one: Sentence) -> str:
+    """A sentence with its verb in the colour of its mark."""
+    if one.mark == "same":
+        return escaped(one.text)
+    verb = " ".join(one.text.split(" ", 2)[:2])
+    return f'<b class="is">{escaped(verb)}</b>{escaped(one.text.removeprefix(verb))}'
 
 
 def _verdict(at: int, name: str, verdict: Verdict) -> str:
@@ -61,9 +70,18 @@ def _verdict(at: int, name: str, verdict: Verdict) -> str:
     ]
     header = ["verdict", "rule", *verdict.header, "why"]
     checks = fold("The rules, one by one", table(f"gate-{at}", header, rows), kind="plain")
+    failed = [
+        f"<li>{escaped(f'{rule} [{of}]' if of else rule)}: {escaped(reason)}</li>"
+        for rule, of, *_, status, reason in verdict.lines()
+        if status in ("fail", "undecided")
+    ]
+    more = len(failed) - _MOST_FAILED
+    if more > 0:
+        failed = [*failed[:_MOST_FAILED], f"<li>and {more} more</li>"]
+    why = f"<ul>{''.join(failed)}</ul>" if failed else ""
     return (
         f'<div class="verdict {verdict.status}"><b class="{_style(verdict.status)}">{word}</b> '
-        f"<b>{text(name)}</b>: {escaped(counted)}{checks}</div>"
+        f"<b>{text(name)}</b>: {escaped(counted)}{why}{checks}</div>"
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, shown
-from rankframe.base.options import Policies, SharedPolicies
+from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Progress, Report
 from rankframe.base.wording import naming_the_run
 from rankframe.decisions.change import BETTER, Diff
@@ -44,12 +44,13 @@ from rankframe.reporting.made import (
     rows_of,
 )
 from rankframe.reporting.material import Material, Moved
-from rankframe.reporting.queries import MOST_QUERIES, sampled_rows
+from rankframe.reporting.queries import MOST_QUERIES, sampled
 
 _MOST_CHANGES = 4  # systems whose movers are shown
 _WORSE, _BETTER = 10, 5
-_CURVE_QUERIES = 20_000  # of which curves are drawn, where there are more
-_STEPS = 6
+_CURVE_QUERIES = 10_000  # of which curves are drawn, where there are more
+_BOUND_QUERIES = 2_000  # of which bounds are found, where curves are of a sample
+_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def gather(held: Held, asked: Asked) -> Material:
         **_attributes(asked),
     )
     depths = () if asked.demands is None else asked.demands.min_judged
-    found, opened = compared(opening, asked.setup, bounds=True, depths=depths)
+    found, opened = compared(opening, asked.setup, depths=depths)
     found = in_order(found, asked.slice_order)
     tell("changes")
     base, others = str(asked.setup.baseline), [n for n in runs if n != asked.setup.baseline]
@@ -106,27 +107,35 @@ def gather(held: Held, asked: Asked) -> Material:
         name: side_by_side(
             found.metrics[0], found.per_query[base], found.per_query[name], asked.told
         )
-        for name in others[:_MOST_CHANGES]
+        for name in _best(found, others)
     }
     moved = {name: _movers(values) for name, values in changed.items()}
     rows = _rows(held, runs, found, list(moved.values()), asked.policies.each)
     changes = _changes(found, base, changed, moved, rows, asked)
     tell("charts")
-    sampled = "" if rows.some is None else (
+    part = "" if rows.some is None else (
         f"a sample of {len(rows.some):,} of {_queries(found):,} queries"
     )  # fmt: skip
-    drawn = _drawn(rows, found, changes, asked, sampled)
+    drawn_of = _drawn_of(rows)
+    drawn = _drawn(drawn_of, found, changes, asked, part)
+    tell("unjudged documents")
+    some = None if rows.some is None else sampled(rows.some, _BOUND_QUERIES)
+    bounded = _bounded(drawn_of if some is None else _only(drawn_of, some), asked)
     tell("writing")
     unpaired = asked.setup.comparing.unpaired
     verdicts = {} if asked.demands is None else {
         name: verdict_on(opened, (base, name), asked.demands, found.metrics, unpaired)
         for name in others
     }  # fmt: skip
-    first = next(iter(found.per_query.values()))[QUERY]
-    texts = asked.told.texts(first.gather(sampled_rows(first, MOST_QUERIES)))
-    return Material(
-        found, drawn, changes, texts, _made(found, asked), verdicts, asked.told.weight, sampled
+    shown_ones = sampled(
+        next(iter(found.per_query.values()))[QUERY] if rows.some is None else rows.some,
+        MOST_QUERIES,
     )
+    texts = asked.told.texts(shown_ones)
+    return Material(
+        found, drawn, changes, texts, _made(found, asked), bounded, verdicts, asked.told.weight,
+        part, shown_ones,
+    )  # fmt: skip
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
@@ -168,6 +177,19 @@ def _attributes(asked: Asked) -> dict[str, Any]:
     return {"queries": asked.told.queries, "by": list(asked.by) or None, "weight": weight}
 
 
+def _best(found: Comparison, names: Sequence[str]) -> list[str]:
+    """Those of some systems with the best values of the first metric, no more than are shown."""
+    first = found.metrics[0]
+    whole = found.systems.filter(
+        pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("system").is_in(names)
+    )
+    order = whole.sort(
+        "value", descending=first.higher_is_better, nulls_last=True, maintain_order=True
+    )
+    kept = set(order["system"].head(_MOST_CHANGES))
+    return [name for name in names if name in kept]
+
+
 def _movers(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The queries that got worst, and those that gained most."""
     gained = values.filter(pl.col(BETTER) == "b")
@@ -194,7 +216,7 @@ def _rows(
                 with naming_the_run(repr(name)):
                     Lookup.of(held.left, run, policies, (), listed=True).found()
         return _Rows(held.left, runs, None, policies)
-    some = queries.gather(sampled_rows(queries, _CURVE_QUERIES))
+    some = sampled(queries, _CURVE_QUERIES)
     shown_ones = [frame[QUERY] for pair in moved for frame in pair]
     wanted = pl.concat([some, *shown_ones]).unique()
     qrels = _taken(held.left, wanted)
@@ -242,17 +264,47 @@ def _changes(
     return changes
 
 
+def _drawn_of(rows: _Rows) -> _Rows:
+    """The same without the queries that are only shown."""
+    if rows.some is None:
+        return rows
+    found = _only(rows, rows.some)
+    for run in found.runs.values():
+        Lookup.of(found.qrels, run, rows.policies, (), listed=True).found()
+    return found
+
+
+def _only(rows: _Rows, queries: pl.Series) -> _Rows:
+    """The same of some of their queries."""
+    qrels, *others = (_taken(one, queries) for one in (rows.qrels, *rows.runs.values()))
+    held = hold(qrels, others, Job.row_bytes, again=True)
+    return replace(rows, qrels=held.left, runs=dict(zip(rows.runs, held.rights, strict=True)))
+
+
 def _drawn(
     rows: _Rows, found: Comparison, changes: Mapping[str, Moved], asked: Asked, sampled: str
 ) -> dict[str, Any]:
-    qrels, runs = rows.qrels, rows.runs
-    if rows.some is not None:
-        # Without the queries that are only shown.
-        qrels, *others = (_taken(one, rows.some) for one in (qrels, *runs.values()))
-        held = hold(qrels, others, Job.row_bytes, again=True)
-        qrels, runs = held.left, dict(zip(runs, held.rights, strict=True))
-    intervals = vars(asked.setup.intervals)
-    return drawings(qrels, runs, found, changes, vars(rows.policies), intervals, sampled)
+    policies, intervals = vars(rows.policies), vars(asked.setup.intervals)
+    return drawings(rows.qrels, rows.runs, found, changes, policies, intervals, sampled)
+
+
+def _bounded(rows: _Rows, asked: Asked) -> Comparison:
+    """What values depend on how unjudged documents would be judged, over the same queries."""
+    of_queries = _attributes(asked)
+    opening = open_systems(
+        {},
+        Runs(rows.qrels, rows.runs, rows.policies, again=True),
+        list(asked.metrics),
+        unpaired=asked.setup.comparing.unpaired,
+        missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
+        **{
+            name: one
+            for name, one in of_queries.items()
+            if of_queries.get("weight") and name != "by"
+        },
+    )
+    plain = Setup(asked.setup.baseline, Comparing("t", "none"), Intervals(None))
+    return compared(opening, plain, bounds=True)[0]
 
 
 def _made(found: Comparison, asked: Asked) -> Made:

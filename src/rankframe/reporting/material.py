@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
 from rankframe.decisions.verdict import Verdict
@@ -33,12 +35,16 @@ class Material:
     # the words of queries by their ids, where they are known
     texts: Mapping[str, str]
     made: Made
+    # with bounds for unjudged documents, over the queries that curves are drawn of
+    bounded: Comparison
     # on each system beside the baseline, where rules were given
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     # by what queries are weighed, if they are
     weight: str | None = None
     # of what curves are drawn, where that is not all
     sampled: str = ""
+    # those of the table of queries; None: to be chosen
+    queries: pl.Series | None = None
 
     @property
     def first(self) -> Metric:

@@ -32,18 +32,25 @@ def changes(material: Material) -> str:
         )
         for at, (name, moved) in enumerate(material.moved.items())
     ]
+    others = len(material.found.names) - 1
+    few = f"Of {others} systems, the {len(parts)} with the best {material.first.label}."
+    said = note(few) if len(parts) < others else ""
     box = search_box("movers", "Find a query or document", "details.mover")
-    return section("changes", "What got worse, and what better", box, *parts)
+    return section("changes", "What got worse, and what better", said, box, *parts)
 
 
 def sample(material: Material) -> str:
     """Queries one by one: all, or a sample that is always the same."""
     found, first = material.found, material.first
     frames = list(found.per_query.values())
-    kept = sampled_rows(frames[0][QUERY], MOST_QUERIES)
-    total = frames[0].height
-    ids = frames[0][QUERY].gather(kept).to_list()
-    columns = [frame[first.label].gather(kept).to_list() for frame in frames]
+    total, label = frames[0].height, first.label
+    some = material.queries
+    some = sampled(frames[0][QUERY], MOST_QUERIES) if some is None else some
+    ids = some.to_list()
+    if len(ids) < total:
+        wanted = frames[0].select(pl.col(QUERY).is_in(some.implode())).to_series()
+        frames = [frame.filter(wanted) for frame in frames]
+    columns = [frame[label].to_list() for frame in frames]
     described = bool(material.texts)
     rows = []
     for place, query in enumerate(ids):
@@ -51,7 +58,7 @@ def sample(material: Material) -> str:
         more = [words(material.texts.get(query, ""))] if described else []
         rows.append([words(query), *more, *(number(value) for value in values)])
     said = f"{first.label} of every query."
-    if total > MOST_QUERIES:
+    if total > len(ids):
         said = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
     header = ["query", *(["text"] if described else []), *found.names]
     return section(
@@ -59,12 +66,12 @@ def sample(material: Material) -> str:
     )
 
 
-def sampled_rows(queries: pl.Series, most: int) -> pl.Series:
-    """Where some queries stand, always the same ones, in their order."""
+def sampled(queries: pl.Series, most: int) -> pl.Series:
+    """Some queries, always the same ones, in their order; some of a sample are some of all."""
     if len(queries) <= most:
-        return pl.Series(range(len(queries)), dtype=pl.UInt32)
+        return queries
     kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
-    return kept.sort("hash").head(most).sort("at")["at"]
+    return queries.gather(kept.bottom_k(most, by="hash").sort("at")["at"])
 
 
 def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
@@ -75,10 +82,10 @@ def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[s
     if worse.movers.height:
         parts = [
             note(f"The {worse.movers.height} that got worst{by}:"),
-            *(_mover(row, worse, base, name) for row in worse.movers.to_dicts()),
+            *(_mover(row, worse, base, name, weight) for row in worse.movers.to_dicts()),
         ]
     if better.movers.height:
-        rows = [_mover(row, better, base, name) for row in better.movers.to_dicts()]
+        rows = [_mover(row, better, base, name, weight) for row in better.movers.to_dicts()]
         parts.append(fold(f"The {len(rows)} that gained most{text(by)}", *rows, kind="gained"))
     return parts
 
@@ -94,7 +101,7 @@ def _counted(change: Diff) -> str:
     return f"{said} by {text(summary['metric'])}"
 
 
-def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str) -> str:
+def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
     query = row[QUERY]
     documents = change.documents.filter(pl.col(QUERY) == query).to_dicts()
     top: Any = change.documents["relevance"].max() or 0
@@ -108,16 +115,16 @@ def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str) -> str:
     summary = (
         f"<b>{text(query)}</b>{f' <i>{text(said)}</i>' if said else ''} "
         f"{row['a']:.4f} → {row['b']:.4f} "
-        f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change)}'
+        f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
     )
     return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
 
 
-def _known(row: Mapping[str, Any], change: Diff) -> str:
+def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
     """What is known of a query: its weight, and attributes."""
     chips = []
     if WEIGHTED in row:
-        chips.append(f"weight {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
+        chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
     names = [name for name in change.described if name not in (TEXT, WEIGHT)]
     chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
     shown = "".join(f'<span class="chip">{text(one, most=60)}</span>' for one in chips)

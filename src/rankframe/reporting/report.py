@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from rankframe.base import options
 from rankframe.base.errors import OptionError, OutputError
-from rankframe.base.messages import Option
+from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.outputs import write_file
 from rankframe.base.places import file_place, refuse_inputs
@@ -28,7 +28,7 @@ from rankframe.inputs.queries import By, slicings
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.plot.canvas import load_altair
-from rankframe.reporting.drawings import charts
+from rankframe.reporting.drawings import charts, unchecked
 from rankframe.reporting.first_screen import summary
 from rankframe.reporting.gathered import Asked, gather
 from rankframe.reporting.made import said_date
@@ -124,8 +124,9 @@ def report(
         setup=Setup(base, Comparing.given(locals()), Intervals.given(locals())),
         date=when, command=command, progress=progress,
     )  # fmt: skip
-    material = gather(held, asked)
-    write_file(target, lambda path: path.write_text(_page(title, material), encoding="utf-8"))
+    with unchecked():
+        html = _page(title, gather(held, asked))
+    write_file(target, lambda path: path.write_text(html, encoding="utf-8"))
     return target
 
 
@@ -165,7 +166,8 @@ def _held(
 def _page(title: str, material: Material) -> str:
     found, made = material.found, material.made
     names = ", ".join(found.names)
-    lead = f"{made.date}, rankframe {made.version}. {names}: {found.caveat.split(',')[0]}."
+    queries = number_of(next(iter(found.per_query.values())).height, "query")
+    lead = f"{made.date}, rankframe {made.version}. {names}: {queries} compared."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     sections = [
@@ -175,7 +177,7 @@ def _page(title: str, material: Material) -> str:
         *([("comparison", "Comparison", details(found))] if found.table.height else []),
         ("charts", "Charts", charts(material.drawings)),
         ("queries", "Queries", sample(material)),
-        ("holes", "Unjudged", holes(found)),
+        ("holes", "Unjudged", holes(material)),
         ("counted", "Counted", counted(found)),
         ("metrics", "Metrics", definitions(found)),
         ("origin", "Origin", origin(material)),

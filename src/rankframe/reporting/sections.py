@@ -35,6 +35,7 @@ from rankframe.reporting.page import (
 )
 
 _DIGITS = 12  # of a digest
+_EVERY = 1_000  # rows of a table that is short
 
 
 def details(found: Comparison) -> str:
@@ -65,8 +66,9 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     return section("slices", "Slices", picture, rows, said)
 
 
-def holes(found: Comparison) -> str:
+def holes(material: Material) -> str:
     """How much was judged, and what depends on it."""
+    found = material.found
     rows = [
         [
             words(row["metric"]),
@@ -74,10 +76,14 @@ def holes(found: Comparison) -> str:
             number(row["judged"], share_text(row["judged"])),
             *(number(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
-        for row in found.systems.filter(pl.col("by").is_null()).to_dicts()
+        for row in material.bounded.systems.filter(pl.col("by").is_null()).to_dicts()
     ]
     header = ["metric", "system", "judged", "value"]
     header += [name.replace("_", " ") for name in HOLE_COLUMNS]
+    over = "Over each system's own queries"
+    if material.sampled:
+        some, every = (next(iter(of.per_query.values())).height for of in (material.bounded, found))
+        over = f"All of this is of a sample of {some:,} of {every:,} queries"
     return section(
         "holes",
         "Unjudged documents",
@@ -86,7 +92,7 @@ def holes(found: Comparison) -> str:
             "the metric's own or else 10. Bounds: the least and the largest value that the metric "
             "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
             "is not known. The last two columns are scenarios, not bounds: none of these documents "
-            "relevant, or all. Over each system's own queries."
+            f"relevant, or all. {over}."
         ),
         table("bounds", header, rows),
     )
@@ -122,7 +128,7 @@ def counted(found: Comparison) -> str:
     return section(
         "counted",
         "What was counted",
-        table("ledger", header, something, page=len(something) or 1),
+        table("ledger", header, something, page=_EVERY),
         zeros if nothing else "",
     )
 
@@ -238,6 +244,10 @@ def origin(material: Material) -> str:
     ]
     policies = found.ledger.filter(pl.col("item").str.starts_with(POLICY))
     policies = policies.unique(["item", "note"], maintain_order=True)
+    in_force = [
+        (item.removeprefix(POLICY).replace("_", " "), one)
+        for item, one in policies.select("item", "note").rows()  # allowed: a few policies
+    ]
     said = {"made": made.date, "with": f"rankframe {made.version}"}
     said |= {} if made.command is None else {"command": made.command}
     if (judgments := fingerprint_of_qrels(found)) is not None:
@@ -253,12 +263,7 @@ def origin(material: Material) -> str:
             "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
             "wherever they were read from."
         ),
-        "<h3>Policies</h3><dl>",
-        _listed(
-            (item.removeprefix(POLICY).replace("_", " "), one)
-            for item, one in policies.select("item", "note").iter_rows()  # allowed: a few policies
-        ),
-        "</dl>",
+        fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rankframe.base.messages import number_of
-from rankframe.base.wording import number_text, percent_text, share_text, signed_text
+from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
 from rankframe.decisions.comparison import Comparison
 from rankframe.evaluation.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
@@ -147,6 +147,10 @@ def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
     if row["ci_low"] is not None:
         low, high = (signed_text(row[side], metric) for side in ("ci_low", "ci_high"))
         text += f", {_confidence(found)}{low} to {high}"
+    if mark == "same" and row["p_corrected"] is not None:
+        text += (
+            f" ({found.note('policy_significant').split(' below')[0]} {p_text(row['p_corrected'])})"
+        )
     clauses = [*_in_slices(found, row, metric, mark), *_by_others(found, row, mark)]
     return Sentence(system, "; ".join([text, *clauses]) + ".", mark)
 
