@@ -52,6 +52,7 @@ def test_of_many_queries_curves_are_of_a_sample_and_the_page_says_so(
 ) -> None:
     whole = rf.report(QRELS, RUNS, "ndcg@5", output=tmp_path / "whole.html", date="now")
     monkeypatch.setattr(gathered, "_CURVE_QUERIES", 15)
+    monkeypatch.setattr(gathered, "_BOUND_QUERIES", 6)
     some = rf.report(QRELS, RUNS, "ndcg@5", output=tmp_path / "some.html", date="now")
     before, after = (read_page(page.read_text("utf-8")) for page in (whole, some))
     said = "a sample of 15 of 40 queries"
@@ -59,8 +60,9 @@ def test_of_many_queries_curves_are_of_a_sample_and_the_page_says_so(
     captions = [one.text for one in after.all("figcaption")]
     assert sum(said in one for one in captions) == 3
     assert f"curves are drawn of {said}." in [one.text for one in after.all("li")]
+    assert "All of this is of a sample of 6 of 40 queries." in after.text
     # All that decides is of every query.
-    for name in ("headline", "pairs", "bounds", "sample", "ledger"):
+    for name in ("headline", "pairs", "sample", "ledger"):
         tables = [
             next(t for t in page.all("table") if t.attributes["id"] == name).rows()
             for page in (before, after)

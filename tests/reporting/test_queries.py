@@ -66,7 +66,7 @@ def test_it_says_how_many_moved_and_what_is_known_of_them() -> None:
     assert "The 1 that got worst by change × traffic:" in said
     worse, gained = movers(tree)
     chips = [e.text for e in worse.all("span") if e.attributes.get("class") == "chip"]
-    assert chips[0].startswith("weight 30, weighted -11.")
+    assert chips[0].startswith("traffic 30, weighted -11.")
     assert chips[1] == "kind: new"
     assert "kind: <i>" in gained.text
     documents = [e.text for e in worse.all("span") if e.attributes.get("class") == "doc"]

@@ -38,7 +38,7 @@ def test_every_comparison_with_the_baseline(old: Any) -> None:
         assert by_head["system"] == "new"
         assert by_head["value"] == number_text(row["value"], metric)
         assert by_head["difference"] == signed_text(row["difference"], metric)
-        assert by_head["W / T / L"] == f"{row['wins']} / {row['ties']} / {row['losses']}"
+        assert by_head["W/T/L"] == f"{row['wins']}/{row['ties']}/{row['losses']}"
         assert by_head["p"].rstrip("*") == p_text(row["p_corrected"])
         assert by_head["p"].endswith("*") == row["significant"]
         assert by_head["raw p"] == p_text(row["p_value"])

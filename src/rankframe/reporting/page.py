@@ -10,6 +10,7 @@ from importlib.resources import files
 from rankframe.base.wording import plain_text
 
 _LONGEST = 120  # characters of an id on the page
+_SHORT = 18  # characters that stay on one line
 _PAGE = 20  # rows of a table that are shown at once
 
 
@@ -160,6 +161,7 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
 def _cell(cell: Cell, in_text_column: bool) -> str:  # noqa: FBT001
     saved = "" if cell.csv is None else f' data-csv="{escaped(cell.csv)}"'
     if in_text_column:
-        return f'<td class="text"{saved}>{cell.html}</td>'
+        size = " short" if len(cell.html) <= _SHORT and "<" not in cell.html else ""
+        return f'<td class="text{size}"{saved}>{cell.html}</td>'
     sort = "" if cell.sort is None else repr(cell.sort)
     return f'<td data-sort="{sort}"{saved}>{cell.html}</td>'

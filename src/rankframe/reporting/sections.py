@@ -198,7 +198,7 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
         )
     header = [
         "metric", *(["slice"] if sliced else []), "system", "value", "difference", "%", "interval",
-        "p", "raw p", "effect size", "W / T / L", "queries", "judged",
+        "p", "raw p", "effect size", "W/T/L", "queries", "judged",
     ]  # fmt: skip
     return table(name, header, cells, search=search)
 
@@ -221,7 +221,7 @@ def _alone(name: str, found: Comparison) -> str:
 
 def _outcomes(row: Mapping[str, Any]) -> Cell:
     """In how many queries it is better, the same, and worse."""
-    said = " / ".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
+    said = "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
     return Cell(escaped(said), float(row["wins"]), csv=said)
 
 
