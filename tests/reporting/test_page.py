@@ -104,3 +104,12 @@ def test_a_page_links_to_its_sections_and_fetches_nothing() -> None:
     assert "default-src 'none'" in (policy[0].attributes["content"] or "")
     assert not tree.all("img")
     assert all("src" not in script.attributes for script in tree.all("script"))
+
+
+def test_a_table_says_how_many_rows_it_shows_and_what_a_file_has() -> None:
+    rows = [[words("x"), Cell("1 / 2", 1.0, csv='"<1>"')]]
+    tree = read_page(table("t", ["a", "b"], rows, page=7))
+    assert tree.one("table").attributes["data-page"] == "7"
+    assert [cell.attributes.get("data-csv") for cell in tree.all("td")] == [None, '"<1>"']
+    (save,) = [one for one in tree.all("button") if one.attributes.get("class") == "save"]
+    assert save.attributes["data-table"] == "t"

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.wording import number_text, p_text, share_text, signed_text
+from rankframe.base.wording import count_text, number_text, p_text, share_text, signed_text
 from rankframe.decisions.comparison import HOLE_COLUMNS
-from rankframe.reporting.sections import counted, definitions, details, headline, holes, slices
+from rankframe.reporting.sections import counted, definitions, details, holes, origin, slices
 from tests.support.page_text import Element, read_page
-from tests.support.report_cases import ATTRIBUTES, METRICS, RUNS, compared
+from tests.support.report_cases import ATTRIBUTES, RUNS, compared, material
 
 NOTHING = {query: {"nowhere": 1.0} for query in RUNS["old"]}
 
@@ -24,41 +24,6 @@ def table(html: str, name: str) -> Element:
 
 def heads(of: Element) -> list[str]:
     return [head.text for head in of.all("th")]
-
-
-def test_the_summary_has_a_row_a_metric_and_a_column_a_system() -> None:
-    found = compared(ci="t")
-    of = table(headline(found), "headline")
-    assert heads(of) == ["metric", "old", "new", "queries"]
-    rows = of.rows()
-    assert [row[0] for row in rows] == METRICS
-    for row in rows:
-        for name, cell in zip(found.names, row[1:3], strict=True):
-            one = found.systems.row(
-                by_predicate=(pl.col("metric") == row[0]) & (pl.col("system") == name), named=True
-            )
-            low, high = (
-                number_text(one[side], found.metric(row[0])) for side in ("ci_low", "ci_high")
-            )
-            shown = number_text(one["value"], found.metric(row[0]))
-            assert cell.replace("†", "") == f"{shown}{low} to {high}"
-
-
-def test_the_best_is_bold_and_what_differs_is_marked() -> None:
-    found = compared({"old": NOTHING, "new": RUNS["new"]}, ["ndcg@5", "lag"], no_overlap="zero")
-    tree = read_page(headline(found))
-    rows = tree.one("tbody").all("tr")
-    marks = [[bool(c.all("sup")) for c in row.all("td")[1:3]] for row in rows]
-    assert marks == [[False, True], [False, False]]
-    best = [
-        [s.attributes.get("class") for c in row.all("td")[1:3] for s in c.all("span")]
-        for row in rows
-    ]
-    assert best[0][:1] == [None]
-    assert "best" in best[0]
-    # undefined for the old one: there is nothing to be better than
-    assert rows[1].all("td")[1].text == "undefined"
-    assert "differs from old (corrected p below 0.05, holm; test: t)" in tree.text
 
 
 @pytest.mark.parametrize("old", [RUNS["old"], NOTHING], ids=["alike", "apart"])
@@ -73,19 +38,15 @@ def test_every_comparison_with_the_baseline(old: Any) -> None:
         assert by_head["system"] == "new"
         assert by_head["value"] == number_text(row["value"], metric)
         assert by_head["difference"] == signed_text(row["difference"], metric)
-        assert by_head["W / T / L"] == f"{row['wins']} / {row['ties']} / {row['losses']}"
+        assert by_head["W/T/L"] == f"{row['wins']}/{row['ties']}/{row['losses']}"
         assert by_head["p"].rstrip("*") == p_text(row["p_corrected"])
         assert by_head["p"].endswith("*") == row["significant"]
         assert by_head["raw p"] == p_text(row["p_value"])
         assert by_head["judged"] == share_text(row["judged"])
 
 
-def test_what_the_star_means_and_what_is_doubtful_stand_where_the_decision_is_read() -> None:
-    fewer = dict(list(RUNS["new"].items())[:-3])
-    found = compared({"old": RUNS["old"], "new": fewer}, ["ndcg@5"], queries=ATTRIBUTES, by="half")
-    (warned,) = [said for said in found.warnings if said.startswith("new lacks")]
-    for shown in (headline(found), details(found)):
-        assert f"Warning: {warned}." in [p.text for p in read_page(shown).all("p")]
+def test_what_the_star_means_is_said_below() -> None:
+    found = compared(metrics=["ndcg@5"], queries=ATTRIBUTES, by="half")
     for shown in (details(found), slices(found, {})):
         notes = [p.text for p in read_page(shown).all("p")]
         assert any(note.startswith("* corrected p below 0.05. ") for note in notes)
@@ -112,7 +73,7 @@ def test_slices_are_drawn_above_their_table() -> None:
 
 def test_what_depends_on_unjudged_documents() -> None:
     found = compared()
-    of = table(holes(found), "bounds")
+    of = table(holes(material(found)), "bounds")
     expected = [
         [row["metric"], row["system"], share_text(row["judged"]),
          *("–" if row[n] is None else f"{row[n]:.4f}"
@@ -122,18 +83,42 @@ def test_what_depends_on_unjudged_documents() -> None:
     assert of.rows() == expected
 
 
-def test_the_ledger_in_words_and_policies_once() -> None:
-    found = compared(k_max=7)
-    tree = read_page(counted(found))
-    items = found.ledger.filter(~pl.col("item").str.starts_with("policy_"))
-    assert [
-        (row[0], row[1].replace(" ", "_")) for row in table(counted(found), "ledger").rows()
-    ] == [(system or "all", item) for system, item in items.select("system", "item").rows()]
+def test_the_ledger_is_one_table_and_zeros_are_folded_away() -> None:
+    found = compared()
+    html = counted(found)
+    shown, zeros = table(html, "ledger"), table(html, "ledger-zeros")
+    assert heads(shown) == heads(zeros) == ["counted", "all", "old", "new", "meaning"]
+    values = {
+        (row["system"], row["item"]): row["value"] for row in found.ledger.to_dicts()
+        if row["value"] is not None
+    }  # fmt: skip
+    for of in (shown, zeros):
+        for item, *cells, _ in of.rows():
+            for system, cell in zip((None, "old", "new"), cells, strict=True):
+                value = values.get((system, item.replace(" ", "_")))
+                if value is not None:
+                    assert cell == count_text(value)
+    listed = {row[0].replace(" ", "_") for of in (shown, zeros) for row in of.rows()}
+    assert {item for _, item in values} <= listed
+    assert all(set(row[1:4]) <= {"", "0"} for row in zeros.rows())
+    assert read_page(html).all("details")
+
+
+def test_a_page_says_of_what_it_was_made_and_how() -> None:
+    html = origin(material(compared(k_max=7)))
+    tree = read_page(html)
     said = dict(
         zip([e.text for e in tree.all("dt")], [e.text for e in tree.all("dd")], strict=True)
     )
-    assert len(said) == len(tree.all("dt"))
     assert (said["k max"], said["test"], said["baseline"]) == ("the top 7", "t", "old")
+    assert (said["made"], said["with"]) == ("2026-01-02 03:04 UTC", "rankframe 9.9")
+    assert said["command"] == "rankframe report qrels.parquet old.parquet"
+    assert said["values of old"] == "0123456789ab"
+    assert len(said["judgments, whatever their order"]) > 10
+    assert table(html, "inputs").rows() == [
+        ["judgments", "qrels.parquet", "1,234", "56.8 kB", "abababababab"],
+        ["run old", "the run dict", "", "", ""],
+    ]
 
 
 def test_every_metric_is_defined() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.reporting.material import Material
+from rankframe.reporting.made import Input, Made
+from rankframe.reporting.material import Material, Moved
 from tests.support.oracles import random_case
 
 QRELS = random_case(0, queries=40, missing=False).qrels
@@ -19,6 +20,16 @@ ATTRIBUTES = pl.DataFrame(
     {"query_id": list(QRELS), "half": [("one", "other")[n % 2] for n in range(len(QRELS))]}
 )
 METRICS = ["ndcg@5", "lag", "num_rel_ret"]
+MADE = Made(
+    "2026-01-02 03:04 UTC",
+    "9.9",
+    (
+        Input("judgments", "qrels.parquet", 1_234, 56_789, "ab" * 32),
+        Input("run old", "the run dict"),
+    ),
+    "rankframe report qrels.parquet old.parquet",
+    {"old": "0123456789ab"},
+)
 
 
 def compared(runs: Any = RUNS, metrics: Any = METRICS, **options: Any) -> rf.Comparison:
@@ -27,6 +38,17 @@ def compared(runs: Any = RUNS, metrics: Any = METRICS, **options: Any) -> rf.Com
 
 
 def material(found: rf.Comparison | None = None, **options: Any) -> Material:
-    moved = {"new": rf.diff(QRELS, RUNS["old"], RUNS["new"], "ndcg@5", most=3)}
-    given = {"drawings": {}, "moved": moved, "texts": {}} | options
-    return Material(found or compared(), **given)
+    given = {"drawings": {}, "moved": {"new": moved_between(QRELS, *RUNS.values(), "ndcg@5")}}
+    whole = found or compared()
+    given |= {"texts": {}, "made": MADE, "bounded": whole} | options
+    return Material(whole, **given)
+
+
+def moved_between(qrels: Any, a: Any, b: Any, metric: str, **options: Any) -> Moved:
+    """What got worse and better from one run to another."""
+    whole = rf.diff(qrels, a, b, metric, most=1_000, **options)
+    gained = whole.per_query.filter(better="b")["query_id"].to_list()
+    return Moved(
+        rf.diff(qrels, a, b, metric, most=3, worse=True, **options),
+        rf.diff(qrels, a, b, metric, most=2, only=gained, **options),
+    )

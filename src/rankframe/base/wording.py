@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from rankframe.base.errors import RankframeError
 from rankframe.base.options import Average
 
 UNDEFINED = "undefined"
+# Of changes in notebooks: readable on white and on black, with any kind of colour vision.
+BETTER, WORSE = "#12875a", "#c9541f"
 # What Markdown takes for more than a letter; an underscore only at the edge of a word, a tilde only
 # at the edge of something.
 _MARKDOWN = re.compile(r"([\\`*\[\]|$]|(?<![^\W_])_|_(?![^\W_])|~(?=\S)|(?<=\S)~)")
@@ -150,6 +153,17 @@ def best_of(metric: Shown, values: Sequence[float | None]) -> float | None:
     if not known:
         return None
     return max(known) if metric.higher_is_better else min(known)
+
+
+def marked_html(text: str, *, good: bool | None) -> str:
+    """Text for a notebook, in the colour of what is better or worse; the sign is in the text.
+
+    >>> marked_html("+0.1", good=True), marked_html("0", good=None)
+    ('<span style="color:#12875a">+0.1</span>', '0')
+    """
+    if good is None:
+        return html.escape(text)
+    return f'<span style="color:{BETTER if good else WORSE}">{html.escape(text)}</span>'
 
 
 def markdown_text(text: str) -> str:

@@ -10,8 +10,8 @@ import typer
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies
 from rankframe.base.storage import Storage
-from rankframe.cli.completion import metrics_of
-from rankframe.cli.options import OUTPUT, Columns, Given, Quiet, takes
+from rankframe.cli.completion import attributes, metrics_of
+from rankframe.cli.options import OUTPUT, Columns, Given, QueryText, Quiet, Titles, takes
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
@@ -27,6 +27,9 @@ EXAMPLES = """
 
   rankframe diff qrels.parquet bm25.parquet dense.parquet \\
     --query q0017 --query q0018 -k 20
+
+  rankframe diff qrels.parquet bm25.parquet dense.parquet --worse \\
+    --queries queries.parquet --weight traffic --titles products.parquet
 """
 
 
@@ -56,6 +59,23 @@ def diff(
     query: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Show this query (repeat).")
     ] = None,
+    worse: Annotated[
+        bool, typer.Option("--worse", help="Only queries that got worse, the worst first.")
+    ] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A table of queries: query_id, and attributes to show."),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="An attribute to weigh changes by, such as traffic.",
+            autocompletion=attributes,
+        ),
+    ] = None,
+    query_text: QueryText = None,
+    titles: Titles = None,
     column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv"],
@@ -88,7 +108,7 @@ def diff(
     check_tables(per_query, documents)
     runs = runs_by_name([a, b])
     truth, before, after = open_sources([qrels, *runs.values()])
-    check_outputs([truth, before, after], per_query, documents)
+    check_outputs([truth, before, after, queries, query_text, titles], per_query, documents)
     with progress_bar("comparing", quiet=quiet):
         found = rf.diff(
             truth,
@@ -98,6 +118,12 @@ def diff(
             k=k,
             most=most,
             only=query,
+            worse=worse,
+            names=list(runs),
+            queries=queries,
+            weight=weight,
+            query_text=query_text,
+            titles=titles,
             columns=column_names(column),
             **how,
         )
@@ -107,6 +133,6 @@ def diff(
             about = {"frame": name, "metrics": found.summary["metric"].to_list(), "k": found.k}
             write_frame(getattr(found, name), target, about)
     if style != "table":
-        print(show.diff_text(found, *runs, style=style))
+        print(show.diff_text(found, style=style))
         return
-    Console().print(show.diff_tables(found, *runs))
+    Console().print(show.diff_tables(found))

@@ -127,7 +127,7 @@ def gate(
             opened[0] if qrels else None,
             opened[-2],
             opened[-1],
-            _rules_from(rule, rules),
+            rules_from(rule, rules),
             min_queries=min_queries,
             min_judged=_shares(min_judged),
             lower_is_better=lower_is_better or (),
@@ -151,7 +151,7 @@ def gate(
     raise typer.Exit(verdict.exit_code)
 
 
-def _rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
+def rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
     """The rules of a file, and those given one by one."""
     from rankframe.decisions.gate_rules import read_table
 

@@ -275,6 +275,14 @@ By = Annotated[
         rich_help_panel=STATISTICS,
     ),
 ]
+QueryText = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A table of query_id and text, to show."),
+]
+Titles = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A table of doc_id and title, to show."),
+]
 Weight = Annotated[
     str | None,
     typer.Option(

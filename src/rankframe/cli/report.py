@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import masked
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.storage import Storage
 from rankframe.base.wording import plain_text
-from rankframe.cli.completion import metrics_of, names_of_runs
-from rankframe.cli.options import By, Columns, Given, Queries, Quiet, Weight, takes
+from rankframe.cli.completion import attributes, metrics_of, names_of_runs
+from rankframe.cli.gate import rules_from
+from rankframe.cli.options import (
+    STATISTICS,
+    By,
+    Columns,
+    Given,
+    Queries,
+    QueryText,
+    Quiet,
+    Titles,
+    takes,
+)
 from rankframe.cli.support import (
     column_names,
     open_sources,
@@ -25,6 +42,9 @@ EXAMPLES = """
 
   rankframe report qrels.parquet old=bm25.parquet new=hybrid.parquet \\
     --queries queries.parquet --by locale -o report.html
+
+  rankframe report qrels.parquet bm25.parquet dense.parquet --rules gate.toml \\
+    --queries queries.parquet --weight traffic --titles products.parquet
 """
 
 
@@ -53,6 +73,15 @@ def report(
     title: Annotated[
         str, typer.Option(metavar="TEXT", help="What the page is called.")
     ] = "Ranking report",
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule", "-r", metavar="RULE", help="As a gate takes it: the page has its verdict."
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -68,9 +97,27 @@ def report(
     how: Given,
     queries: Queries = None,
     by: By = None,
-    weight: Weight = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="An attribute to weigh regressions by, such as traffic (and average=weighted).",
+            autocompletion=attributes,
+            rich_help_panel=STATISTICS,
+        ),
+    ] = None,
+    slice_order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B",
+            help="Slices of an attribute in this order (repeat).",
+            rich_help_panel=STATISTICS,
+        ),
+    ] = None,
+    query_text: QueryText = None,
+    titles: Titles = None,
 ) -> None:
-    """One web page to send around: numbers, tests, charts, slices, and what moved."""
+    """One web page to decide by: what was found, how sure it is, what got worse, and charts."""
     import rankframe as rf
 
     named = runs_by_name(runs)
@@ -83,11 +130,49 @@ def report(
             output=output,
             title=title,
             baseline=baseline,
+            rules=rules_from(rule, rules) if rule or rules else None,
             queries=queries,
             by=ways_to_slice(by),
             weight=weight,
+            slice_order=_orders(slice_order),
+            query_text=query_text,
+            titles=titles,
+            command=_command(sys.argv),
             columns=column_names(column),
             progress=told,
             **how,
         )
     print(plain_text(str(target)))
+
+
+def _orders(given: list[str] | None) -> dict[str, list[str]]:
+    """NAME=A,B,C pairs as a mapping.
+
+    >>> _orders(["length=short,long"])
+    {'length': ['short', 'long']}
+    """
+    found: dict[str, list[str]] = {}
+    for item in given or ():
+        name, equals, slices = item.partition("=")
+        if not (name and equals and slices):
+            raise OptionError(f"--slice-order reads NAME=A,B,C, not {item!r}.")
+        found[name] = slices.split(",")
+    return found
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """What was typed, without what may be secret.
+
+    >>> _command(["/bin/rankframe", "report", "--storage-option", "key=abc", "a b"])
+    "rankframe report --storage-option 'key=***' 'a b'"
+    """
+    said = ["rankframe"]
+    for before, one in pairwise(arguments):
+        flag, equals, pair = one.partition("=")
+        if before == "--storage-option":
+            said.append(f"{flag}=***")
+        elif flag == "--storage-option" and equals:
+            said.append(f"{flag}={pair.partition('=')[0]}=***")
+        else:
+            said.append(masked(one))
+    return shlex.join(said)

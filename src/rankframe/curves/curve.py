@@ -23,6 +23,7 @@ from rankframe.curves.by_score import (
     roc,
     vertical_mean,
 )
+from rankframe.curves.drawn import Curve
 from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
@@ -165,7 +166,7 @@ def curve(
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:
         job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
-        return metric_points(judgments, documents, job, metrics, per_query=per_query)
+        return Curve.of(metric_points(judgments, documents, job, metrics, per_query=per_query))
     population = read_population(judgments, documents, policies, distance=scores == "distance")
 
     def drawn(curve_of: Ints) -> pl.DataFrame:
@@ -178,10 +179,10 @@ def curve(
     if per_query:
         each = drawn(np.arange(len(population.queries)))
         query = population.queries.gather(each[CURVE]).alias(QUERY)
-        return each.select(query, pl.exclude(CURVE))
+        return Curve.of(each.select(query, pl.exclude(CURVE)))
     if attributes is None:
-        return drawn(np.zeros(len(population.queries), np.int64)).drop(CURVE)
-    return _sliced(attributes, population.queries, drawn)
+        return Curve.of(drawn(np.zeros(len(population.queries), np.int64)).drop(CURVE))
+    return Curve.of(_sliced(attributes, population.queries, drawn))
 
 
 def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:

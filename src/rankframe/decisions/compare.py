@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -27,7 +27,7 @@ from rankframe.decisions.comparison import (
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.directions import Names
 from rankframe.decisions.lacking import MANY, MISSING
-from rankframe.decisions.opening import Opened, open_systems
+from rankframe.decisions.opening import Opened, Opening, open_systems
 from rankframe.decisions.systems import Runs
 from rankframe.decisions.unjudged import hole_bounds, needs_documents
 from rankframe.engine.held import Held
@@ -129,18 +129,33 @@ def compare(
         unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
-    chosen = opening.metrics
+    return compared(opening, setup, bounds=bounds, progress=progress)[0]
+
+
+def compared(
+    opening: Opening,
+    setup: Setup,
+    *,
+    bounds: bool = False,
+    depths: Iterable[int] = (),
+    progress: Report | None = None,
+) -> tuple[Comparison, Opened]:
+    """Compare what was opened; also the systems side by side, for who looks at them further.
+
+    `depths`: where to look at how much was judged, besides the cutoffs of metrics.
+    """
+    chosen, baseline = opening.metrics, setup.baseline
     _check_names(opening.names, baseline)
     setup.check_metrics(chosen)
-    opened = opening.side_by_side()
+    opened = opening.side_by_side(depths)
     columns_of = [
         Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in chosen
     ]
     table, values = _compared(opened, columns_of, setup, progress)
-    if bounds and opened.held is not None:
-        values = _with_bounds(values, opened.held, opening.names, chosen, policies,
+    if bounds and opened.held is not None and opening.runs is not None:
+        values = _with_bounds(values, opened.held, opening.names, chosen, opening.runs.policies,
                               opening.attributes)  # fmt: skip
-    return Comparison(
+    found = Comparison(
         table=table,
         systems=values,
         ledger=_ledger(opened, setup, _warnings(opened, columns_of, table, setup)),
@@ -154,6 +169,7 @@ def compare(
         lacks=opened.lacks,
         inputs={name: system.inputs for name, system in opened.systems.items()},
     )
+    return found, opened
 
 
 def _check_mapping(systems: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,22 @@ from rankframe.base.messages import number_of
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import place
 from rankframe.base.storage import StorageOptions, reaching
-from rankframe.base.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.base.wording import (
+    best_of,
+    number_text,
+    p_text,
+    percent_text,
+    share_text,
+    signed_text,
+)
 from rankframe.decisions.lacking import Lack
-from rankframe.decisions.tables import Contents, as_latex, as_markdown, rows_as_markdown
+from rankframe.decisions.tables import (
+    Contents,
+    as_latex,
+    as_markdown,
+    lines_as_html,
+    rows_as_markdown,
+)
 from rankframe.evaluation.about import about_frame
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import EVERY_RELEVANT, says_every_relevant
@@ -300,22 +312,24 @@ class Comparison(Exported):
         return "\n".join(["rankframe comparison", *lines, *warned, *legend, f"  {self.caveat}"])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>"
-            + "".join(_html_cell(cell, at, bold=bold) for at, cell in enumerate(cells))
-            + "</tr>"
-            for cells, bold in self.lines()
-        )  # fmt: skip
-        warned = "".join(f"<p><b>Warning: {html.escape(one)}</b></p>" for one in self.warnings)
         said = ". ".join(filter(None, (self.legend, self.caveat)))
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"{warned}<p><small>{html.escape(said)}</small></p>"
-        )
+        lines = [cells for cells, _ in self.lines()]
+        return lines_as_html(self.header, lines, list(self._marks()), self.warnings, said)
 
-
-def _html_cell(text: str, at: int, *, bold: bool) -> str:
-    side = "left" if at < 3 else "right"
-    shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
-    return f"<td style='text-align:{side}'>{shown}</td>"
+    def _marks(self) -> Iterator[tuple[bool, bool | None]]:
+        """Of each of the `lines`: whether its value is the best, and whether it is better (True) or
+        worse (False) beyond chance.
+        """
+        values: dict[tuple[str, ...], list[float | None]] = {}
+        for row in self.systems.to_dicts():
+            values.setdefault((row["metric"], row["by"], row["slice"]), []).append(row["value"])
+        before = None
+        for row in self.table.to_dicts():
+            metric, of = self.metric(row["metric"]), (row["metric"], row["by"], row["slice"])
+            best = best_of(metric, values[of])
+            if of != before and self.baseline is not None:
+                yield best is not None and row["baseline_value"] == best, None
+            better = (row["difference"] or 0) > 0
+            good = better == metric.higher_is_better if row["significant"] else None
+            yield best is not None and row["value"] == best, good
+            before = of

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import polars as pl
 
-from rankframe.arrays.keys import Keyed
 from rankframe.base import options
-from rankframe.base.columns import DOC, QUERY, RELEVANCE
+from rankframe.base.checks import check_flag
+from rankframe.base.columns import QUERY
 from rankframe.base.errors import MetricParameterError, OptionError
-from rankframe.base.messages import did_you_mean
+from rankframe.base.messages import Option, did_you_mean
 from rankframe.base.options import Intervals, Policies, is_count
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import naming_the_run
-from rankframe.decisions.change import Diff
+from rankframe.decisions.change import (
+    BETTER,
+    DELTA,
+    SAME,
+    SIDES,
+    TEXT,
+    WEIGHTED,
+    Diff,
+    check_names,
+)
 from rankframe.decisions.lacking import lacks
 from rankframe.decisions.systems import System, retrieved_beside
 from rankframe.engine.held import hold
@@ -24,17 +33,15 @@ from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.evaluate import evaluate_scanned
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import says_every_relevant
+from rankframe.evaluation.lists import Lists, named_case
 from rankframe.evaluation.result import Result
-from rankframe.formats.registry import READ_ERRORS, unreadable
-from rankframe.frames.rank import prepare_run
-from rankframe.frames.units import one_of_each_unit
+from rankframe.inputs.described import Described
+from rankframe.inputs.queries import read_attributes
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
-from rankframe.inputs.validate import one_of_each
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
-_SIDES: Final = ("a", "b")
 _SUMMARY: Final = {
     "metric": pl.String,
     **dict.fromkeys(("mean_a", "mean_b", "difference"), pl.Float64),
@@ -54,6 +61,12 @@ def diff(
     k: int | None = None,
     most: int = 20,
     only: Sequence[str] | None = None,
+    worse: bool = False,
+    names: Sequence[str] | None = None,
+    queries: Source | None = None,
+    weight: str | None = None,
+    query_text: Source | None = None,
+    titles: Source | None = None,
     columns: Columns | None = None,
     storage_options: StorageOptions | None = None,
     rel: float | None = None,
@@ -79,6 +92,13 @@ def diff(
     k: how deep to look for documents that moved (default: the metric's own cutoff, else 10).
     most: how many of the queries that changed to show, those with the largest change first.
     only: show these queries alone, as far as they changed. Means and counts are of all queries.
+    worse: show only queries that got worse, the worst first.
+    names: what the runs are called, ("bm25", "dense"): in columns and tables, instead of a and b.
+    queries: a table with query_id and attributes, which are shown of queries that moved.
+    weight: its column with the weight of each query, such as its traffic: queries are then shown
+        by their weighted change. A metric with average=weighted is averaged by it, too.
+    query_text, titles: texts of queries and of documents, to be shown: a table with query_id (or
+        doc_id) and a text, or a mapping.
     columns and the policies: as in `evaluate`. A query that these leave out of one run only is
         undefined, not dropped.
 
@@ -102,7 +122,9 @@ def diff(
     │ q1       ┆ w      ┆ null      ┆ 1      ┆ null   ┆ left    │
     └──────────┴────────┴───────────┴────────┴────────┴─────────┘
     """
-    chosen = _one_metric(metric)
+    chosen = _one_metric(metric, weighted=weight is not None)
+    check_flag("worse", worse)
+    called = None if names is None else check_names(names)
     depth = int(chosen.params.get("k") or _DEFAULT_K) if k is None else k
     for option, value in (("k", depth), ("most", most)):
         if not is_count(value):
@@ -111,76 +133,129 @@ def diff(
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.given(locals())
     retrieved = retrieved_beside([chosen])
-    job = Job(judged_plan([chosen, retrieved]), policies, intervals=Intervals(None))
+    told = Described.of(
+        queries, weight=weight, query_text=query_text, titles=titles, columns=columns
+    )
+    attributes = None
+    if chosen.average == "weighted":
+        attributes = read_attributes(told.queries, weight=weight, metrics=[chosen], columns=columns)
+    job = Job(
+        judged_plan([chosen, retrieved]), policies, attributes=attributes, intervals=Intervals(None)
+    )
     judgments = scan(qrels, "qrels", columns, relevance=relevance)
     runs: list[Scanned] = []
-    for side, source in zip(_SIDES, (a, b), strict=True):
+    for side, source in zip(SIDES, (a, b), strict=True):
         with naming_the_run(side):
             runs.append(scan_run(source, policies, columns))
-    refuse_absent_columns(columns, judgments, *runs)
+    asked = None if told.queries is None else told.queries.asked
+    refuse_absent_columns(columns, judgments, *runs, queries=asked)
     held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
-    for side, run, pieces in zip(_SIDES, held.rights, held.pieces, strict=True):
+    for side, run, pieces in zip(SIDES, held.rights, held.pieces, strict=True):
         with naming_the_run(side):
             results.append(evaluate_scanned(held.left, run, job, pieces=pieces))
-    per_query = _side_by_side(chosen, results)
-    movers = _movers(per_query, int(most), only)
-    documents = _documents(movers[QUERY], held.left, held.rights, policies, int(depth))
-    summary = _summary(chosen, results, per_query)
+    per_query = side_by_side(chosen, *(of.per_query for of in results), told)
+    moved = movers(per_query, int(most), only=only, worse=worse)
+    lists = Lists.read(
+        moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
+    )
+    documents = lists.documents(moved[QUERY], *SIDES, int(depth), told)
+    summary = summed_up(chosen, *(of[chosen.label] for of in results), per_query)
     sides = {
         side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
-        for side, of in zip(_SIDES, results, strict=True)
+        for side, of in zip(SIDES, results, strict=True)
     }
-    return Diff(
-        summary, per_query, movers, documents, int(depth), lacks(sides, [chosen]),
+    found = Diff(
+        summary, per_query, described(moved, told), documents, int(depth), lacks(sides, [chosen]),
         says_every_relevant(results[0].ledger),
     )  # fmt: skip
+    return found if called is None else found.named(*called)
 
 
-def _one_metric(metric: MetricLike) -> Metric:
+def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
     found = resolve(metric)
     if len(found) > 1:
         raise MetricParameterError(
             f"a diff is of one metric, not of {len(found)}: take {found[0].label!r}, for instance."
         )
-    if found[0].average == "weighted":
+    if found[0].average == "weighted" and not weighted:
         raise MetricParameterError(
-            f"{found[0].label!r} is averaged by weight, and a diff has no weights. "
-            "Leave out average=weighted."
+            f"{found[0].label!r} is averaged by weight, and there are no weights. Pass ",
+            Option("queries"),
+            " and ",
+            Option("weight"),
+            ", or leave out average=weighted.",
         )
     return found[0]
 
 
-def _side_by_side(metric: Metric, results: Sequence[Result]) -> pl.DataFrame:
-    a, b = (
-        pl.DataFrame({QUERY: of.per_query[QUERY], side: of.per_query[metric.label].fill_nan(None)})
-        for side, of in zip(_SIDES, results, strict=True)
+def side_by_side(
+    metric: Metric, a: pl.DataFrame, b: pl.DataFrame, told: Described | None = None
+) -> pl.DataFrame:
+    """The values of two runs, their change, and which is better; with weights, the weighted one.
+
+    Both have query_id in byte order, and a column of the metric.
+    """
+    before, after = (
+        frame.select(QUERY, pl.col(metric.label).fill_nan(None).cast(pl.Float64).alias(side))
+        for side, frame in zip(SIDES, (a, b), strict=True)
     )
-    higher = metric.higher_is_better
-    larger, smaller = ("b", "a") if higher else ("a", "b")
-    delta = pl.col("delta")
-    better = _named({"same": delta == 0, larger: delta > 0, smaller: delta < 0})
-    joined = a.join(b, on=QUERY, how="full", coalesce=True).sort(QUERY)
-    before, after = (joined[side].cast(pl.Float64).fill_null(math.nan) for side in _SIDES)
-    change = pl.Series("delta", differences(after.to_numpy(), before.to_numpy())).fill_nan(None)
-    return joined.with_columns(change).with_columns(better=better)
+    if before[QUERY].equals(after[QUERY]):
+        joined = before.with_columns(after[SIDES[1]])
+    else:
+        joined = before.join(after, on=QUERY, how="full", coalesce=True).sort(QUERY)
+    larger, smaller = ("b", "a") if metric.higher_is_better else ("a", "b")
+    delta = pl.col(DELTA)
+    better = named_case({SAME: delta == 0, larger: delta > 0, smaller: delta < 0})
+    values = (joined[side].fill_null(math.nan).to_numpy() for side in reversed(SIDES))
+    change = pl.Series(DELTA, differences(*values)).fill_nan(None)
+    found = joined.with_columns(change).with_columns(better.alias(BETTER))
+    weights = None if told is None else told.weights(found[QUERY])
+    if weights is None:
+        return found
+    return found.with_columns(weights, (delta * weights).alias(WEIGHTED))
 
 
-def _summary(metric: Metric, results: Sequence[Result], per_query: pl.DataFrame) -> pl.DataFrame:
-    a, b = (of[metric.label] for of in results)
+def summed_up(
+    metric: Metric, a: float | None, b: float | None, per_query: pl.DataFrame
+) -> pl.DataFrame:
+    """The row of a summary: averages, and how many queries are better, the same, and worse."""
     difference = None if a is None or b is None else b - a
-    better = per_query["better"]
-    counts = [(better == outcome).sum() for outcome in ("b", "same", "a")]
+    better = per_query[BETTER]
+    counts = [(better == outcome).sum() for outcome in ("b", SAME, "a")]
     row = (metric.label, a, b, difference, *counts, better.null_count(), len(better))
     return pl.DataFrame([row], schema=_SUMMARY, orient="row")
 
 
-def _movers(per_query: pl.DataFrame, most: int, only: Sequence[str] | None) -> pl.DataFrame:
-    moved = per_query.filter(pl.col("delta") != 0)
+def movers(
+    per_query: pl.DataFrame,
+    most: int,
+    *,
+    only: Sequence[str] | None = None,
+    worse: bool = False,
+) -> pl.DataFrame:
+    """The queries that changed most, by their weight if they have one; or that got worse most."""
+    moved = per_query.filter(pl.col(DELTA) != 0)
+    if worse:
+        moved = moved.filter(pl.col(BETTER) == "a")
     if only is not None:
         moved = moved.filter(pl.col(QUERY).is_in(_known(only, per_query[QUERY])))
+    by = [WEIGHTED, DELTA] if WEIGHTED in moved.columns else [DELTA]
     # Queries are in byte order, and stay so where changes are equal.
-    return moved.sort(-pl.col("delta").abs(), maintain_order=True).head(most)
+    return moved.sort([-pl.col(one).abs() for one in by], maintain_order=True).head(most)
+
+
+def described(moved: pl.DataFrame, told: Described) -> pl.DataFrame:
+    """The same with what is known of these queries: their text, and attributes."""
+    queries = moved[QUERY]
+    if told.query_text is not None:
+        said = told.texts(queries)
+        moved = moved.with_columns(pl.Series(TEXT, [said.get(one) for one in queries], pl.String))
+    known = told.attributes(queries).drop(QUERY)
+    return moved.with_columns(
+        known[name].alias(name if name not in moved.columns else f"queries.{name}")
+        for name in known.columns
+    )
 
 
 def _known(only: Sequence[str], known: pl.Series) -> list[str]:
@@ -203,44 +278,3 @@ def _alike(name: str, known: pl.Series) -> list[str]:
     lowered, half = known.str.to_lowercase(), len(text) // 2
     alike = lowered.str.starts_with(text[:half]) | lowered.str.ends_with(text[half:])
     return known.filter(alike).head(_COMPARABLE).to_list()
-
-
-def _documents(
-    queries: pl.Series, qrels: Scanned, runs: Sequence[Scanned], policies: Policies, k: int
-) -> pl.DataFrame:
-    """What either run has in its top k for these queries, and what became of it."""
-    rank_a, rank_b = pl.col("rank_a"), pl.col("rank_b")
-    in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
-    changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,
-               "same": rank_b == rank_a}  # fmt: skip
-    grades = one_of_each(_rows_of(queries, qrels), "qrels", policies.duplicates)
-    ranked = []
-    for side, run in zip(_SIDES, runs, strict=True):
-        rows, ranking = one_of_each_unit(_rows_of(queries, run), policies)
-        found = prepare_run(rows, grades, ranking)
-        rank = pl.Series(f"rank_{side}", found.rank, pl.Int64)
-        ranked.append(found.table.frame.select(QUERY, DOC).with_columns(rank))
-    return (
-        ranked[0]
-        .join(ranked[1], on=[QUERY, DOC], how="full", coalesce=True)
-        .filter(in_a | in_b)
-        .join(grades.frame, on=[QUERY, DOC], how="left")
-        .join(queries.to_frame().with_row_index("_place"), on=QUERY)
-        .sort("_place", pl.when(in_b).then(rank_b), rank_a, DOC, nulls_last=True)
-        .select(QUERY, DOC, RELEVANCE, rank_a, rank_b, change=_named(changes))
-    )
-
-
-def _rows_of(queries: pl.Series, scanned: Scanned) -> Keyed:
-    """The rows of some queries, in the order of the input; read as they are needed, not all."""
-    try:
-        wanted = pl.col(QUERY).is_in(queries.to_list())
-        frame = scanned.frame.filter(wanted).collect(engine="in-memory")
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
-    return Keyed(frame)
-
-
-def _named(cases: Mapping[str, pl.Expr]) -> pl.Expr:
-    """The name of the first case that holds, or null."""
-    return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in cases.items())

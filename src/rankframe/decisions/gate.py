@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,36 @@ def gate(
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
     asked = [metric for metric in opening.metrics if metric.label in changing]
     refuse_unknown(asked, lower=lower, higher=higher)
-    opened = opening.side_by_side(demands.min_judged)
-    judge = _Judge(demands, opened, {metric.label: metric for metric in opening.metrics})
+    return _decide(opening.side_by_side(demands.min_judged), demands, opening.metrics, unpaired)
+
+
+def verdict_on(
+    opened: Opened,
+    names: tuple[str, str],
+    demands: Demands,
+    metrics: Sequence[Metric],
+    unpaired: options.Unpaired = "error",
+) -> Verdict:
+    """The verdict on one of several systems that were opened: the second, beside the first."""
+    called = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
+    beside = {role: opened.aligned.systems[name] for name, role in called.items()}
+    lacks = [
+        replace(lack, system=called[lack.system]) for lack in opened.lacks if lack.system in called
+    ]
+    pair = replace(
+        opened,
+        systems={role: opened.systems[name] for name, role in called.items()},
+        aligned=replace(opened.aligned, systems=beside),
+        lacks=lacks,
+    )
+    return _decide(pair, demands, metrics, unpaired).named(baseline=names[0], candidate=names[1])
+
+
+def _decide(
+    opened: Opened, demands: Demands, metrics: Sequence[Metric], unpaired: options.Unpaired
+) -> Verdict:
+    """What the rules say of two systems side by side."""
+    judge = _Judge(demands, opened, {metric.label: metric for metric in metrics})
     checks = [check for rule in demands.rules for check in judge.checks(rule)]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),

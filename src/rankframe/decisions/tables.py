@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
 import polars as pl
 
-from rankframe.base.wording import best_of, markdown_row, markdown_text, number_text, plain_text
+from rankframe.base.wording import (
+    best_of,
+    markdown_row,
+    markdown_text,
+    marked_html,
+    number_text,
+    plain_text,
+)
 from rankframe.metrics.names import Metric
 
 _MARK = "†"
 # Of the cells of a comparison's lines: where numbers begin, and which are bold where significant.
 _NUMBERS, _BOLD = 3, (4, 7)
+_CHANGES = (4, 5)  # the difference, and its share
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -200,3 +209,39 @@ def _caption(contents: Contents) -> str:
 def _latex(text: str) -> str:
     text = plain_text(" ".join(text.split()))
     return "".join(_LATEX.get(c, c) for c in text).replace(_MARK, r"$\dagger$").replace("–", "--")
+
+
+def lines_as_html(
+    header: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    marks: Sequence[tuple[bool, bool | None]],
+    warnings: Sequence[str],
+    said: str,
+) -> str:
+    """The lines of a comparison for a notebook: the best values in bold, and what is better or
+    worse beyond chance (`marks`) in its colour.
+    """
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            _html_cell(cell, at, best=best, good=good) for at, cell in enumerate(cells)
+        )
+        + "</tr>"
+        for cells, (best, good) in zip(lines, marks, strict=True)
+    )  # fmt: skip
+    warned = "".join(f"<p><b>Warning: {html.escape(one)}</b></p>" for one in warnings)
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"{warned}<p><small>{html.escape(said)}</small></p>"
+    )
+
+
+def _html_cell(text: str, at: int, *, best: bool, good: bool | None) -> str:
+    side = "left" if at < _NUMBERS else "right"
+    shown = html.escape(text)
+    if at == _NUMBERS and best:
+        shown = f"<b>{shown}</b>"
+    elif at in _CHANGES:
+        shown = marked_html(text, good=good)
+    return f"<td style='text-align:{side}'>{shown}</td>"

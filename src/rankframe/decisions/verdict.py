@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from rankframe.base.messages import number_of
 from rankframe.base.wording import (
     markdown_row,
     markdown_text,
+    marked_html,
     number_text,
     percent_text,
     signed_text,
@@ -256,11 +258,32 @@ class Verdict(Exported):
             for row in self.checks.to_dicts()
         ]
 
+    def _repr_html_(self) -> str:
+        word, _, counted = self.headline.partition(": ")
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in ("", "rule", *self.header, "why"))
+        body = "".join(
+            f"<tr><td>{_marked(status)}</td><td style='text-align:left'>"
+            f"{html.escape(rule + (f' [{of}]' if of else ''))}</td>"
+            + "".join(f"<td>{html.escape(one)}</td>" for one in numbers)
+            + f"<td style='text-align:left'>{html.escape(reason)}</td></tr>"
+            for rule, of, *numbers, status, reason in self.lines()
+        )
+        warned = "".join(f"<p>Warning: {html.escape(one)}</p>" for one in self.warnings)
+        return (
+            f"<p><b>{_marked(self.status, word)}</b>: {html.escape(counted)}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{warned}"
+        )
+
     def __repr__(self) -> str:
         shown = [f"  {row[7]:<9}  {row[0]}{' ' if row[1] else ''}{row[1]}"
                  f"{': ' if row[8] else ''}{row[8]}" for row in self.lines()]  # fmt: skip
         warned = [f"  Warning: {warning}" for warning in self.warnings]
         return "\n".join([f"rankframe gate: {self.headline}", *shown, *warned])
+
+
+def _marked(status: str, word: str | None = None) -> str:
+    """A status in the colour of what is better or worse, if it is either."""
+    return marked_html(word or status, good={"pass": True, "fail": False}.get(status))
 
 
 def _change(value: float | None, *, relative: bool) -> str:

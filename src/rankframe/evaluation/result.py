@@ -24,7 +24,7 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
 from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
-from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA
+from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, slices_html
 from rankframe.sources.addresses import scan_files
 from rankframe.sources.writers import write_parquet
 
@@ -254,7 +254,7 @@ class Result(Exported):
         return (
             "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
             f"<th>interval</th><th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
-            f"<p><small>{html.escape(self.caveat)}</small></p>"
+            f"{slices_html(self.slices)}<p><small>{html.escape(self.caveat)}</small></p>"
         )
 
     def _rows(self) -> list[tuple[str, str, str, str]]:

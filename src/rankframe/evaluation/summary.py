@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from rankframe.base.options import Intervals
+from rankframe.base.wording import number_text
 from rankframe.engine.tally import Tally
 from rankframe.metrics.names import Metric
 from rankframe.stats.intervals import around
@@ -21,6 +23,7 @@ SCHEMA = {
 }
 # With fewer queries than these, a slice's numbers are hints.
 SMALL = 30
+_MOST_SHOWN = 30  # slices in a notebook
 SLICE_SCHEMA = {"by": pl.String, "slice": pl.String, **SCHEMA, "small": pl.Boolean}
 
 
@@ -51,3 +54,30 @@ def summarise_slices(
         for (by, name), tally in slices.items()
     ]
     return pl.concat(frames) if frames else pl.DataFrame(schema=SLICE_SCHEMA)
+
+
+def slices_html(slices: pl.DataFrame) -> str:
+    """Slices for a notebook: a row for each of the first ones, a column a metric."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    queries: dict[tuple[str, str], str] = {}
+    for row in slices.to_dicts():
+        at = row["by"], row["slice"]
+        rows.setdefault(at, []).append(number_text(row["value"]))
+        queries[at] = f"{row['queries']:,}{' (few)' if row['small'] else ''}"
+    if not rows:
+        return ""
+    left = "style='text-align:left'"
+    body = "".join(
+        f"<tr><td {left}>{html.escape(f'{by}: {name}')}</td>"
+        + "".join(f"<td>{value}</td>" for value in values)
+        + f"<td>{queries[by, name]}</td></tr>"
+        for (by, name), values in list(rows.items())[:_MOST_SHOWN]
+    )
+    labels = slices["metric"].unique(maintain_order=True)
+    heads = "".join(f"<th>{html.escape(label)}</th>" for label in (*labels, "queries"))
+    more = len(rows) - _MOST_SHOWN
+    said = f"<p><small>and {more:,} more: .slices</small></p>" if more > 0 else ""
+    return (
+        f"<table><thead><tr><th {left}>slice</th>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{said}"
+    )

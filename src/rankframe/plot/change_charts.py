@@ -36,13 +36,14 @@ _CELLS = 30  # of a cloud, along each side
 
 
 @chart(runs=2, of=lambda given: (given.difference(), tuple(given.runs)))
-def differences(change: Diff, names: tuple[str, str] = ("a", "b"), **look: Unpack[Look]) -> Chart:
+def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpack[Look]) -> Chart:
     """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
     better in b, or worse where lower is better. Of many queries, every so manieth.
 
-    names: what the runs are called.
+    names: what the runs are called (default: as the change calls them).
     """
     on, alt = Canvas.of(look), load_altair()
+    names, change = names or change.names, change.named("a", "b")
     moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
     total = moved.height
     if not total:

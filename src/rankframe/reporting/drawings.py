@@ -10,27 +10,36 @@ import polars as pl
 
 from rankframe import plot
 from rankframe.base.options import Policies
+from rankframe.curves.area import thin
 from rankframe.curves.curve import Kind, curve
-from rankframe.decisions.change import Diff
 from rankframe.decisions.comparison import Comparison
 from rankframe.evaluation.judge import judge
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.names import Metric
 from rankframe.plot.canvas import GREY
+from rankframe.reporting.material import Moved
 from rankframe.reporting.page import figure, section
 
 _INNER = re.compile(r'id="([^"]+)"')
+_WIDE = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
+_MOST_POINTS = 400  # of a curve
+_LETTERS = 13  # pixels, so that they can be read where a drawing is shrunk
 
 
 def drawings(
     qrels: Scanned,
     systems: Mapping[str, Scanned],
     found: Comparison,
-    moved: Mapping[str, Diff],
+    moved: Mapping[str, Moved],
     policies: Mapping[str, Any],
     intervals: Mapping[str, Any],
+    sampled: str = "",
 ) -> dict[str, Any]:
-    """The charts by what they show."""
+    """The charts by what they show.
+
+    `sampled`: what is said of the queries that curves are drawn of, where these are not all.
+    """
+    of_some = f" ({sampled})" if sampled else ""
     first = found.metrics[0]
     drawn: dict[str, Any] = {}
 
@@ -41,15 +50,19 @@ def drawings(
 
     if (plain := _without_cutoff(first)) is not None:
         shown = curves("metric_at_k", metric=plain, **intervals)
-        drawn[f"{plain} over its cutoffs, with intervals"] = plot.metric_at_k(shown, plain)
+        drawn[f"{plain} over its cutoffs, with intervals{of_some}"] = plot.metric_at_k(shown, plain)
     eleven = curves("precision_recall", interpolated=True)
-    drawn["Precision at eleven points of recall, mean over queries"] = plot.precision_recall(eleven)
-    drawn["ROC of retrieved documents, pooled over queries by score"] = plot.roc(curves("roc"))
+    drawn[f"Precision at eleven points of recall, mean over queries{of_some}"] = (
+        plot.precision_recall(eleven)
+    )
+    pooled = f"ROC of retrieved documents, pooled over queries by score{of_some}"
+    by_score = {name: _few(points) for name, points in curves("roc").items()}
+    drawn[pooled] = plot.roc(by_score)
     label = first.label
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
         drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(
-            change
+            change.worse
         )
     best = _best(found)
     taken = {name: policies[name] for name in Policies.names(frame_only=True)}
@@ -66,6 +79,20 @@ def drawings(
     return drawn
 
 
+def unchecked() -> Any:
+    """While in it, altair does not check charts against its schema, which takes longer than all
+    else: those that are drawn here are checked by the tests.
+    """
+    from altair.utils.schemapi import debug_mode  # noqa: PLC0415 (an optional part)
+
+    return debug_mode(False)  # noqa: FBT003 (altair's)
+
+
+def _few(points: pl.DataFrame) -> pl.DataFrame:
+    """As many points as can be told apart on a page."""
+    return thin(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
+
+
 def charts(drawings: Mapping[str, Any]) -> str:
     """The drawings, but for those that stand elsewhere."""
     shown = [
@@ -80,13 +107,19 @@ def svg(chart: Any, name: str) -> str:
     """A chart as a drawing in the page, whose greys follow the colours of the page."""
     import vl_convert  # noqa: PLC0415 (an optional part)
 
-    spec = chart.to_dict()
-    spec["config"]["background"] = "transparent"
+    spec = chart.to_dict(validate=False)  # see `unchecked`
+    config = spec["config"]
+    config["background"] = "transparent"
+    for part in ("axis", "legend", "header"):
+        sizes = {"labelFontSize": _LETTERS, "titleFontSize": _LETTERS}
+        config[part] = {**config.get(part, {}), **sizes}
     drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
     # Names inside a drawing count on, from drawing to drawing: on one page each needs its own.
     for at, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
         drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{at}", drawn)
-    return drawn
+    wide = _WIDE.search(drawn)
+    style = f'<svg style="--wide:{float(wide[1]):g}px" ' if wide else "<svg "
+    return drawn.replace("<svg ", style, 1)
 
 
 def _without_cutoff(metric: Metric) -> str | None:

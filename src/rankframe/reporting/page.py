@@ -10,16 +10,20 @@ from importlib.resources import files
 from rankframe.base.wording import plain_text
 
 _LONGEST = 120  # characters of an id on the page
+_SHORT = 18  # characters that stay on one line
+_PAGE = 20  # rows of a table that are shown at once
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows in one place, and what it is sorted by."""
+    """What a table shows in one place, what it is sorted by, and what a CSV file has of it."""
 
     html: str
     sort: float | None = None
     # text is sorted as it reads, numbers by `sort`
     is_text: bool = False
+    # None: the number that it is sorted by, else what is shown
+    csv: str | None = None
 
 
 def escaped(content: str) -> str:
@@ -49,9 +53,17 @@ def number(value: float | None, shown: str | None = None, *, style: str = "") ->
 
 
 def table(
-    name: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, search: str | None = None
+    name: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    search: str | None = None,
+    page: int = _PAGE,
 ) -> str:
-    """A table that sorts itself; `search` is what its box for searching is called."""
+    """A table that sorts itself, shows so many rows at once, and can be saved as CSV.
+
+    `search` is what its box for searching is called.
+    """
     texts = [all(row[at].is_text for row in rows) and bool(rows) for at in range(len(header))]
     head = "".join(
         f'<th scope="col"{" class=text" if is_text else ""}>'
@@ -63,9 +75,11 @@ def table(
         for row in rows
     )
     box = search_box(name, search, f"#{name} tbody tr") if search else ""
+    save = f'<button type="button" class="save" data-table="{name}">Save as CSV</button>'
     return (
-        f'{box}<div class="scroll" tabindex="0" role="region" aria-label="{escaped(name)} table">'
-        f'<table id="{name}" class="sortable"><thead><tr>{head}</tr></thead>'
+        f'<div class="tools">{box}{save}</div>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(name)} table">'
+        f'<table id="{name}" class="sortable" data-page="{page}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -83,7 +97,7 @@ def search_box(name: str, label: str, chosen: str) -> str:
 def figure(svg: str, caption: str) -> str:
     """A drawing with what it shows."""
     return (
-        f'<figure><div role="img" aria-label="{escaped(caption)}">{svg}</div>'
+        f'<figure><div class="scroll" role="img" aria-label="{escaped(caption)}">{svg}</div>'
         f"<figcaption>{escaped(caption)}</figcaption></figure>"
     )
 
@@ -96,21 +110,18 @@ def section(name: str, title: str, *parts: str) -> str:
     )
 
 
-def fold(summary: str, *parts: str, kind: str = "") -> str:
+def fold(summary: str, *parts: str, kind: str = "", is_open: bool = False) -> str:
     """What is opened by who wants to see it; the summary is HTML."""
+    state = " open" if is_open else ""
     return (
-        f'<details class="{kind}"><summary>{summary}</summary><div>{"".join(parts)}</div></details>'
+        f'<details class="{kind}"{state}><summary>{summary}</summary>'
+        f"<div>{''.join(parts)}</div></details>"
     )
 
 
 def note(content: str) -> str:
     """A small remark."""
     return f'<p class="note">{escaped(content)}</p>'
-
-
-def warnings(said: Sequence[str]) -> str:
-    """What makes numbers doubtful, a paragraph each."""
-    return "".join(f'<p class="warning">Warning: {escaped(one)}.</p>' for one in said)
 
 
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
@@ -148,7 +159,9 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
 
 
 def _cell(cell: Cell, in_text_column: bool) -> str:  # noqa: FBT001
+    saved = "" if cell.csv is None else f' data-csv="{escaped(cell.csv)}"'
     if in_text_column:
-        return f'<td class="text">{cell.html}</td>'
+        size = " short" if len(cell.html) <= _SHORT and "<" not in cell.html else ""
+        return f'<td class="text{size}"{saved}>{cell.html}</td>'
     sort = "" if cell.sort is None else repr(cell.sort)
-    return f'<td data-sort="{sort}">{cell.html}</td>'
+    return f'<td data-sort="{sort}"{saved}>{cell.html}</td>'

@@ -1,4 +1,4 @@
-"""The sections of a report that go query by query: what moved most, and a sample."""
+"""The sections of a report that go query by query: what got worse and better, and a sample."""
 
 from __future__ import annotations
 
@@ -7,48 +7,50 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import QUERY, WEIGHT
 from rankframe.base.messages import number_of
-from rankframe.decisions.change import Diff
-from rankframe.reporting.material import Material
+from rankframe.decisions.change import BETTER, DELTA, TEXT, WEIGHTED, Diff
+from rankframe.reporting.material import Material, Moved
 from rankframe.reporting.page import fold, note, number, search_box, section, table, text, words
 from rankframe.stats.resample import hash_ids
 
-_MOST_QUERIES = 500
+MOST_QUERIES = 500
+_MOST_KNOWN = 6  # attributes of a query
 # What is said of a document's rank in the other list, and where it has none there.
 _WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
 
 
 def changes(material: Material) -> str:
-    """The queries that moved most, with their lists side by side."""
-    parts = []
-    for name, change in material.moved.items():
-        summary = change.summary.to_dicts()[0]
-        parts.append(f"<h3>{text(name)} against {text(material.found.baseline)}</h3>")
-        parts.append(
-            note(
-                f"{summary['metric']}: {number_of(summary['wins'], 'query')} better, "
-                f"{summary['ties']:,} the same, {summary['losses']:,} worse. "
-                f"The {change.movers.height} that moved most:"
-            )
+    """The queries that got worse most, with their lists side by side; then those that gained."""
+    base = str(material.found.baseline)
+    parts = [
+        fold(
+            f"<b>{text(name)}</b> against {text(base)}: {_counted(moved.worse)}",
+            *_of_system(moved, base, name, material.weight),
+            kind="system",
+            is_open=at == 0,
         )
-        parts += [
-            _mover(row, change, str(material.found.baseline), name, material.texts)
-            for row in change.movers.to_dicts()
-        ]
+        for at, (name, moved) in enumerate(material.moved.items())
+    ]
+    others = len(material.found.names) - 1
+    few = f"Of {others} systems, the {len(parts)} with the best {material.first.label}."
+    said = note(few) if len(parts) < others else ""
     box = search_box("movers", "Find a query or document", "details.mover")
-    return section("changes", "What moved most", box, *parts)
+    return section("changes", "What got worse, and what better", said, box, *parts)
 
 
 def sample(material: Material) -> str:
     """Queries one by one: all, or a sample that is always the same."""
     found, first = material.found, material.first
     frames = list(found.per_query.values())
-    queries = frames[0][QUERY]
-    kept = pl.DataFrame({QUERY: queries, "_hash": hash_ids(queries)}).with_row_index("at")
-    kept = kept.sort("_hash").head(_MOST_QUERIES).sort("at")["at"]
-    ids = queries.gather(kept).to_list()
-    columns = [frame[first.label].gather(kept).to_list() for frame in frames]
+    total, label = frames[0].height, first.label
+    some = material.queries
+    some = sampled(frames[0][QUERY], MOST_QUERIES) if some is None else some
+    ids = some.to_list()
+    if len(ids) < total:
+        wanted = frames[0].select(pl.col(QUERY).is_in(some.implode())).to_series()
+        frames = [frame.filter(wanted) for frame in frames]
+    columns = [frame[label].to_list() for frame in frames]
     described = bool(material.texts)
     rows = []
     for place, query in enumerate(ids):
@@ -56,17 +58,50 @@ def sample(material: Material) -> str:
         more = [words(material.texts.get(query, ""))] if described else []
         rows.append([words(query), *more, *(number(value) for value in values)])
     said = f"{first.label} of every query."
-    if len(queries) > _MOST_QUERIES:
-        said = f"{first.label} of a sample: {len(ids):,} of {len(queries):,} queries."
+    if total > len(ids):
+        said = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
     header = ["query", *(["text"] if described else []), *found.names]
     return section(
         "queries", "Queries", note(said), table("sample", header, rows, search="Find a query")
     )
 
 
-def _mover(
-    row: Mapping[str, Any], change: Diff, base: str, name: str, texts: Mapping[str, str]
-) -> str:
+def sampled(queries: pl.Series, most: int) -> pl.Series:
+    """Some queries, always the same ones, in their order; some of a sample are some of all."""
+    if len(queries) <= most:
+        return queries
+    kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
+    return queries.gather(kept.bottom_k(most, by="hash").sort("at")["at"])
+
+
+def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
+    """What got worse, and folded below what got better."""
+    by = "" if weight is None else f" by change × {weight}"
+    worse, better = moved.worse, moved.better
+    parts = [note("No query got worse.")]
+    if worse.movers.height:
+        parts = [
+            note(f"The {worse.movers.height} that got worst{by}:"),
+            *(_mover(row, worse, base, name, weight) for row in worse.movers.to_dicts()),
+        ]
+    if better.movers.height:
+        rows = [_mover(row, better, base, name, weight) for row in better.movers.to_dicts()]
+        parts.append(fold(f"The {len(rows)} that gained most{text(by)}", *rows, kind="gained"))
+    return parts
+
+
+def _counted(change: Diff) -> str:
+    summary = change.summary.to_dicts()[0]
+    said = (
+        f"{number_of(summary['losses'], 'query')} worse, {summary['ties']:,} the same, "
+        f"{summary['wins']:,} better"
+    )
+    if summary["undefined"]:
+        said += f", {summary['undefined']:,} undefined"
+    return f"{said} by {text(summary['metric'])}"
+
+
+def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
     query = row[QUERY]
     documents = change.documents.filter(pl.col(QUERY) == query).to_dicts()
     top: Any = change.documents["relevance"].max() or 0
@@ -75,13 +110,25 @@ def _mover(
                  rank, other, top)
         for title, rank, other in ((base, "rank_a", "rank_b"), (name, "rank_b", "rank_a"))
     )  # fmt: skip
-    style = {"b": "up", "a": "down"}.get(row["better"], "")
-    said = f" <i>{text(texts[query])}</i>" if query in texts else ""
+    style = {"b": "up", "a": "down"}.get(row[BETTER], "")
+    said = row.get(TEXT)
     summary = (
-        f"<b>{text(query)}</b>{said} {row['a']:.4f} → {row['b']:.4f} "
-        f'<span class="{style}">{row["delta"]:+.4f}</span>'
+        f"<b>{text(query)}</b>{f' <i>{text(said)}</i>' if said else ''} "
+        f"{row['a']:.4f} → {row['b']:.4f} "
+        f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
     )
     return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
+
+
+def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
+    """What is known of a query: its weight, and attributes."""
+    chips = []
+    if WEIGHTED in row:
+        chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
+    names = [name for name in change.described if name not in (TEXT, WEIGHT)]
+    chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
+    shown = "".join(f'<span class="chip">{text(one, most=60)}</span>' for one in chips)
+    return f'<br><span class="known">{shown}</span>' if shown else ""
 
 
 def _ranking(
@@ -96,10 +143,13 @@ def _ranking(
         hint = "not judged" if grade is None else f"grade {shown}"
         there = document[other]
         where = _WHERE[other][there is None].format(there)
+        called = text(document["doc_id"])
+        if document.get("title"):
+            called = f'{text(document["title"])} <span class="id">{called}</span>'
         items.append(
             f'<li><span class="rank">{document[rank]}</span>'
             f'<span class="grade {level}" title="{hint}">{shown}</span>'
-            f'<span class="doc">{text(document["doc_id"])}</span>'
+            f'<span class="doc">{called}</span>'
             f'<span class="move">{where}</span></li>'
         )
     return f"<div><h4>{text(title)}</h4><ol>{''.join(items)}</ol></div>"

@@ -1,44 +1,42 @@
-"""One page to send around: what was compared, how sure it is, what moved, and what was counted."""
+"""One page to decide by and to send around: what was found, how sure it is, what got worse."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import cast
-
-import polars as pl
+from typing import Any, cast
 
 from rankframe.base import options
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import OutputError
+from rankframe.base.errors import OptionError, OutputError
+from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.outputs import write_file
 from rankframe.base.places import file_place, refuse_inputs
-from rankframe.base.progress import Progress, Report
+from rankframe.base.progress import Report
 from rankframe.base.remote import Remote
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import naming_the_run
-from rankframe.decisions.compare import compare
-from rankframe.decisions.diff import diff
-from rankframe.engine.held import hold
+from rankframe.decisions.contrast import Setup
+from rankframe.decisions.gate_rules import Demands, read_demands
+from rankframe.engine.held import Held, hold
+from rankframe.evaluation.evaluate import DEFAULT_METRICS
 from rankframe.evaluation.job import Job
-from rankframe.evaluation.lookup import Lookup
-from rankframe.inputs.queries import By
+from rankframe.inputs.described import Described
+from rankframe.inputs.queries import By, slicings
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
-from rankframe.metrics.names import Metrics
+from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.plot.canvas import load_altair
-from rankframe.reporting.drawings import charts, drawings
+from rankframe.reporting.drawings import charts, unchecked
+from rankframe.reporting.first_screen import summary
+from rankframe.reporting.gathered import Asked, gather
+from rankframe.reporting.made import said_date
 from rankframe.reporting.material import Material
 from rankframe.reporting.page import page
 from rankframe.reporting.queries import changes, sample
-from rankframe.reporting.sections import counted, definitions, details, headline, holes, slices
-
-_MOST_CHANGES = 4  # systems whose movers are shown
-_MOVERS = 10
-_STEPS = 8
-_WORDS = ("text", "query_text", "title")  # columns with the words of a query
+from rankframe.reporting.sections import counted, definitions, details, holes, origin, slices
 
 
 @reaching
@@ -50,9 +48,15 @@ def report(
     output: str | os.PathLike[str],
     title: str = "Ranking report",
     baseline: str | None = None,
+    rules: str | Path | Mapping[str, Any] | Iterable[str] | None = None,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
+    slice_order: Mapping[str, Sequence[str]] | None = None,
+    query_text: Source | None = None,
+    titles: Source | None = None,
+    date: str | datetime | None = None,
+    command: str | None = None,
     test: options.Test = "t",
     correction: options.Correction = "holm",
     unpaired: options.Unpaired = "error",
@@ -81,82 +85,107 @@ def report(
     """Write a report as one HTML file that needs nothing else, not even a network.
 
     `systems` are runs by name, `baseline` the one that others are set against (default: the first).
-    Charts and movers are about the first metric. `queries` may have a column `text`, `query_text`
-    or `title` with the words of each query.
+    Sentences, charts and movers are about the first metric.
 
-    Other options as in `compare`. With many queries the page carries a sample of them and says so.
+    rules: what a gate would ask for, as `gate` takes it: the page begins with its verdict.
+    queries: a table with query_id and attributes, which are shown of queries that got worse; a
+        column `text`, `query_text`, `query` or `title` has the words of each.
+    weight: its column with the weight of each query, such as its traffic: regressions are then
+        ordered by weighted change. Metrics with average=weighted are averaged by it.
+    slice_order: by attribute, its slices in the order to show them; others follow in their own:
+        numbers and dates as such, categories of an Enum as declared, texts by alphabet.
+    query_text, titles: texts of queries and titles of documents, to be shown: a table with query_id
+        (or doc_id) and a text, or a mapping.
+    date: what the page says of when it was made (default: SOURCE_DATE_EPOCH, else now). With the
+        same date, the same data give the same page.
+    command: what the page says of how it was made.
+
+    Other options as in `compare`. With many queries the page carries a sample of them, draws curves
+    of a sample, and says so.
     """
     target = _target(output)
-    refuse_inputs(target, (qrels, *systems.values(), queries))
+    refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done
+    when = said_date(date)
     given = SharedPolicies.given(locals())
-    runs: list[Scanned] = []
-    for name, source in systems.items():
-        with naming_the_run(repr(name)):
-            runs.append(scan_run(source, given.each, columns))
-    judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    known = None if queries is None else scan(queries, "queries", columns)
-    refuse_absent_columns(columns, judgments, *runs, queries=None if known is None else known.asked)
-    # From here on all is open, and its columns are found.
-    held = hold(judgments, runs, Job.row_bytes, again=True)
-    truth, opened = held.left, dict(zip(systems, held.rights, strict=True))
-    base = baseline if baseline is not None else next(iter(opened), None)
-    tell = _Steps(progress)
-    policies = vars(given.each)
-    intervals, comparing = Intervals.given(locals()), Comparing.given(locals())
-    tell("reading")
-    if set(held.pieces) <= {1}:
-        # Whatever is asked of a run below is answered from what is found now.
-        for name, run in opened.items():
-            with naming_the_run(repr(name)):
-                Lookup.of(truth, run, given.each, (), listed=True).found()
-    tell("comparing")
-    found = compare(
-        truth, opened, metrics, baseline=base, bounds=True,
-        queries=known if by is not None or weight is not None else None, by=by, weight=weight,
-        **vars(comparing), **vars(intervals), **vars(given),
+    demands = None if rules is None else read_demands(rules)
+    chosen = _metrics(metrics, demands)
+    told = Described.of(
+        queries, weight=weight, query_text=query_text, titles=titles, columns=columns
+    )
+    held = _held(qrels, systems, told, given, columns)
+    base = baseline if baseline is not None else next(iter(systems), None)
+    if demands is not None and len(systems) < 2:
+        raise OptionError(
+            Option("rules"), " set a run against a baseline: give two runs or more."
+        )  # fmt: skip
+    asked = Asked(
+        qrels=qrels, systems=systems,
+        beside={"queries": queries, "texts of queries": query_text, "titles": titles},
+        metrics=chosen, demands=demands, by=_ways(by, demands),
+        slice_order=slice_order or {}, told=told, policies=given,
+        setup=Setup(base, Comparing.given(locals()), Intervals.given(locals())),
+        date=when, command=command, progress=progress,
     )  # fmt: skip
-    first = found.metrics[0]
-    moved = {}
-    if first.average != "weighted":
-        for name in [name for name in opened if name != base][:_MOST_CHANGES]:
-            tell(f"changes of {name}")
-            moved[name] = diff(
-                truth, opened[str(base)], opened[name], first, most=_MOVERS, **policies
-            )
-    tell("curves")
-    drawn = drawings(truth, opened, found, moved, policies, vars(intervals))
-    tell("writing")
-    material = Material(found, drawn, moved, {} if known is None else _texts(known))
-    write_file(target, lambda path: path.write_text(_page(title, material), encoding="utf-8"))
+    with unchecked():
+        html = _page(title, gather(held, asked))
+    write_file(target, lambda path: path.write_text(html, encoding="utf-8"))
     return target
 
 
+def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
+    """Those asked for, and those that rules speak of."""
+    chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    labels = {metric.label for metric in chosen}
+    ruled = [] if demands is None else dict.fromkeys(rule.metric for rule in demands.rules)
+    return [*chosen, *(one for name in ruled if name not in labels for one in resolve(name))]
+
+
+def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[str, ...]]:
+    """The ways to slice: those asked for, and those that rules speak of."""
+    ruled = [] if demands is None else [rule.by for rule in demands.rules if rule.by is not None]
+    return list(dict.fromkeys([*slicings(by), *ruled]))
+
+
+def _held(
+    qrels: Source,
+    systems: Mapping[str, Source],
+    told: Described,
+    given: SharedPolicies,
+    columns: Columns | None,
+) -> Held:
+    """All that is evaluated, opened and its columns found; what is small is held."""
+    policies = given.each
+    runs: list[Scanned] = []
+    for name, source in systems.items():
+        with naming_the_run(repr(name)):
+            runs.append(scan_run(source, policies, columns))
+    judgments = scan(qrels, "qrels", columns, relevance=policies.relevance)
+    asked = None if told.queries is None else told.queries.asked
+    refuse_absent_columns(columns, judgments, *runs, queries=asked)
+    return hold(judgments, runs, Job.row_bytes, again=True)
+
+
 def _page(title: str, material: Material) -> str:
-    found = material.found
-    lead = f"{len(found.names)} system{'s' if len(found.names) > 1 else ''}, {found.caveat}."
+    found, made = material.found, material.made
+    names = ", ".join(found.names)
+    queries = number_of(next(iter(found.per_query.values())).height, "query")
+    lead = f"{made.date}, rankframe {made.version}. {names}: {queries} compared."
+    if len(found.names) > 1:
+        lead += f" Baseline: {found.baseline}."
     sections = [
-        ("summary", "Summary", headline(found)),
+        ("summary", "Summary", summary(material)),
+        *([("changes", "Regressions", changes(material))] if material.moved else []),
+        *([("slices", "Slices", slices(found, material.drawings))] if found.sliced else []),
         *([("comparison", "Comparison", details(found))] if found.table.height else []),
         ("charts", "Charts", charts(material.drawings)),
-        *([("slices", "Slices", slices(found, material.drawings))] if found.sliced else []),
-        *([("changes", "Changes", changes(material))] if material.moved else []),
         ("queries", "Queries", sample(material)),
-        ("holes", "Unjudged", holes(found)),
+        ("holes", "Unjudged", holes(material)),
         ("counted", "Counted", counted(found)),
         ("metrics", "Metrics", definitions(found)),
+        ("origin", "Origin", origin(material)),
     ]
     return page(title, lead, sections, "Made with rankframe. This page needs no network.")
-
-
-def _texts(queries: Scanned) -> dict[str, str]:
-    names = [name for name in queries.raw.collect_schema() if name.lower() in _WORDS]
-    if not names:
-        return {}
-    key = pl.col(queries.mapping[QUERY]).cast(pl.String)
-    said = pl.col(names[0]).cast(pl.String).str.replace_all(r"\s+", " ")
-    frame = queries.raw.select(key.alias(QUERY), said).collect()
-    return dict(frame.drop_nulls().iter_rows())  # allowed: what the page may show
 
 
 def _target(output: str | os.PathLike[str]) -> Path:
@@ -166,15 +195,3 @@ def _target(output: str | os.PathLike[str]) -> Path:
     found = file_place(target)
     # An address is as good as a path where it is written and read.
     return cast("Path", found) if isinstance(found, Remote) else target
-
-
-class _Steps:
-    """Says what is being done, for a progress bar."""
-
-    def __init__(self, progress: Report | None) -> None:
-        self._progress, self._done = progress, 0
-
-    def __call__(self, stage: str) -> None:
-        if self._progress is not None:
-            self._progress(Progress(stage, self._done, _STEPS, 0, "steps"))
-        self._done = min(self._done + 1, _STEPS)

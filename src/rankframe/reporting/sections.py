@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
 from rankframe.base.wording import (
-    best_of,
     count_text,
     number_text,
     p_text,
@@ -16,10 +15,12 @@ from rankframe.base.wording import (
     share_text,
     signed_text,
 )
-from rankframe.decisions.comparison import HOLE_COLUMNS, Comparison
-from rankframe.evaluation.ledger import POLICY
+from rankframe.decisions.comparison import HOLE_COLUMNS, WARNING, Comparison
+from rankframe.evaluation.ledger import FINGERPRINT, POLICY
 from rankframe.metrics.names import signature
 from rankframe.reporting.drawings import svg
+from rankframe.reporting.made import fingerprint_of_qrels
+from rankframe.reporting.material import Material
 from rankframe.reporting.page import (
     Cell,
     escaped,
@@ -30,53 +31,11 @@ from rankframe.reporting.page import (
     section,
     table,
     text,
-    warnings,
     words,
 )
 
-
-def headline(found: Comparison) -> str:
-    """Metrics down, systems across: values, intervals, and what differs from the baseline."""
-    whole = found.systems.filter(pl.col("by").is_null())
-    rows = []
-    for metric in found.metrics:
-        here = {
-            row["system"]: row for row in whole.filter(pl.col("metric") == metric.label).to_dicts()
-        }
-        best = best_of(metric, [row["value"] for row in here.values()])
-        different = found.table.filter(
-            pl.col("metric") == metric.label, pl.col("by").is_null(), pl.col("significant")
-        )["system"].to_list()
-        cells = [words(metric.label)]
-        for name in found.names:
-            row = here[name]
-            mark = "<sup>†</sup>" if name in different else ""
-            shown = number_text(row["value"], metric)
-            style = ' class="best"' if row["value"] is not None and row["value"] == best else ""
-            bounds = ""
-            if row["ci_low"] is not None:
-                low, high = (number_text(row[side], metric) for side in ("ci_low", "ci_high"))
-                bounds = f'<br><span class="ci">{low} to {high}</span>'
-            cells.append(Cell(f"<span{style}>{shown}{mark}</span>{bounds}", row["value"]))
-        queries = max(row["queries"] for row in here.values())
-        cells.append(number(queries, f"{queries:,}"))
-        rows.append(cells)
-    return section(
-        "summary",
-        "Summary",
-        table("headline", ["metric", *found.names, "queries"], rows),
-        warnings(found.warnings),
-        note(
-            (
-                f"The best in bold. † differs from {found.baseline} "
-                f"({found.note('policy_significant')}, {found.note('policy_correction')}; test: "
-                f"{found.note('policy_test')}). "
-                if found.table.height
-                else ""
-            )
-            + f"Small: interval, {found.note('policy_ci')}."
-        ),
-    )
+_DIGITS = 12  # of a digest
+_EVERY = 1_000  # rows of a table that is short
 
 
 def details(found: Comparison) -> str:
@@ -86,7 +45,6 @@ def details(found: Comparison) -> str:
         "comparison",
         f"Against {found.baseline}",
         _pairs("pairs", found, whole),
-        warnings(found.warnings),
         note(f"{found.legend}. {found.caveat}."),
     )
 
@@ -108,8 +66,9 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     return section("slices", "Slices", picture, rows, said)
 
 
-def holes(found: Comparison) -> str:
+def holes(material: Material) -> str:
     """How much was judged, and what depends on it."""
+    found = material.found
     rows = [
         [
             words(row["metric"]),
@@ -117,10 +76,14 @@ def holes(found: Comparison) -> str:
             number(row["judged"], share_text(row["judged"])),
             *(number(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
-        for row in found.systems.filter(pl.col("by").is_null()).to_dicts()
+        for row in material.bounded.systems.filter(pl.col("by").is_null()).to_dicts()
     ]
     header = ["metric", "system", "judged", "value"]
     header += [name.replace("_", " ") for name in HOLE_COLUMNS]
+    over = "Over each system's own queries"
+    if material.sampled:
+        some, every = (next(iter(of.per_query.values())).height for of in (material.bounded, found))
+        over = f"All of this is of a sample of {some:,} of {every:,} queries"
     return section(
         "holes",
         "Unjudged documents",
@@ -129,36 +92,54 @@ def holes(found: Comparison) -> str:
             "the metric's own or else 10. Bounds: the least and the largest value that the metric "
             "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
             "is not known. The last two columns are scenarios, not bounds: none of these documents "
-            "relevant, or all. Over each system's own queries."
+            f"relevant, or all. {over}."
         ),
         table("bounds", header, rows),
     )
 
 
 def counted(found: Comparison) -> str:
-    """The ledger: what was counted, and the policies in force."""
+    """The ledger: what was counted, a column a system; what is 0 everywhere is folded away."""
     ledger = found.ledger
     is_policy = pl.col("item").str.starts_with(POLICY)
+    counts = ledger.filter(~is_policy, ~pl.col("item").is_in([WARNING, FINGERPRINT]))
+    meaning = pl.when(pl.col("value").is_not_null()).then("note").otherwise(pl.lit(""))
+    items = counts.unique("item", maintain_order=True).select("item", meaning).rows()
+    values = {(row["system"], row["item"]): row for row in counts.to_dicts()}
+    columns = [None, *found.names]
     rows = [
-        [
-            words(row["system"] or "all"),
-            words(row["item"].replace("_", " ")),
-            number(row["value"], count_text(row["value"])),
-            words(row["note"]),
-        ]
-        for row in ledger.filter(~is_policy).to_dicts()
+        (
+            any(values[one, item]["value"] != 0 for one in columns if (one, item) in values),
+            [
+                words(item.replace("_", " ")),
+                *(_entry(values.get((one, item))) for one in columns),
+                words(said),
+            ],
+        )
+        for item, said in items
     ]
-    policies = ledger.filter(is_policy).unique(["item", "note"], maintain_order=True)
-    listed = "".join(
-        f"<dt>{text(item.removeprefix(POLICY).replace('_', ' '))}</dt><dd>{text(said)}</dd>"
-        for item, said in policies.select("item", "note").iter_rows()  # allowed: a few policies
-    )
+    header = ["counted", "all", *found.names, "meaning"]
+    something = [row for there, row in rows if there]
+    nothing = [row for there, row in rows if not there]
+    zeros = fold(
+        f"{len(nothing)} counts that are 0 everywhere", table("ledger-zeros", header, nothing),
+        kind="plain",
+    )  # fmt: skip
     return section(
         "counted",
         "What was counted",
-        table("ledger", ["system", "counted", "value", "meaning"], rows, search="Find a count"),
-        f"<h3>Policies</h3><dl>{listed}</dl>",
+        table("ledger", header, something, page=_EVERY),
+        zeros if nothing else "",
     )
+
+
+def _entry(row: Mapping[str, Any] | None) -> Cell:
+    """An entry of the ledger; what has no number is said in words."""
+    if row is None:
+        return Cell("")
+    if row["value"] is None:
+        return words(row["note"])
+    return number(row["value"], count_text(row["value"]))
 
 
 def definitions(found: Comparison) -> str:
@@ -206,18 +187,18 @@ def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None 
                 number(row["value"], number_text(row["value"], metric)),
                 number(row["difference"], signed_text(row["difference"], metric), style=style),
                 number(row["relative"], percent_text(row["relative"])),
-                Cell(escaped(between), low),
+                Cell(escaped(between), low, csv=between),
                 number(row["p_corrected"], p_text(row["p_corrected"]) + star),
                 number(row["p_value"], p_text(row["p_value"])),
                 number(row["effect_size"], _short(row["effect_size"])),
-                number(row["wins"], f"{row['wins']:,} / {row['ties']:,} / {row['losses']:,}"),
+                _outcomes(row),
                 number(row["queries"], f"{row['queries']:,}"),
                 number(row["judged"], share_text(row["judged"])),
             ]
         )
     header = [
         "metric", *(["slice"] if sliced else []), "system", "value", "difference", "%", "interval",
-        "p", "raw p", "effect size", "W / T / L", "queries", "judged",
+        "p", "raw p", "effect size", "W/T/L", "queries", "judged",
     ]  # fmt: skip
     return table(name, header, cells, search=search)
 
@@ -238,5 +219,62 @@ def _alone(name: str, found: Comparison) -> str:
     return table(name, header, cells, search="Find a slice")
 
 
+def _outcomes(row: Mapping[str, Any]) -> Cell:
+    """In how many queries it is better, the same, and worse."""
+    said = "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
+    return Cell(escaped(said), float(row["wins"]), csv=said)
+
+
 def _short(value: float | None) -> str:
     return "–" if value is None else f"{value:+.2f}"
+
+
+def origin(material: Material) -> str:
+    """Of what the page was made: inputs, when and how, and the policies in force."""
+    found, made = material.found, material.made
+    rows = [
+        [
+            words(one.role),
+            words(one.name),
+            Cell("") if one.rows is None else number(one.rows, f"{one.rows:,}"),
+            Cell("") if one.size is None else number(one.size, _bytes(one.size)),
+            words("" if one.digest is None else one.digest[:_DIGITS]),
+        ]
+        for one in made.inputs
+    ]
+    policies = found.ledger.filter(pl.col("item").str.starts_with(POLICY))
+    policies = policies.unique(["item", "note"], maintain_order=True)
+    in_force = [
+        (item.removeprefix(POLICY).replace("_", " "), one)
+        for item, one in policies.select("item", "note").rows()  # allowed: a few policies
+    ]
+    said = {"made": made.date, "with": f"rankframe {made.version}"}
+    said |= {} if made.command is None else {"command": made.command}
+    if (judgments := fingerprint_of_qrels(found)) is not None:
+        said["judgments, whatever their order"] = judgments
+    said |= {f"values of {name}": mark for name, mark in (made.values or {}).items()}
+    listed = _listed(said.items())
+    return section(
+        "origin",
+        "How this page was made",
+        f"<dl>{listed}</dl>",
+        table("inputs", ["what", "name", "rows", "size", "SHA-256"], rows),
+        note(
+            "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
+            "wherever they were read from."
+        ),
+        fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain"),
+    )
+
+
+def _listed(said: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<dt>{text(name)}</dt><dd>{text(one, most=2_000)}</dd>" for name, one in said)
+
+
+def _bytes(size: int) -> str:
+    if size < 1_000:
+        return f"{size} B"
+    for unit, factor in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):
+        if size < 1_000 * factor or unit == "GB":
+            return f"{size / factor:.1f} {unit}"
+    raise AssertionError

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -127,31 +126,33 @@ def comparison_text(found: Comparison, style: Literal["json", "csv", "markdown",
             return _json({name: frame.to_dicts() for name, frame in frames.items()})
 
 
-def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
+def diff_tables(found: Diff) -> RenderableType:
     """The queries that moved most, and side by side what happened to their documents."""
     summary = found.summary.to_dicts()[0]
+    a, b = found.names
     head = plain(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
         f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )
-    names = {"a": a, "b": b}
-    renamed = [replace(lack, system=names[lack.system]) for lack in found.lacks]
     parts: list[RenderableType] = [
         head,
         Text(""),
-        *(plain(str(lack), style="yellow" if lack.many else "dim") for lack in renamed),
+        *(plain(str(lack), style="yellow" if lack.many else "dim") for lack in found.lacks),
     ]
+    titled = "title" in found.documents.columns
     for mover in found.movers.to_dicts():
-        title = f"{mover['query_id']}  {number_text(mover['a'])} → {number_text(mover['b'])} "
+        title = f"{mover['query_id']}  {number_text(mover[a])} → {number_text(mover[b])} "
         table = Table(
             box=SIMPLE_HEAD,
             pad_edge=False,
-            title=plain(f"{title} ({mover['delta']:+.4f})"),
+            title=plain(f"{title} ({mover['delta']:+.4f}){_said_of(mover, found.described)}"),
             title_justify="left",
         )
         table.add_column("document", overflow="fold")
+        if titled:
+            table.add_column("title", overflow="fold")
         for name in ("grade", a, b):
             table.add_column(plain(name), justify="right")
         table.add_column("")
@@ -159,8 +160,9 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
         for row in documents.to_dicts():
             table.add_row(
                 plain(row["doc_id"]),
+                *([plain(row["title"] or "")] if titled else []),
                 "-" if row["relevance"] is None else f"{row['relevance']:g}",
-                *("-" if row[rank] is None else str(row[rank]) for rank in ("rank_a", "rank_b")),
+                *("-" if row[rank] is None else str(row[rank]) for rank in found.ranks),
                 plain(row["change"], style=_CHANGES[row["change"]]),
             )
         parts.append(table)
@@ -169,13 +171,27 @@ def diff_tables(found: Diff, a: str, b: str) -> RenderableType:
     return Group(*parts)
 
 
-def diff_text(found: Diff, a: str, b: str, *, style: Literal["json", "csv"]) -> str:
+def _said_of(mover: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What is known of a query beside its values."""
+    known = [(name, mover[name]) for name in names if mover[name] is not None]
+    said = [
+        str(one)
+        if name == "text"
+        else f"{name} {one:g}"
+        if isinstance(one, float)
+        else f"{name} {one}"
+        for name, one in known
+    ]
+    return "".join(f"  {one}" for one in said)
+
+
+def diff_text(found: Diff, *, style: Literal["json", "csv"]) -> str:
     """A change for other programs: CSV has the queries that moved, JSON their documents too."""
     if style == "csv":
         return csv_text(found.movers)
     frames = {name: getattr(found, name) for name in ("summary", "movers", "documents")}
     tables = {name: frame.to_dicts() for name, frame in frames.items()}
-    return _json({"runs": {"a": a, "b": b}, **tables})
+    return _json({"runs": dict(zip("ab", found.names, strict=True)), **tables})
 
 
 def verdict_table(verdict: Verdict) -> RenderableType:
