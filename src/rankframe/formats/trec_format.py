@@ -36,10 +36,10 @@ from rankframe.formats.trec_mistakes import (
 
 _TAG = 5
 _GAP = "_gap"
-_NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
+NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
 _SHARP: dict[Kind, str] = {
-    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{_NUMBER_TEXT}$",
-    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{_NUMBER_TEXT}\s+\S+(?:\s|$)",
+    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{NUMBER_TEXT}$",
+    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{NUMBER_TEXT}\s+\S+(?:\s|$)",
 }
 # Where floats do not hold all whole numbers, and these have no more than 128 bits.
 _ROUNDED = float(1 << 53), float(1 << 127)

@@ -24,6 +24,7 @@ from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_column
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.trec_eval.group_values import evaluate_groups
+from rankframe.trec_eval.grouped import GroupFormat
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
 from rankframe.trec_eval.measures import (
     DEFAULTS,
@@ -138,7 +139,8 @@ def evaluate_trec(
     # What is wrong with a measure is said before anything is read, if grades need not be known.
     lines_of({name: given for name, given in asked.items() if not has_gains({name: given})})
     if options.rel_format != "qrels":
-        return _of_groups(qrels, run, lines_of(asked), options, columns, relevance)
+        kind = options.rel_format
+        return _of_groups(qrels, run, kind, lines_of(asked), options, columns, relevance)
     judgments = judgments_of(qrels, columns, relevance)
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, judgments, documents)
@@ -164,6 +166,7 @@ def evaluate_trec(
 def _of_groups(
     qrels: Source,
     run: Source,
+    kind: GroupFormat,
     lines: list[Line],
     options: TrecOptions,
     columns: Columns | None,
@@ -171,14 +174,14 @@ def _of_groups(
 ) -> TrecResult:
     """Judgments in groups: preferences between documents, or grades of several people."""
     if relevance is not None:
-        raise OptionError(f"--relevance: lines of -R {options.rel_format} have levels.")
+        raise OptionError(f"--relevance: lines of -R {kind} have levels.")
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, documents)
     result = evaluate_groups(
         qrels,
         documents,
         lines,
-        options.rel_format,
+        kind,
         complete=options.complete,
         level=options.level,
         deepest=options.deepest,

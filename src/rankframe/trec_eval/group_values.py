@@ -82,9 +82,10 @@ class _Some:
         self._pairs = self._pairs or PairRatios.of(self.some)
         return self._pairs
 
-    def total(self, of_groups: Ints) -> Floats:
+    def total(self, of_groups: Ints | Floats) -> Floats:
         """Σ over the groups of each query, one by one."""
-        return np.bincount(self.some.query, of_groups, len(self.some.retrieved))
+        summed = np.bincount(self.some.query, of_groups, len(self.some.retrieved))
+        return summed.astype(np.float64)
 
     def ratio(self, above: Ints, below: Ints) -> Floats:
         """Of the sums over the groups."""
@@ -106,9 +107,7 @@ _VALUES: Final[dict[str, Callable[[_Some], Floats]]] = {
     "prefs_num_prefs_ful": lambda s: s.total(s.counts.all_fulfilled),
     "prefs_num_prefs_ful_ret": lambda s: s.total(s.counts.fulfilled),
     "prefs_simp": lambda s: s.ratio(s.counts.all_fulfilled, s.counts.all_possible),
-    "prefs_pair": lambda s: _ratio(
-        s.pairs.of_all, s.pairs.both + s.pairs.one + s.pairs.neither
-    ),
+    "prefs_pair": lambda s: _ratio(s.pairs.of_all, s.pairs.both + s.pairs.one + s.pairs.neither),
     "prefs_avgjg": lambda s: s.mean(_ratio(s.counts.all_fulfilled, s.counts.all_possible)),
     "prefs_avgjg_Rnonrel": lambda s: s.mean(by_group(s.some, s.counts, retrieved=False)),
     "prefs_simp_ret": lambda s: s.ratio(s.counts.fulfilled, s.counts.possible),

@@ -20,7 +20,7 @@ from rankframe.base.options import Policies, Ties
 from rankframe.evaluation.lookup import Lookup
 from rankframe.formats.packing import unpacked, without_packing
 from rankframe.formats.registry import READ_ERRORS, TREC, unreadable
-from rankframe.formats.trec_format import whole_grades
+from rankframe.formats.trec_format import NUMBER_TEXT, whole_grades
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.inputs.scan import Scanned, Source, describe, scan
@@ -86,7 +86,8 @@ def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame
     lines = lines.with_columns(line.str.replace_all(_WHITE, " ")).filter(line != "")
     count = line.str.count_matches(" ", literal=True) + 1
     # As elsewhere, # begins a comment unless the line has all fields: the query is then called so.
-    lines = lines.filter(~(line.str.starts_with("#") & (count != len(fields))))
+    whole_line = rf"^#\S+(?: \S+){{{len(fields) - 2}}} {NUMBER_TEXT}$"
+    lines = lines.filter(~line.str.starts_with("#") | line.str.contains(whole_line))
     wrong = lines.filter(count != len(fields))
     _refuse(wrong, name, f"{kind} lines have {_expected(kind)}")
     split = line.str.split_exact(" ", len(fields) - 1).struct.rename_fields(list(fields))

@@ -131,7 +131,9 @@ def _refuse_unlike(rows: pl.DataFrame, name: str) -> None:
     zero, above = ((one).any().over(_NUMBER, DOC) for one in (level == 0, level > 0))
     unlike = rows.filter(zero & above)
     if unlike.height:
-        raise refusal(unlike, name, "the level is 0 in one subgroup of its group, above 0 in another")
+        raise refusal(
+            unlike, name, "the level is 0 in one subgroup of its group, above 0 in another"
+        )
 
 
 def _closed(of: Preferences, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
@@ -191,9 +193,7 @@ class Counts:
             return np.bincount(group[flags], minlength=len(some.query))
 
         ahead = first < second
-        return cls(
-            count(both & ahead), count(both), count(one & ahead), count(one), count(neither)
-        )
+        return cls(count(both & ahead), count(both), count(one & ahead), count(one), count(neither))
 
     @property
     def all_fulfilled(self) -> Ints:
@@ -210,46 +210,49 @@ class Counts:
         """All there are."""
         return self.seen_possible + self.unseen
 
+    def both(self, *, retrieved: bool) -> tuple[Ints, Ints]:
+        """Those fulfilled and all; `retrieved`: between documents that were both retrieved."""
+        if retrieved:
+            return self.fulfilled, self.possible
+        return self.all_fulfilled, self.all_possible
+
 
 def by_group(some: Preferences, counts: Counts, *, retrieved: bool) -> NDArray[np.float64]:
     """The share of fulfilled preferences in each group, as if it had as many non-relevant documents
     as relevant ones (`prefs_avgjg_Rnonrel`); `retrieved`: among those retrieved only.
 
-    Where there are fewer, ones that no run retrieves are added; where there are more, only the first
-    so many count. As the C program has it: of groups without subgroups, these are also compared
-    with all others of the lowest level. NaN where there is nothing to compare.
+    Where there are fewer, some that no run retrieves are added; where there are more, only the
+    first so many count. As the C program has it: of groups without subgroups, these are also
+    compared with all others of the lowest level. NaN where there is nothing to compare.
     """
     starts = segment_starts(some.group)
     seen = some.place < some.ended[some.group]
     relevant = some.level > 0
-    whole = some.partial[some.group]
-    nonrelevant = np.where(whole, some.level == 0, ~relevant)
+    partial = some.partial[some.group]
+    nonrelevant = np.where(partial, some.level == 0, ~relevant)
 
     def count(flags: Flags) -> Ints:
         return np.add.reduceat(flags, starts, dtype=np.int64)
 
     total, found = count(relevant), count(relevant & seen)
-    limit = found if retrieved else total
-    fewer = limit >= count(nonrelevant & seen if retrieved else nonrelevant)
+    wanted = found if retrieved else total
+    lacking = wanted - count(nonrelevant & seen if retrieved else nonrelevant)
     lowest = some.level == spread(np.minimum.reduceat(some.level, starts), starts, len(some.level))
-    counted = np.where(whole, some.level == 0, lowest)
-    kept = np.where(some.partial, total, limit)
-    nth = running_count(counted, starts) - 1
-    keeps = ~counted | (nth < kept[some.group])
-    recounted = Counts.of(some, keeps[some.preferred] & keeps[some.other])
-    added, compared = _among_lowest(count(lowest), count(lowest & seen), limit, retrieved=retrieved)
-    added, compared = (np.where(some.partial, 0, one) for one in (added, compared))
-    missing = limit - count(nonrelevant & seen if retrieved else nonrelevant)
-    if retrieved:
-        above = np.where(fewer, counts.fulfilled + found * missing, recounted.fulfilled + added)
-        below = np.where(fewer, counts.possible + total * missing, recounted.possible + compared)
-    else:
-        above = np.where(
-            fewer, counts.all_fulfilled + found * missing, recounted.all_fulfilled + added
+    many = np.where(partial, some.level == 0, lowest)
+    first = np.where(some.partial, total, wanted)[some.group]
+    keeps = ~many | (running_count(many, starts) <= first)
+    fewer = Counts.of(some, keeps[some.preferred] & keeps[some.other])
+    among = _among_lowest(count(lowest), count(lowest & seen), wanted, retrieved=retrieved)
+    above, below = (
+        np.where(lacking >= 0, all_of + lacking * more, some_of + np.where(some.partial, 0, extra))
+        for all_of, more, some_of, extra in zip(
+            counts.both(retrieved=retrieved),
+            (found, total),
+            fewer.both(retrieved=retrieved),
+            among,
+            strict=True,
         )
-        below = np.where(
-            fewer, counts.all_possible + total * missing, recounted.all_possible + compared
-        )
+    )
     with np.errstate(invalid="ignore"):
         return above / below
 
@@ -303,7 +306,7 @@ class PairRatios:
 
         def total(flags: Flags) -> NDArray[np.float64]:
             # one by one, each sum rounded
-            return np.bincount(query[flags], share[flags], queries)
+            return np.bincount(query[flags], share[flags], queries).astype(np.float64)
 
         return cls(
             count(kind == 0), count(kind == 1), count(kind == 2), total(kind == 0), total(kind < 2)
