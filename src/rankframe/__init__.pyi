@@ -12,7 +12,6 @@ from rankframe.decisions.gate import gate
 from rankframe.decisions.verdict import Verdict
 from rankframe.evaluation.agree import agree
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.evaluation.history import history
 from rankframe.evaluation.judge import judge
 from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
@@ -82,6 +81,7 @@ from rankframe.metrics.order import (
     reciprocal_rank,
     yaap,
 )
+from rankframe.metrics.scaled import compat, sdcg
 from rankframe.metrics.trec import (
     bin_g,
     g_measure,
@@ -103,14 +103,14 @@ success = hit_rate
 __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Verdict", "agree",
     "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
-    "cg", "compare", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "example", "f",
-    "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk",
-    "g_measure", "gate", "history", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard",
-    "judge", "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm",
-    "nerr", "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved",
-    "num_retrieved", "overlap", "pair", "pearson", "plot", "precision", "precision_at_recall",
-    "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight",
-    "rbp", "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "report", "rndcg",
+    "cg", "compare", "compat", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "example",
+    "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk",
+    "g_measure", "gate", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge",
+    "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr",
+    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
+    "overlap", "pair", "pearson", "plot", "precision", "precision_at_recall", "r_precision",
+    "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp",
+    "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "report", "rndcg", "sdcg",
     "set_f", "set_map", "set_precision", "set_recall", "spark", "spearman", "success", "tau_ap",
     "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "unjudged", "utility", "yaap",
 ]  # fmt: skip

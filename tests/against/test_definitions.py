@@ -33,7 +33,7 @@ JUDGED = [
     "dcg(discount=ln)@k", "ndcg", "ndcg@k", "ndcg(gain=exp2)@k", "ndcg(ideal=retrieved)@k",
     "ndcg(min_grade=2)@k", "ndcg(discount=jarvelin)@k", "ideal_dcg@k", "err", "err@k", "nerr",
     "nerr@k", "r_score", "r_score(half_life=3,neutral=1)", "ndcg_rel", "rndcg", "bin_g",
-    "g_measure", "yaap", "utility",
+    "g_measure", "yaap", "utility", "sdcg@k", "compat", "compat(p=0.5)",
 ]  # fmt: skip
 PAIRED = [
     "overlap", "overlap@k", "jaccard", "jaccard@k", "average_overlap", "average_overlap@k", "rbo",

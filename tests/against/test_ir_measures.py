@@ -45,6 +45,21 @@ def test_same_share_of_judged_documents() -> None:
         assert values == about(theirs[query])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_same_compatibility(seed: int) -> None:
+    # Its ideal list has equal scores in the order of the judgments, and takes 0 for the score of
+    # what was not retrieved: scores are made to differ, and to be above it.
+    case, names = random_case(seed, missing=False), ("Compat", "Compat(p=0.8, normalize=False)")
+    run = {
+        query: {doc: 1.0 + at for at, doc in enumerate(sorted(scores, key=lambda d: scores[d]))}
+        for query, scores in case.run.items()
+    }
+    case = Case(case.qrels, run)
+    theirs = by_ir_measures(case, names)
+    for query, values in case.values(names).items():
+        assert values == about(theirs[query])
+
+
 def test_numret_with_a_level_counts_the_relevant_ones() -> None:
     case = random_case(0, missing=False)
     names = ("NumRet(rel=1)", "NumRet(rel=2)")

@@ -67,6 +67,9 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("qrels", "run"):
         call(f"rankframe convert {folder}/{name}.parquet {folder}/{name}.txt")
     shutil.copy(folder / "run.txt", folder / "run.trec")
+    # the iteration, 0, is the group, and once more the subgroup
+    judgments = (folder / "qrels.txt").read_text(encoding="utf-8")
+    (folder / "prefs.txt").write_text(judgments.replace(" 0 ", " 0 0 "), encoding="utf-8")
     (folder / "run.txt.gz").write_bytes(gzip.compress((folder / "run.txt").read_bytes()))
     call(f"rankframe trec_eval -q -c {folder}/qrels.txt {folder}/run.txt > {folder}/old_output.txt")
     movies = rf.example("movies")

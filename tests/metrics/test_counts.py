@@ -26,6 +26,7 @@ LIST, MISSING = [1, None, 0, -1, None, 2], [1, 0]
         ("unjudged@2", 1 / 2),
         ("unjudged@100", 2 / 6),
         ("unjudged", 2 / 6),
+        ("hole@2", 1 / 2),
         ("num_retrieved", 6),
         ("num_relevant", 3),
         ("num_relevant(rel=2)", 1),

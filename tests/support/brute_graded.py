@@ -98,6 +98,19 @@ def r_score(q: Seen, half_life: float = 5, neutral: float = 0) -> Value:
     return utility(q.rows), utility(perfect)
 
 
+def sdcg(q: Seen, k: int = 10) -> Value:
+    return number(dcg(q, k)), sum(gain_of(q.top) / discount_of(i) for i in range(1, k + 1))
+
+
+def compat(q: Seen, p: float = 0.95) -> Value:
+    places = {doc: i for i, doc in enumerate(q.docs)}
+    relevant = [doc for doc, grade in q.judged.items() if q.relevant(grade)]
+    ideal = sorted(relevant, key=lambda doc: (-q.judged[doc], places.get(doc, len(places))))
+    depths = range(1, max(len(q.docs), len(ideal)) + 1)
+    shared = [p ** (i - 1) * len({*q.docs[:i]} & {*ideal[:i]}) / i for i in depths]
+    return sum(shared), sum(p ** (i - 1) * min(i, len(ideal)) / i for i in depths)
+
+
 # ---------------------------------------------------------------- trec_eval's experiments
 
 

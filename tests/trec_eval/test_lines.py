@@ -101,7 +101,8 @@ def test_all_trec_prints_what_trec_eval_10_prints(files: tuple[Path, Path], trec
     labels = [line.split()[0] for line in trec_eval("-m", "all_trec", *files)[1].splitlines()]
     kinds = list(dict.fromkeys((written_as(label) or "").split(".")[0] for label in labels))
     asked_for = ("dcg", "ideal_dcg", "yaap", "relstring")
-    assert kinds == [name for name in MEASURES if name not in asked_for]
+    of_qrels = [name for name, measure in MEASURES.items() if "qrels" in measure.reads]
+    assert kinds == [name for name in of_qrels if name not in asked_for]
     assert len(labels) == 5 + 5 + 11 + 9 + 9 + 2 + 10 + 4 + 3 + 9 * 3 + 3 + 5 + 1 + 2 + 3
     assert labels[-6:] == ["num_nonrel_judged_ret", "rbp", "rbp_resid", "unj_5", "unj_10", "unj_20"]
 
@@ -142,7 +143,12 @@ def test_help_fits_the_terminal(trec_eval) -> None:
             2,
         ),
         (("-l", "some"), "Invalid value for", 1),
-        (("-R", "prefs"), "-R prefs: rankframe reads qrels only", 2),
+        (("-R", "other"), "-R other: rankframe reads qrels, prefs, qrels_prefs, qrels_jg.", 2),
+        (("-R", "prefs"), "line 1: prefs lines have 5 fields (query, group, subgroup, ", 2),
+        (("-R", "prefs", "-m", "map"), "-m map looks at other judgments than -R prefs", 2),
+        (("-m", "prefs_simp"), "than -R qrels: it needs -R prefs or -R qrels_prefs", 2),
+        (("-R", "qrels_jg", "-l", "-1"), "-l -1: trec_eval would count what nobody judged", 2),
+        (("-R", "qrels_jg", "--relevance", "1"), "lines of -R qrels_jg have levels", 2),
         (("-T", "other"), "-T other: rankframe reads trec_results only", 2),
         (("--Nothing",), "No such option: --Nothing", 1),
         (("--check", "none.txt"), "cannot read none.txt: no such file", 2),

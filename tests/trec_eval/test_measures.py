@@ -5,23 +5,38 @@ from __future__ import annotations
 import pytest
 
 import rankframe as rf
-from rankframe.trec_eval.evaluate import evaluate_trec
-from rankframe.trec_eval.measures import MEASURES, NICKNAMES, parse_measures, written_as
+from rankframe.trec_eval.lines import lines_of
+from rankframe.trec_eval.measures import (
+    DEFAULTS,
+    MEASURES,
+    NICKNAMES,
+    parse_measures,
+    refuse_other_judgments,
+    written_as,
+)
 
 
 def test_every_label_leads_back_to_its_measure() -> None:
     asked = [name for name in MEASURES if name != "relstring"]
-    found = evaluate_trec({"q": {"a": 1}}, {"q": {"a": 1.0}}, [*asked, "relstring.3"])
-    again = [written for line in found.lines if (written := written_as(line.label))]
-    assert len(again) == len(found.lines)
-    labels = [line.label for line in evaluate_trec({"q": {"a": 1}}, {"q": {"a": 1.0}}, again).lines]
-    assert labels == [line.label for line in found.lines]
+    lines = lines_of(parse_measures([*asked, "relstring.3"]))
+    again = [written for line in lines if (written := written_as(line.label))]
+    assert len(again) == len(lines)
+    labels = [line.label for line in lines_of(parse_measures(again))]
+    assert labels == [line.label for line in lines]
 
 
 def test_nicknames_name_measures() -> None:
     for names in NICKNAMES.values():
         assert set(names) <= set(MEASURES)
     assert all(m.metric is None or hasattr(rf, m.metric) for m in MEASURES.values())
+
+
+def test_measures_look_at_judgments_of_their_kind() -> None:
+    for given, unasked in DEFAULTS.items():
+        refuse_other_judgments(parse_measures(unasked), given)
+    with pytest.raises(rf.RankframeError, match="it needs -R qrels_jg"):
+        refuse_other_judgments(["P_avgjg"], "qrels")
+    assert {*NICKNAMES["prefs"]} < {*NICKNAMES["all_prefs"]}
 
 
 @pytest.mark.parametrize(

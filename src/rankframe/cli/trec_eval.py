@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,6 +13,9 @@ from rankframe.base.messages import number_of
 from rankframe.cli.completion import own_columns, trec_measures
 from rankframe.cli.options import PlainCommand
 from rankframe.cli.support import column_names, open_sources
+
+if TYPE_CHECKING:
+    from rankframe.trec_eval.measures import RelFormat
 
 EXAMPLES = """
   rankframe trec_eval qrels.txt bm25.txt
@@ -23,16 +26,20 @@ EXAMPLES = """
 
   rankframe trec_eval -q -c qrels.txt bm25.txt --check run.eval
 
+  rankframe trec_eval -R prefs -m all_prefs prefs.txt bm25.txt
+
 -m takes trec_eval's measures, each with its own parameters, and the nicknames
-official, all_trec and set. Long options may be cut short, as in --comp.
+official, all_trec, set, prefs, all_prefs and qrels_jg. Without -m: official,
+or prefs, or qrels_jg, as -R has it. Long options may be cut short, as in
+--comp.
 
 Exit codes are trec_eval's: 1 for options and measures that it does not have,
 2 for what cannot be read, 4 for a document twice, 7 if no judged query is in
 the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
 something is wrong.
 """
-# The formats that trec_eval's -R and -T name, and those of them that are read here.
-_FORMATS = {"-R": "qrels", "-T": "trec_results"}
+# The format that trec_eval's -T names.
+_RUN_FORMAT = "trec_results"
 # The version whose lines these are.
 _OURS = ("--check", "--column", "--relevance")
 _VERSION = "10.0"
@@ -137,7 +144,12 @@ def trec_eval(
     ] = None,
     rel_format: Annotated[
         str,
-        typer.Option("-R", "--Rel_info_format", metavar="FORMAT", help="Of the judgments: qrels."),
+        typer.Option(
+            "-R",
+            "--Rel_info_format",
+            metavar="FORMAT",
+            help="Of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
+        ),
     ] = "qrels",
     run_format: Annotated[
         str,
@@ -169,14 +181,14 @@ def trec_eval(
 ) -> None:
     """What trec_eval does: its options, its measures, its lines, for any number of queries."""
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
-    from rankframe.trec_eval.evaluate import DEFAULT_MEASURES, TrecOptions, evaluate_trec
+    from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
-    for flag, asked in (("-R", rel_format), ("-T", run_format)):
-        if asked != _FORMATS[flag]:
-            raise OptionError(f"{flag} {asked}: rankframe reads {_FORMATS[flag]} only.")
-    options = TrecOptions(complete, level, deepest, judged_only, collection)
+    if run_format != _RUN_FORMAT:
+        raise OptionError(f"-T {run_format}: rankframe reads {_RUN_FORMAT} only.")
+    judged = cast("RelFormat", rel_format)  # checked with the other options
+    options = TrecOptions(complete, level, deepest, judged_only, collection, judged)
     output = None if check is None else read_output(check)
-    unasked = DEFAULT_MEASURES if output is None else measures_in(output)
+    unasked = None if output is None else measures_in(output, judged)
     judgments, documents = open_sources([qrels, run])
     found = evaluate_trec(
         judgments,

@@ -36,10 +36,10 @@ from rankframe.formats.trec_mistakes import (
 
 _TAG = 5
 _GAP = "_gap"
-_NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
+NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
 _SHARP: dict[Kind, str] = {
-    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{_NUMBER_TEXT}$",
-    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{_NUMBER_TEXT}\s+\S+(?:\s|$)",
+    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{NUMBER_TEXT}$",
+    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{NUMBER_TEXT}\s+\S+(?:\s|$)",
 }
 # Where floats do not hold all whole numbers, and these have no more than 128 bits.
 _ROUNDED = float(1 << 53), float(1 << 127)
@@ -98,7 +98,7 @@ def read_even(
     if fields.is_empty() or fields[_GAP].any():
         return None
     if not numbers:
-        fields = fields.with_columns(_whole(fields[RELEVANCE]))
+        fields = fields.with_columns(whole_grades(fields[RELEVANCE]))
     if fields[values[0]].null_count() or (role == "run" and _may_be_rounded(fields[SCORE])):
         return None
     return fields.drop(_GAP)
@@ -168,7 +168,7 @@ def some_lines(
     )
     number = NUMERIC[role]
     cut = whole and role == "qrels"
-    values = _whole(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
+    values = whole_grades(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
     mistakes = Mistakes(role, lines.height, numbers=Bad.of(lines.filter(values.is_null())))
     if mistakes.numbers.count:
         return pl.DataFrame(), mistakes
@@ -186,7 +186,7 @@ def _rounded(fields: pl.DataFrame) -> bool:
     return bool(fields.select((beyond_float(SCORE, pl.String()) != 0).any()).item())
 
 
-def _whole(grades: pl.Series) -> pl.Series:
+def whole_grades(grades: pl.Series) -> pl.Series:
     """The whole number that each begins with; 0 for another number, null for what is none."""
     begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
     return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)

@@ -3,7 +3,7 @@
 Their names are read here. No data is: a metric is an expression over one of the frames.
 """
 
-from rankframe.metrics import agreement, correlation, counts, gain, hits, order, trec
+from rankframe.metrics import agreement, correlation, counts, gain, hits, order, scaled, trec
 from rankframe.metrics.registry import REGISTRY, Definition, names_over
 
 # Families register their metrics as they are imported.
@@ -17,5 +17,6 @@ __all__ = [
     "hits",
     "names_over",
     "order",
+    "scaled",
     "trec",
 ]

@@ -36,9 +36,17 @@ def judged(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(within(k))), depth(k))
 
 
-@registered(family=FAMILY, formula="1 − judged@k", higher_is_better=False)
+@registered(
+    family=FAMILY,
+    formula="1 − judged@k",
+    synonyms=("hole", "holes"),
+    higher_is_better=False,
+)
 def unjudged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that nobody judged; 0 for an empty list.
+
+    Known as `hole@k`. Judged is what has a judgment of this query. (BEIR's own function passes over
+    documents that were judged for any query.)
 
     >>> frame.select(unjudged(k=4)).item()
     0.25

@@ -15,7 +15,7 @@ from rankframe.base.messages import number_of
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
-from rankframe.trec_eval.measures import parse_measures, written_as
+from rankframe.trec_eval.measures import MEASURES, RelFormat, parse_measures, written_as
 from rankframe.trec_eval.text import ALL, RETRIEVED, one_line, texts, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
@@ -114,10 +114,17 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
     return lines.hstack(fields.struct.unnest().select(pl.all().str.strip_chars(" ")))
 
 
-def measures_in(output: pl.DataFrame) -> list[str]:
-    """What -m must ask for to get these lines; those of other measures are passed over."""
+def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
+    """What -m must ask for to get these lines; those of other measures are passed over, and those
+    that look at other judgments.
+    """
     labels = output[_MEASURE].unique(maintain_order=True).to_list()
-    measures = [written for label in labels if (written := _asked_for(label)) is not None]
+    written = (_asked_for(label) for label in labels)
+    measures = [
+        one
+        for one in written
+        if one is not None and rel_format in MEASURES[one.partition(".")[0]].reads
+    ]
     if not measures:
         raise OptionError(
             f"none of the lines to check is of a measure that rankframe knows: {labels[0]!r}, …"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Final, get_args
 
 import polars as pl
 
@@ -23,12 +23,19 @@ from rankframe.formats.registry import READ_ERRORS
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
+from rankframe.trec_eval.group_values import evaluate_groups
+from rankframe.trec_eval.grouped import GroupFormat
 from rankframe.trec_eval.lines import Line, has_gains, lines_of
-from rankframe.trec_eval.measures import UnknownMeasureError, parse_measures
+from rankframe.trec_eval.measures import (
+    DEFAULTS,
+    RelFormat,
+    UnknownMeasureError,
+    parse_measures,
+    refuse_other_judgments,
+)
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from rankframe.trec_eval.text import RETRIEVED, summary_frame, write_queries, write_summary
 
-DEFAULT_MEASURES: Final = ("official",)
 # What trec_eval notes for a document that is in no judgment; one less is a grade below 0.
 _NOT_IN_POOL: Final = -1
 # Of a query: its retrieved documents that are judged, or of which it is said that they are not.
@@ -53,8 +60,14 @@ class TrecOptions:
     judged_only: bool = False
     # -N: documents in the collection
     collection: int | None = None
+    # -R: what the judgments are
+    rel_format: RelFormat = "qrels"
 
     def __post_init__(self) -> None:
+        if self.rel_format not in get_args(RelFormat):
+            raise OptionError(
+                f"-R {self.rel_format}: rankframe reads {', '.join(get_args(RelFormat))}."
+            )
         for flag, value in (("-M", self.deepest), ("-N", self.collection)):
             if value is not None and value < 0:
                 raise OptionError(f"{flag} takes a whole number of at least 0, not {value}.")
@@ -106,23 +119,28 @@ class TrecResult:
 def evaluate_trec(
     qrels: Source,
     run: Source,
-    measures: Sequence[str] = DEFAULT_MEASURES,
+    measures: Sequence[str] | None = None,
     options: TrecOptions | None = None,
     *,
     columns: Columns | None = None,
     relevance: float | None = None,
 ) -> TrecResult:
-    """Evaluate a run as trec_eval would; `measures` as its -m takes them, and
-    `relevance` the grade of judgments that have none.
+    """Evaluate a run as trec_eval would; `measures` as its -m takes them (without any, the official
+    ones, or those of preferences or groups of judgments), and `relevance` the grade of judgments
+    that have none.
 
     >>> found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
     >>> found.summary["text"].to_list()
     ['0.5000', '0.2000']
     """
     options = options or TrecOptions()
-    asked = parse_measures(measures)
+    asked = parse_measures(DEFAULTS[options.rel_format] if measures is None else measures)
+    refuse_other_judgments(asked, options.rel_format)
     # What is wrong with a measure is said before anything is read, if grades need not be known.
     lines_of({name: given for name, given in asked.items() if not has_gains({name: given})})
+    if options.rel_format != "qrels":
+        kind = options.rel_format
+        return _of_groups(qrels, run, kind, lines_of(asked), options, columns, relevance)
     judgments = judgments_of(qrels, columns, relevance)
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, judgments, documents)
@@ -140,13 +158,45 @@ def evaluate_trec(
         raise DuplicateError(
             error.role, error.count, error.example, error.rows, resolvable=False
         ) from error
+    _refuse_nothing_in_common(result)
+    _refuse_relevant_unjudged(options.level, result)
+    return TrecResult(lines, result, run_id)
+
+
+def _of_groups(
+    qrels: Source,
+    run: Source,
+    kind: GroupFormat,
+    lines: list[Line],
+    options: TrecOptions,
+    columns: Columns | None,
+    relevance: float | None,
+) -> TrecResult:
+    """Judgments in groups: preferences between documents, or grades of several people."""
+    if relevance is not None:
+        raise OptionError(f"--relevance: lines of -R {kind} have levels.")
+    documents, run_id = run_of(run, columns)
+    refuse_absent_columns(columns, documents)
+    result = evaluate_groups(
+        qrels,
+        documents,
+        lines,
+        kind,
+        complete=options.complete,
+        level=options.level,
+        deepest=options.deepest,
+        judged_only=options.judged_only,
+    )
+    _refuse_nothing_in_common(result)
+    return TrecResult(lines, result, run_id)
+
+
+def _refuse_nothing_in_common(result: Result) -> None:
     if not result.count("queries_evaluated"):
         raise NothingInCommonError(
             "the run has none of the judged queries, so there is nothing to average. "
             "Are the query ids the same? (-c counts missing queries as 0.)"
         )
-    _refuse_relevant_unjudged(options.level, result)
-    return TrecResult(lines, result, run_id)
 
 
 def exit_code(error: Exception) -> int:

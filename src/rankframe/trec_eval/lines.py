@@ -26,6 +26,8 @@ DOCUMENTS_A_NUMBER: Final = 13
 # What those four bits say, as a relstring writes it: not judged, in the pool but not judged, the
 # grade, a larger grade.
 CODES: Final = "-.0123456789>"
+# Lines that no value of a query is behind.
+_ALONE: Final = ("runid", "num_q")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Line:
     summary: bool
     # how many documents a relstring shows
     depth: int = 0
+    # the measure of trec_eval that it is of
+    measure: str = ""
 
 
 def lines_of(
@@ -90,7 +94,8 @@ class _Request:
         return OptionError(f"-m {self.measure.name}{dot}{self.params}: {problem}")
 
     def metric(self, label: str | None = None, **params: Any) -> Metric:
-        assert self.measure.metric is not None  # all but runid, num_q and relstring have one
+        if self.measure.metric is None:  # computed elsewhere, from judgments in groups
+            return Metric(label or self.label, self.measure.average or "macro", params=params)
         definition = REGISTRY[self.measure.metric]
         average = self.measure.average or definition.average
         metric = Metric(label or self.label, average, definition, params)
@@ -103,7 +108,13 @@ class _Request:
     def line(self, *metrics: Metric, label: str | None = None, depth: int = 0) -> Line:
         measure = self.measure
         return Line(
-            label or self.label, measure.style, metrics, measure.per_query, measure.summary, depth
+            label or self.label,
+            measure.style,
+            metrics,
+            measure.per_query,
+            measure.summary,
+            depth,
+            measure.name,
         )
 
     def numbers(self, count: int | None = None) -> list[float]:
@@ -142,7 +153,7 @@ def _one_a_number(measure: Measure, params: str) -> list[Line]:
 
 
 def _plain(request: _Request) -> Line:
-    return request.line(*([request.metric()] if request.measure.metric else []))
+    return request.line(*([] if request.measure.style in _ALONE else [request.metric()]))
 
 
 def _relstring(request: _Request) -> Line:

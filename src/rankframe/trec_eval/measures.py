@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias, get_args
 
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean
@@ -15,6 +15,10 @@ Style = Literal["number", "count", "relstring", "runid", "num_q"]
 # What may follow a measure's name: nothing; cutoffs (whole) or points, each of which has a line of
 # its own; numbers, or names with numbers, which belong to one line.
 Takes = Literal["nothing", "cutoffs", "points", "numbers", "pairs"]
+# What -R says that the judgments are, and which of it a measure looks at.
+RelFormat: TypeAlias = Literal["qrels", "prefs", "qrels_prefs", "qrels_jg"]
+_PREFS: Final[tuple[RelFormat, ...]] = ("prefs", "qrels_prefs")
+_JUDGMENT_GROUPS: Final[tuple[RelFormat, ...]] = ("qrels_jg",)
 
 _CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 _POINTS = tuple(i / 10 for i in range(11))
@@ -41,14 +45,20 @@ class Measure:
     # where it is printed
     per_query: bool = True
     summary: bool = True
+    # the judgments that it looks at
+    reads: tuple[RelFormat, ...] = ("qrels",)
+
+
+def _count_of_prefs(name: str) -> Measure:
+    return Measure(name, style="count", average="sum", reads=_PREFS)
 
 
 # In the order in which trec_eval prints them.
 MEASURES: Final = {
     measure.name: measure
     for measure in (
-        Measure("runid", style="runid", per_query=False),
-        Measure("num_q", style="num_q", per_query=False),
+        Measure("runid", style="runid", per_query=False, reads=get_args(RelFormat)),
+        Measure("num_q", style="num_q", per_query=False, reads=get_args(RelFormat)),
         Measure("num_ret", "num_retrieved", style="count"),
         Measure("num_rel", "num_relevant", style="count"),
         Measure("num_rel_ret", "num_relevant_retrieved", style="count"),
@@ -83,6 +93,29 @@ MEASURES: Final = {
         Measure("set_map", "set_map"),
         Measure("set_F", "set_f", "numbers"),
         Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
+        _count_of_prefs("prefs_num_prefs_poss"),
+        _count_of_prefs("prefs_num_prefs_ful"),
+        _count_of_prefs("prefs_num_prefs_ful_ret"),
+        Measure("prefs_simp", reads=_PREFS),
+        Measure("prefs_pair", reads=_PREFS),
+        Measure("prefs_avgjg", reads=_PREFS),
+        Measure("prefs_avgjg_Rnonrel", reads=_PREFS),
+        Measure("prefs_simp_ret", reads=_PREFS),
+        Measure("prefs_pair_ret", reads=_PREFS),
+        Measure("prefs_avgjg_ret", reads=_PREFS),
+        Measure("prefs_avgjg_Rnonrel_ret", reads=_PREFS),
+        Measure("prefs_simp_imp", reads=_PREFS),
+        Measure("prefs_pair_imp", reads=_PREFS),
+        Measure("prefs_avgjg_imp", reads=_PREFS),
+        Measure("map_avgjg", reads=_JUDGMENT_GROUPS),
+        Measure("P_avgjg", takes="cutoffs", defaults=_CUTOFFS, reads=_JUDGMENT_GROUPS),
+        Measure(
+            "Rprec_mult_avgjg",
+            takes="points",
+            sets="multiple",
+            defaults=_MULTIPLES,
+            reads=_JUDGMENT_GROUPS,
+        ),
         Measure("yaap", "yaap"),
         Measure("rbp", "trec_rbp", "pairs"),
         Measure("rbp_resid", "trec_rbp_resid", "pairs"),
@@ -99,8 +132,25 @@ NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "set_relative_P", "set_map", "set_F",
     ),
     # trec_eval 10 prints these three only if they are asked for by name
-    "all_trec": tuple(name for name in MEASURES if name not in ("dcg", "ideal_dcg", "yaap")),
+    "all_trec": tuple(
+        name for name, measure in MEASURES.items()
+        if "qrels" in measure.reads and name not in ("dcg", "ideal_dcg", "yaap")
+    ),
+    "all_prefs": tuple(name for name, measure in MEASURES.items() if "prefs" in measure.reads),
+    "prefs": (
+        "runid", "num_q", "prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret",
+        "prefs_simp", "prefs_pair", "prefs_avgjg",
+    ),
+    "qrels_jg": tuple(name for name, measure in MEASURES.items() if "qrels_jg" in measure.reads),
 }  # fmt: skip
+# What is printed if no measure is asked for. (trec_eval would say that it cannot compute its
+# official measures of preferences.)
+DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
+    "qrels": ("official",),
+    "prefs": ("prefs",),
+    "qrels_prefs": ("prefs",),
+    "qrels_jg": ("qrels_jg",),
+}
 
 
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -127,10 +177,21 @@ def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
     return asked
 
 
+def refuse_other_judgments(asked: Iterable[str], given: RelFormat) -> None:
+    """Refuse measures that look at other judgments than those given."""
+    for name in asked:
+        reads = MEASURES[name].reads
+        if given not in reads:
+            raise OptionError(
+                f"-m {name} looks at other judgments than -R {given}: it needs "
+                f"{' or '.join(f'-R {one}' for one in reads)}."
+            )
+
+
 def written_as(label: str) -> str | None:
     """How -m asks for the line that has this label; None if no measure has one.
 
-    >>> written_as("map_cut_10"), written_as("map"), written_as("prefs_simp")
+    >>> written_as("map_cut_10"), written_as("map"), written_as("nothing")
     ('map_cut.10', 'map', None)
     """
     if label in MEASURES:

@@ -32,7 +32,7 @@ def judgments_of(
 
     `relevance`: the grade of those that have none.
     """
-    source = _held(source)
+    source = in_memory(source)
     texts = trec_texts(source)
     if texts is None:
         return _truncated(scan(source, "qrels", columns, relevance=relevance))
@@ -49,7 +49,7 @@ def judgments_of(
 
 def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:
     """A run and its name. Its ranks are neither looked at nor checked, if there are scores."""
-    source = _held(source)
+    source = in_memory(source)
     run = scan(source, "run", columns)
     if not {SCORE, RANK} & set(run.mapping):
         raise MissingColumnError("run", SCORE, run.raw.collect_schema().names())
@@ -80,13 +80,13 @@ def _truncated(judgments: Scanned) -> Scanned:
     return judgments.changed(judgments.raw.with_columns(whole.alias(theirs)))
 
 
-def _held(source: Source) -> Source:
+def in_memory(source: Source) -> Source:
     """What can be read only once, in memory."""
     if isinstance(source, str | os.PathLike):
         if not _is_pipe(source):
             return source
         with Path(source).open("rb") as pipe:
-            return _held(pipe)
+            return in_memory(pipe)
     if not hasattr(source, "read"):
         return source
     try:

@@ -1,0 +1,150 @@
+"""Judgments in groups, one for each person who judged: the texts that trec_eval reads with
+`-R prefs`, `-R qrels_prefs` and `-R qrels_jg`, and where their documents stand in a run.
+
+A group may have subgroups: levels are compared within a subgroup only.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import IO, Final, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.base.options import Policies, Ties
+from rankframe.evaluation.lookup import Lookup
+from rankframe.formats.packing import unpacked, without_packing
+from rankframe.formats.registry import READ_ERRORS, TREC, unreadable
+from rankframe.formats.trec_format import NUMBER_TEXT, whole_grades
+from rankframe.frames.found import matched
+from rankframe.frames.judged import Judgments
+from rankframe.inputs.scan import Scanned, Source, describe, scan
+from rankframe.sources.opening import files_at
+from rankframe.trec_eval.sources import in_memory
+
+GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]
+
+GROUP: Final = "group"
+SUBGROUP: Final = "subgroup"
+# The place of a document among the judged ones of its query: those retrieved as they are ranked,
+# then the others by id, as trec_eval numbers them.
+PLACE: Final = "place"
+LINE, NUMBER = "_line", "_number"
+
+_IN_QRELS = (QUERY, GROUP, DOC, RELEVANCE)
+_FIELDS: Final[dict[GroupFormat, tuple[str, ...]]] = {
+    "prefs": (QUERY, GROUP, SUBGROUP, DOC, RELEVANCE),
+    "qrels_prefs": _IN_QRELS,
+    "qrels_jg": _IN_QRELS,
+}
+# What people call the fields.
+_SAID: Final = {QUERY: "query", DOC: "document", RELEVANCE: "level"}
+_WHITE = r"[ \t\f\v]+"
+
+
+def read_grouped(source: Source, kind: GroupFormat) -> pl.DataFrame:
+    """The lines of a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
+    source = in_memory(source)
+    name = describe(source, "qrels")
+    try:
+        frames = [_parsed(text, kind, name) for text in _texts(source, kind)]
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
+    rows = pl.concat(frames)
+    if rows.is_empty():
+        raise EmptyInputError("qrels", name)
+    same = rows.filter(pl.struct(QUERY, GROUP, SUBGROUP, DOC).is_first_distinct().not_())
+    _refuse(same, name, "its document stands in another line for the same query and group")
+    return rows
+
+
+def _texts(source: Source, kind: GroupFormat) -> list[str] | list[IO[bytes]]:
+    if hasattr(source, "getvalue"):
+        return [unpacked(source.getvalue(), "the open file")]
+    if not isinstance(source, str | os.PathLike):
+        raise OptionError(
+            f"-R {kind} reads a text with lines of {_expected(kind)}, not {type(source).__name__}."
+        )
+    path = os.path.expanduser(source)  # noqa: PTH111 (pathlib's fails on an unknown user)
+    return without_packing(files_at(path) or [path], TREC.packings)
+
+
+def _expected(kind: GroupFormat) -> str:
+    return f"{len(_FIELDS[kind])} fields ({', '.join(_SAID.get(f, f) for f in _FIELDS[kind])})"
+
+
+def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame:
+    fields = _FIELDS[kind]
+    lines = pl.scan_lines(text, name=LINE, row_index_name=NUMBER, glob=False).collect()
+    line = pl.col(LINE)
+    lines = lines.with_columns(line.str.strip_chars("\ufeff \t\r\n\f\v"))
+    lines = lines.with_columns(line.str.replace_all(_WHITE, " ")).filter(line != "")
+    count = line.str.count_matches(" ", literal=True) + 1
+    # As elsewhere, # begins a comment unless the line has all fields: the query is then called so.
+    whole_line = rf"^#\S+(?: \S+){{{len(fields) - 2}}} {NUMBER_TEXT}$"
+    lines = lines.filter(~line.str.starts_with("#") | line.str.contains(whole_line))
+    wrong = lines.filter(count != len(fields))
+    _refuse(wrong, name, f"{kind} lines have {_expected(kind)}")
+    split = line.str.split_exact(" ", len(fields) - 1).struct.rename_fields(list(fields))
+    rows = lines.with_columns(split.struct.unnest())
+    written = rows[RELEVANCE]
+    level = pl.col(RELEVANCE)
+    whole = kind == "qrels_jg"
+    numbers = whole_grades(written) if whole else written.cast(pl.Float64, strict=False)
+    rows = rows.with_columns(numbers.alias(RELEVANCE))
+    if SUBGROUP not in fields:
+        rows = rows.with_columns(pl.lit("0").alias(SUBGROUP))
+    _refuse(rows.filter(level.is_finite().not_() | level.is_null()), name, "the level is no number")
+    return rows.select(QUERY, GROUP, SUBGROUP, DOC, RELEVANCE, LINE, NUMBER)
+
+
+def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
+    if bad.height:
+        raise refusal(bad, name, problem)
+
+
+def refusal(bad: pl.DataFrame, name: str, problem: str) -> MalformedLineError:
+    """The error for some lines, of which the first is quoted."""
+    number, text = bad.select(NUMBER, LINE).row(0)
+    return MalformedLineError(name, number + 1, text, problem, bad.height)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Grouped judgments beside a run: rows by query, group, subgroup and level, then place."""
+
+    rows: pl.DataFrame
+    # in byte order
+    queries: pl.Series
+    in_run: NDArray[np.bool_]
+    # of each query, how many judged documents were retrieved: they have the first places
+    retrieved: NDArray[np.int64]
+
+
+def placed(rows: pl.DataFrame, run: Scanned, ties: Ties, deepest: int | None) -> Placed:
+    """Look the documents up in a run; with a depth of 0, none of them is in it."""
+    pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
+    policies = Policies(ties=ties, k_max=deepest or None)
+    lookup = Lookup.of(scan(pairs, "qrels", None), run, policies, {DOC, RANK})
+    found = lookup.found()
+    judged = Judgments(matched(found, 0, len(found.judgments.starts)), settle=True)
+    documents = judged.frame({QUERY, DOC, RANK})
+    if deepest == 0:
+        documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))
+    documents = documents.sort(QUERY, RANK, DOC, nulls_last=True)
+    documents = documents.with_columns(pl.int_range(pl.len()).over(QUERY).alias(PLACE))
+    order = judged.queries.arg_sort()
+    counted = documents.group_by(QUERY).agg(pl.col(RANK).count()).sort(QUERY)
+    together = rows.join(documents, on=[QUERY, DOC], how="left", maintain_order="left")
+    by = [QUERY, GROUP, SUBGROUP, RELEVANCE, PLACE]
+    return Placed(
+        together.sort(by, descending=[False, False, False, True, False]),
+        judged.queries[order],
+        ~judged.missing[order.to_numpy()],
+        counted[RANK].cast(pl.Int64).to_numpy(),
+    )
