@@ -5,6 +5,6 @@ only; what is done with a partition is the work of the rooms below.
 """
 
 from rankframe.spark.entry import SparkResult, agree, evaluate
-from rankframe.spark.fuse import SparkRun, fuse
+from rankframe.spark.fusing import SparkRun, fuse
 
 __all__ = ["SparkResult", "SparkRun", "agree", "evaluate", "fuse"]

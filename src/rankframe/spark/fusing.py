@@ -178,7 +178,7 @@ def _answers(sides: Sequence[Input], task: _Task, partitions: int) -> DataFrame:
     tagged = [side.tagged(at, numbers) for at, side in enumerate(sides)]
     rows = reduce(lambda one, other: one.unionAll(other), tagged)
     function = on_executors(
-        "rankframe.spark.fuse.fused_here",
+        "rankframe.spark.fusing.fused_here",
         cloudpickle.dumps(task),
         answer_schema(_COLUMNS),
         versions(),

@@ -10,7 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.errors import OptionError, OutputError, RankframeError
-from rankframe.spark.fuse import fuse
+from rankframe.spark.fusing import fuse
 from tests.support.fusing import random_runs
 from tests.support.on_spark import MARKS, sent
 
