@@ -42,10 +42,11 @@ def test_no_name_brings_a_heavy_package() -> None:
 
 def test_the_public_names_are_the_api_and_nothing_else() -> None:
     others = {
-        "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "Result", "Verdict", "agree",
-        "area_under", "compare", "curve", "diff", "evaluate", "example", "from_lists",
-        "from_relevance", "from_responses", "from_topk", "gate", "judge", "metric", "pair", "plot",
-        "rbo_p", "rbo_weight", "report", "spark", "thin", "map", "mrr", "success", "__version__",
+        "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
+        "agree", "area_under", "compare", "curve", "diff", "evaluate", "example", "from_lists",
+        "from_relevance", "from_responses", "from_topk", "fuse", "gate", "judge", "metric", "pair",
+        "plot", "rbo_p", "rbo_weight", "report", "spark", "stacked", "thin", "tune", "map", "mrr",
+        "success", "__version__",
     }  # fmt: skip
     assert dir(rf) == sorted({*REGISTRY, *others})
     assert all(hasattr(rf, name) for name in dir(rf))

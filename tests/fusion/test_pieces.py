@@ -28,7 +28,7 @@ def test_what_fits_is_one_piece() -> None:
 
 
 def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
-    rows = pl.DataFrame({"n": range(400_000)})
+    rows = pl.DataFrame({"n": range(200_000)})
     run = rows.select(
         query_id=pl.col("n") // 10,
         doc_id=(pl.col("n") * 7919) % 1_000_003,
@@ -39,19 +39,19 @@ def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
     for path, frame in zip(paths, (run, other), strict=True):
         frame.write_parquet(path)
     opened = open_runs({"a": paths[0], "b": paths[1]}, FusionPolicies())
-    assert count_pieces(opened, "200MB") > 1
+    assert count_pieces(opened, "160MB") > 1
     target = tmp_path / "c.parquet"
-    written = rf.fuse(paths, "sum", max_memory="200MB", output=target).collect()
+    written = rf.fuse(paths, "sum", max_memory="160MB", output=target).collect()
     assert written.equals(rf.fuse(paths, "sum").collect())
     assert pl.read_parquet(target).equals(written)
 
 
 def test_a_query_that_does_not_fit_is_refused() -> None:
-    run = pl.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(2_000_000)]})
+    run = pl.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(600_000)]})
     run = run.with_columns(score=pl.int_range(pl.len()).cast(pl.Float64))
     with pytest.raises(OptionError) as found:
         rf.fuse([run, run], max_memory="200MB").collect()
-    assert "query 'q' has 4,000,000 rows" in str(found.value)
+    assert "query 'q' has 1,200,000 rows" in str(found.value)
 
 
 @pytest.mark.usefixtures("in_three")

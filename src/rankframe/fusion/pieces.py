@@ -31,7 +31,8 @@ from rankframe.fusion.runs import HeldRuns
 from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.inputs.validate import count_rows
 
-# Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included.
+# Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
+# 110 were measured, and pieces have temporary files beside them.
 ROW_BYTES = 200
 
 

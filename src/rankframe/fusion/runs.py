@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from rankframe.base.errors import DuplicateError, OptionError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.messages import masked, shown
 from rankframe.base.wording import naming_the_run
+from rankframe.engine.grouped import workers
 from rankframe.formats.packing import bare_name
 from rankframe.frames.pair_held import HeldRanking
 from rankframe.frames.stacked import Stack, stack
@@ -142,7 +144,8 @@ class HeldRuns:
 
     def prepared(self) -> Prepared:
         """All of it brought together, and held so."""
-        stacks = tuple(self.stack(block) for block in self.blocks())
+        with ThreadPoolExecutor(workers()) as pool:
+            stacks = tuple(pool.map(self.stack, self.blocks()))
         return Prepared(
             self.names, stacks, unscored(dict(zip(self.names, self.sides, strict=True)))
         )

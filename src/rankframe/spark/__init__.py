@@ -5,5 +5,6 @@ only; what is done with a partition is the work of the rooms below.
 """
 
 from rankframe.spark.entry import SparkResult, agree, evaluate
+from rankframe.spark.fusing import SparkRun, fuse
 
-__all__ = ["SparkResult", "agree", "evaluate"]
+__all__ = ["SparkResult", "SparkRun", "agree", "evaluate", "fuse"]

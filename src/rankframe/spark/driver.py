@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
@@ -23,6 +24,7 @@ from rankframe.base.errors import (
     SparkError,
 )
 from rankframe.base.messages import number_of
+from rankframe.base.wording import naming_the_run
 from rankframe.engine.work import Piece, Work
 from rankframe.evaluation.result import Result
 from rankframe.spark.inputs import Input
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 # So many partitions are added up at a time.
 _FAN_IN = 32
-_SETTINGS = {
+SETTINGS = {
     # Partitions are as large as they should be.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -68,12 +70,12 @@ def do_work(
     _refuse_alike(values)
     for side in sides:
         side.refuse_text()
-    with spark_errors(), settings(sides[0].frame.sparkSession, _SETTINGS):
+    with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
         answers = _answers(sides, work, values, partitions)
         answers.persist()
         try:
             piece, troubles = gathered(_added_up(answers, work, partitions).collect())
-            _raise(troubles)
+            raise_troubles(troubles)
             _refuse_empty(sides, piece)
             assert piece is not None  # neither side is empty
             result = finish(piece)
@@ -95,9 +97,9 @@ def _answers(
     both = sides[0].tagged(0, numbers).unionAll(sides[1].tagged(1, numbers))
     left, right = ((side.scanned.role, side.sent) for side in sides)
     payload = cloudpickle.dumps(Task(work, (left, right)))
-    function = on_executors("evaluated", payload, answer_schema(values), _versions())
+    function = on_executors("evaluated", payload, answer_schema(values), versions())
     columns = ", ".join(f"v{at} {_DDL[kind]}" for at, kind in enumerate(values.values()))
-    return _sent(both, f"xxhash64({QUERY})", partitions).mapInArrow(
+    return sent_by(both, f"xxhash64({QUERY})", partitions).mapInArrow(
         function, f"kind tinyint, {QUERY} string, {columns}, rest binary"
     )
 
@@ -112,9 +114,9 @@ def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
         # Of each slice, so many sums are left after this round.
         left = math.ceil(partitions / _FAN_IN)
         payload = settle if left == 1 else b""
-        function = on_executors("added_up", payload, answer_schema({}), _versions())
+        function = on_executors("added_up", payload, answer_schema({}), versions())
         key = f"xxhash64({QUERY}, spark_partition_id() % {left})"
-        sums = _sent(sums, key, partitions).mapInArrow(
+        sums = sent_by(sums, key, partitions).mapInArrow(
             function, f"kind tinyint, {QUERY} string, rest binary"
         )
         if left == 1:
@@ -122,20 +124,20 @@ def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
         partitions = left
 
 
-def _sent(rows: DataFrame, key: str, partitions: int) -> DataFrame:
+def sent_by(rows: DataFrame, key: str, partitions: int) -> DataFrame:
     """Rows with the same key in the same one of so many partitions."""
     bucket = f"cast(pmod({key}, {partitions}L) as int) as {_BUCKET}"
     return rows.selectExpr("*", bucket).repartitionById(partitions, _BUCKET).drop(_BUCKET)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """What must be the same on all machines for the bits to be."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
-def _raise(troubles: Sequence[Trouble]) -> None:
+def raise_troubles(troubles: Sequence[Trouble]) -> None:
     """Say of the whole input what partitions found wrong."""
     if not troubles:
         return
@@ -143,6 +145,11 @@ def _raise(troubles: Sequence[Trouble]) -> None:
     some = [one for one in troubles if one["is"] == kind]
     first = min(some, key=lambda one: (one.get("order", ()), str(one.get("example", one))))
     alike = [one for one in some if one.get("order") == first.get("order")]
+    with naming_the_run(first["run"]) if "run" in first else nullcontext():
+        _raise_one(kind, first, alike)
+
+
+def _raise_one(kind: str, first: Trouble, alike: Sequence[Trouble]) -> NoReturn:
     match kind:
         case "versions":
             raise SparkError(_other_versions(first["found"]))
@@ -164,7 +171,7 @@ def _raise(troubles: Sequence[Trouble]) -> None:
 
 
 def _other_versions(found: Mapping[str, str | None]) -> str:
-    here = ", ".join(f"{name} {version}" for name, version in _versions().items())
+    here = ", ".join(f"{name} {version}" for name, version in versions().items())
     there = ", ".join(
         f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()
     )

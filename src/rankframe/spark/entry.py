@@ -22,7 +22,6 @@ from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import NoOverlapError, OptionError
 from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
 from rankframe.engine.memory import long_ids
-from rankframe.engine.work import Work
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.evaluation.evaluate import (
@@ -105,7 +104,7 @@ def evaluate(
     intervals = Intervals.given(locals())
     plan = judged_plan(wanted)
     refuse_whole_input(plan, "leave it out, or use rf.evaluate")
-    _check_partitions(partitions)
+    check_partitions(partitions)
     session = find_session(spark, (qrels, run))
     known = _collected(queries) if is_spark_frame(queries) else queries
     attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
@@ -113,11 +112,11 @@ def evaluate(
         open_input(
             qrels,
             session,
-            _named(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance)),
+            named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance)),
             "qrels",
         ),
         open_input(
-            run, session, _named(run, lambda f: scan(f, "run", columns, ranks=ranks)), "run"
+            run, session, named_alike(run, lambda f: scan(f, "run", columns, ranks=ranks)), "run"
         ),
     )
     refuse_absent_columns(columns, *(side.scanned for side in sides), queries=asked_of(attributes))
@@ -144,7 +143,7 @@ def evaluate(
         job,
         values,
         lambda piece: summed_up(piece, job, (sides[0].scanned, sides[1].scanned), no_overlap_seen),
-        partitions=partitions or _partitions(session, sides, job),
+        partitions=partitions or partitions_for(session, sides, job.row_bytes),
     )
 
 
@@ -174,11 +173,11 @@ def agree(
     plan = pair_plan(metrics)
     policies = PairPolicies.given(locals())
     job = Agreement(plan, policies, Intervals.given(locals()))
-    _check_partitions(partitions)
+    check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (
-        open_input(a, session, _named(a, lambda f: scan_ranking(f, "a", columns)), "ranking"),
-        open_input(b, session, _named(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
+        open_input(a, session, named_alike(a, lambda f: scan_ranking(f, "a", columns)), "ranking"),
+        open_input(b, session, named_alike(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
     )
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
@@ -195,11 +194,11 @@ def agree(
             (sides[0].scanned, sides[1].scanned),
             lambda: [side.some_ids(QUERY) for side in sides],
         ),
-        partitions=partitions or _partitions(session, sides, job),
+        partitions=partitions or partitions_for(session, sides, job.row_bytes),
     )
 
 
-def _named(source: Source, find: Callable[[pl.LazyFrame], Scanned]) -> Callable[..., Scanned]:
+def named_alike(source: Source, find: Callable[[pl.LazyFrame], Scanned]) -> Callable[..., Scanned]:
     """How the columns of a side are found; errors call it by its path, if it has one."""
 
     def found(frame: pl.LazyFrame) -> Scanned:
@@ -210,17 +209,18 @@ def _named(source: Source, find: Callable[[pl.LazyFrame], Scanned]) -> Callable[
     return found
 
 
-def _check_partitions(partitions: int | None) -> None:
+def check_partitions(partitions: int | None) -> None:
+    """Refuse what is no number of partitions."""
     if partitions is not None and not is_count(partitions):
         raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
 
-def _partitions(session: SparkSession, sides: tuple[Input, Input], work: Work) -> int:
+def partitions_for(session: SparkSession, sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
     """How many: what a worker's memory asks for, or what keeps all cores at work."""
     rows = [side.count() for side in sides]
     need = sum(
-        count * (row_bytes + long_ids(side.id_lengths(_SAMPLE)))
-        for side, count, row_bytes in zip(sides, rows, work.row_bytes, strict=True)
+        count * (size + long_ids(side.id_lengths(_SAMPLE)))
+        for side, count, size in zip(sides, rows, row_bytes, strict=True)
     )
     cores = 1
     with suppress(Exception):  # Spark Connect does not tell

@@ -65,7 +65,7 @@ def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
 def on_executors(
     work: str, payload: bytes, schema: pa.Schema, versions: Mapping[str, str]
 ) -> Function:
-    """A function for `mapInArrow`, which does what one of this module does.
+    """A function for `mapInArrow`, which does what one of this module (or of another) does.
 
     It is sent as it is and refers to nothing of rankframe, so that it can say that an executor
     lacks rankframe, or has another version, before anything of it is read.
@@ -91,8 +91,9 @@ def on_executors(
             row = {"kind": 2, "rest": trouble}
             yield pa.RecordBatch.from_pylist([row], schema=schema)
             return
-        worker = importlib.import_module("rankframe.spark.worker")
-        yield from getattr(worker, work)(payload, schema, batches)
+        module, _, function = work.rpartition(".")
+        worker = importlib.import_module(module or "rankframe.spark.worker")
+        yield from getattr(worker, function)(payload, schema, batches)
 
     return run
 
@@ -101,27 +102,38 @@ def evaluated(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Do the work for one partition."""
+    task: Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
+    frames = apart(batches, [columns for _, columns in task.sides])
+    if not frames:
+        return
+    found = _worked_on(task, *frames)
+    if isinstance(found, Piece):
+        yield from answered(found.values, schema)
+        yield from (answer_row(schema, SUMS, *part) for part in _parts(found))
+    else:
+        yield from (answer_row(schema, TROUBLE, None, trouble) for trouble in found)
+
+
+def apart(
+    batches: Iterable[pa.RecordBatch], sides: Sequence[Mapping[str, str]]
+) -> list[pl.DataFrame]:
+    """The rows of each side, under our names; nothing where there are none at all.
+
+    `sides`: of each, our columns → those of the rows that were sent.
+    """
     import pyarrow as pa  # noqa: PLC0415
 
-    task: Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
     some = [batch for batch in batches if batch.num_rows]
     if not some:
-        return
+        return []
     rows = pl.DataFrame(pa.Table.from_batches(some)).rechunk()
     del some
-    frames = [
+    return [
         rows.filter(pl.col(SIDE) == side).select(
             pl.col(sent).alias(ours) for ours, sent in columns.items()
         )
-        for side, (_, columns) in enumerate(task.sides)
+        for side, columns in enumerate(sides)
     ]
-    del rows
-    found = _worked_on(task, *frames)
-    if isinstance(found, Piece):
-        yield from _values(found.values, schema)
-        yield from (_row(schema, SUMS, *part) for part in _parts(found))
-    else:
-        yield from (_row(schema, TROUBLE, None, trouble) for trouble in found)
 
 
 def _parts(piece: Piece) -> Iterator[tuple[SumsKey, Piece | Tally]]:
@@ -145,26 +157,17 @@ def added_up(
         for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
             key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
             if kind == TROUBLE:
-                yield _row(schema, TROUBLE, key, part)
+                yield answer_row(schema, TROUBLE, key, part)
             else:
                 sums[key] = sums[key] + part if key in sums else part
     settle = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
     for key, part in sums.items():
         settled = part.settle(*settle) if settle and isinstance(part, Tally) else part
-        yield _row(schema, SUMS, key, settled)
+        yield answer_row(schema, SUMS, key, settled)
 
 
 def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | list[Trouble]:
-    bad = []
-    for at, ((role, _), frame) in enumerate(zip(task.sides, (left, right), strict=True)):
-        _, broken = first_broken(frame.lazy())
-        if broken is not None:
-            rule = broken.rule
-            row = frame.filter(rule.broken).row(0, named=True)
-            bad.append({"is": "bad", "order": (at, broken.place), "count": broken.rows,
-                        "example": ", ".join(quoted_keys(row, rule.column)),
-                        "role": role, "problem": rule.problem, "advice": rule.advice})  # fmt: skip
-    if bad:
+    if bad := broken_rules([role for role, _ in task.sides], (left, right)):
         return bad
     try:
         return task.work.piece(left, right)
@@ -180,7 +183,22 @@ def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | l
                  "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
 
 
-def _values(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def broken_rules(roles: Sequence[str], frames: Sequence[pl.DataFrame]) -> list[Trouble]:
+    """What is wrong with rows of each side: the first rule that some of them break."""
+    bad: list[Trouble] = []
+    for at, (role, frame) in enumerate(zip(roles, frames, strict=True)):
+        _, broken = first_broken(frame.lazy())
+        if broken is not None:
+            rule = broken.rule
+            row = frame.filter(rule.broken).row(0, named=True)
+            bad.append({"is": "bad", "order": (at, broken.place), "count": broken.rows,
+                        "example": ", ".join(quoted_keys(row, rule.column)),
+                        "role": role, "problem": rule.problem, "advice": rule.advice})  # fmt: skip
+    return bad
+
+
+def answered(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Values as rows of the answer."""
     import pyarrow as pa  # noqa: PLC0415
 
     for some in values.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
@@ -196,9 +214,10 @@ def _values(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]
         )
 
 
-def _row(
+def answer_row(
     schema: pa.Schema, kind: int, key: SumsKey, content: Piece | Tally | Trouble
 ) -> pa.RecordBatch:
+    """Something else than values as a row of the answer."""
     import pyarrow as pa  # noqa: PLC0415
 
     rest = pickle.dumps((key, content), protocol=5)

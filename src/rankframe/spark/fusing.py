@@ -1,0 +1,220 @@
+"""The same fusion on a Spark cluster: the rows of a query of all runs in one partition, fused there
+by the code that fuses a piece on one machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import polars as pl
+
+from rankframe.base import options
+from rankframe.base.columns import DOC, QUERY, RANK, SCORE
+from rankframe.base.errors import DuplicateError, OptionError, OutputError, RankframeError
+from rankframe.base.fusion_options import FusionPolicies
+from rankframe.base.messages import Option
+from rankframe.base.wording import naming_the_run
+from rankframe.fusion.names import MethodLike, Weights, resolve
+from rankframe.fusion.pieces import ROW_BYTES, fused
+from rankframe.fusion.prepared import Fuser, refuse_unscored
+from rankframe.fusion.runs import named_runs, unscored
+from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.inputs.scanned import part_of
+from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
+from rankframe.spark.entry import check_partitions, named_alike, partitions_for
+from rankframe.spark.inputs import Input, open_input, refuse_row_order
+from rankframe.spark.session import find_session, settings, spark_errors
+from rankframe.spark.worker import (
+    TROUBLE,
+    VALUES,
+    Trouble,
+    answer_row,
+    answer_schema,
+    answered,
+    apart,
+    broken_rules,
+    gathered,
+    on_executors,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_COLUMNS = {DOC: "string", RANK: "int64", SCORE: "double"}
+_DDL = f"kind tinyint, {QUERY} string, v0 string, v1 bigint, v2 double, rest binary"
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """A fused run that is kept on the cluster.
+
+    frame: a Spark DataFrame: query_id, doc_id, rank, score, in no order.
+    """
+
+    frame: DataFrame
+    kept: DataFrame = field(repr=False)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The run on this machine, as `rf.fuse` gives it: by query and rank."""
+        with spark_errors():
+            return pl.DataFrame(self.frame.toArrow()).sort(QUERY, RANK)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write Parquet to any place that Spark can write to, a file a partition."""
+        place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
+        try:
+            with spark_errors():
+                self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
+        except RankframeError as error:
+            if "PATH_ALREADY_EXISTS" in str(error):
+                raise OutputError(
+                    f"{place} is there already. Pass ",
+                    Option("overwrite", value=True),
+                    " to replace it.",
+                ) from None
+            raise OutputError(f"cannot write {place}: {error}") from None
+
+    def unpersist(self) -> None:
+        """Let the cluster forget the run; it is fused again if it is used."""
+        self.kept.unpersist()
+
+
+def fuse(
+    runs: Mapping[str, Source] | Sequence[Source],
+    method: MethodLike = "rrf",
+    *,
+    norm: str | None = None,
+    weights: Weights | None = None,
+    spark: SparkSession | None = None,
+    partitions: int | None = None,
+    columns: Columns | None = None,
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    depth: int | None = None,
+    k_max: int | None = None,
+) -> SparkRun:
+    """Fuse several runs on Spark: the scores of `rf.fuse`, to the last bit.
+
+    runs: Spark DataFrames, or paths to Parquet that the executors can read, by name or in a list.
+    spark: the session; else that of the inputs, the active one, or a new one.
+    partitions: how many; by default about a million rows each.
+
+    All else is as in `rf.fuse`. Methods that are trained on judgments are not fused here. Rows have
+    no order on Spark: `ties="as_given"` is refused, and so is a run with neither score nor rank.
+    The fused run is kept on the cluster until its `unpersist` is called or the session ends.
+    """
+    policies = FusionPolicies(
+        order=order, ranks=ranks, ties=ties, duplicates=duplicates, depth=depth, k_max=k_max
+    )
+    named = named_runs(runs)
+    chosen = resolve(method, list(named), norm=norm, weights=weights)
+    if chosen.trained:
+        raise OptionError(
+            f"{chosen.label} is trained on judgments, which is not done on Spark. Use rf.fuse."
+        )
+    check_partitions(partitions)
+    session = find_session(spark, list(named.values()))
+    sides: dict[str, Input] = {}
+    for name, source in named.items():
+        with naming_the_run(repr(name)):
+            found = named_alike(source, lambda frame: scan(frame, "run", columns, ranks=ranks))
+            sides[name] = open_input(source, session, found, "run")
+            refuse_row_order(sides[name], ties, order)
+    opened = {name: side.scanned for name, side in sides.items()}
+    refuse_absent_columns(columns, *opened.values())
+    refuse_unscored(chosen, unscored(opened))
+    for name, side in sides.items():
+        with naming_the_run(repr(name)):
+            side.refuse_text()
+            side.count()
+    fuser = Fuser(tuple(sides), chosen, None, k_max)
+    every = list(sides.values())
+    parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
+    with spark_errors(), settings(session, SETTINGS):
+        answers = _answers(every, _Task.of(sides, fuser, policies), parts)
+        answers.persist()
+        try:
+            _, troubles = gathered(
+                answers.where(f"kind = {TROUBLE}").select("kind", QUERY, "rest").collect()
+            )
+            raise_troubles(troubles)
+        except BaseException:
+            answers.unpersist()
+            raise
+    frame = answers.where(f"kind = {VALUES}").select(QUERY, "v0", "v1", "v2")
+    return SparkRun(frame.toDF(QUERY, *_COLUMNS), answers)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is done with every partition."""
+
+    fuser: Fuser
+    policies: FusionPolicies
+    # of each run, its columns → those of the rows that are sent
+    columns: tuple[Mapping[str, str], ...]
+    # Two tasks are never the same to Spark (see `worker.Task`).
+    number: str = field(default_factory=lambda: uuid4().hex)
+
+    @classmethod
+    def of(cls, sides: Mapping[str, Input], fuser: Fuser, policies: FusionPolicies) -> _Task:
+        return cls(fuser, policies, tuple(side.sent for side in sides.values()))
+
+
+def _answers(sides: Sequence[Input], task: _Task, partitions: int) -> DataFrame:
+    """What every partition answers."""
+    from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
+
+    numbers = max(len(side.sent) for side in sides) - 2
+    tagged = [side.tagged(at, numbers) for at, side in enumerate(sides)]
+    rows = reduce(lambda one, other: one.unionAll(other), tagged)
+    function = on_executors(
+        "rankframe.spark.fusing.fused_here",
+        cloudpickle.dumps(task),
+        answer_schema(_COLUMNS),
+        versions(),
+    )
+    return sent_by(rows, f"xxhash64({QUERY})", partitions).mapInArrow(function, _DDL)
+
+
+def fused_here(
+    payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """On an executor: fuse the queries of one partition."""
+    task: _Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
+    frames = apart(batches, task.columns)
+    if not frames:
+        return
+    found = _worked_on(task, frames)
+    if isinstance(found, pl.DataFrame):
+        yield from answered(found, schema)
+    else:
+        yield from (answer_row(schema, TROUBLE, None, trouble) for trouble in found)
+
+
+def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | list[Trouble]:
+    names = task.fuser.names
+    if bad := broken_rules(["run"] * len(names), frames):
+        return [{**one, "run": repr(names[one["order"][0]])} for one in bad]
+    try:
+        parts = {name: part_of(frame, "run") for name, frame in zip(names, frames, strict=True)}
+        return fused(parts, task.fuser, task.policies)
+    except DuplicateError as error:
+        order = [repr(name) for name in names].index(error.run)
+        return [{"is": "duplicates", "order": (order,), "role": error.role, "run": error.run,
+                 "count": error.count, "example": error.example}]  # fmt: skip
+    except RankframeError as error:
+        return [{"is": "error", "error": error}]
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is said on the driver)
+        queries = pl.concat([frame[QUERY] for frame in frames])
+        return [{"is": "failed", "message": f"{type(error).__name__}: {error}",
+                 "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
