@@ -18,7 +18,7 @@ EXAMPLES = """
   rankframe history old=results/bm25 new=results/dense -m ndcg@10 --order given \\
     --plot history.svg --margin=-1%
 
-  rankframe history results/bm25 results/dense --format csv > history.csv
+  rankframe history results/bm25 results/dense -o history.csv
 """
 
 
