@@ -74,10 +74,10 @@ HEADER = """<!-- Written by docs/make.py. -->
 
 # All charts
 
-Every chart by name, as `rf.plot.NAME` and `rankframe plot NAME` draw it. All take `title=`,
-`width=`, `height=` and `theme=` (`--title`, `--width`, `--height`, `--theme`), and save as SVG,
-PNG, PDF or HTML without a network. Lists are those of textbooks; the rest is the demo data,
-`rf.example("shop")`.
+Every chart by its name, which is that of a function in `rf.plot` and of a `KIND` for
+`rankframe plot`. All take `title=`, `width=`, `height=` and `theme=` (`--title`, `--width`,
+`--height`, `--theme`), and save as SVG, PNG, PDF or HTML without a network. Lists are those of
+textbooks; the rest is the demo data, `rf.example("shop")`.
 """
 
 

@@ -24,8 +24,8 @@ from tests.support.engine_responses import elastic
 from tests.support.hostile_names import IDS, hostile_files
 
 COMMANDS = [
-    "", "evaluate", "compare", "diff", "gate", "report", "plot", "agree", "metrics", "convert",
-    "trec_eval", "demo",
+    "", "evaluate", "compare", "diff", "gate", "history", "report", "plot", "agree", "metrics",
+    "convert", "trec_eval", "demo",
 ]  # fmt: skip
 HEAVY = ["polars", "numpy", "pyarrow", "altair", "pydantic"]
 
@@ -129,7 +129,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_examples_run(
     command: str, texts: Path, tmp_path: Path, capfd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if command in ("report", "plot"):
+    if command in ("history", "report", "plot"):
         pytest.importorskip("altair")
     for path in texts.iterdir():
         if command != "evaluate" or path.name not in ("results", "main"):

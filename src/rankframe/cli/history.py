@@ -13,12 +13,12 @@ from rankframe.cli.options import OUTPUT, Given, Metrics, Quiet, takes
 from rankframe.cli.support import check_outputs, check_tables, progress_bar, runs_by_name
 
 EXAMPLES = """
-  rankframe history results/monday results/tuesday results/wednesday
+  rankframe history results/bm25 results/dense
 
-  rankframe history old=results/1 new=results/2 -m ndcg@10 --order given \\
+  rankframe history old=results/bm25 new=results/dense -m ndcg@10 --order given \\
     --plot history.svg --margin=-1%
 
-  rankframe history results/* --format csv > history.csv
+  rankframe history results/bm25 results/dense -o history.csv
 """
 
 

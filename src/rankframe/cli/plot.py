@@ -29,14 +29,14 @@ EXAMPLES = """
   rankframe plot differences qrels.parquet old=bm25.parquet new=dense.parquet \\
     -m ndcg@10 -o changes.html --title "Dense against bm25" --theme dark
 
-  rankframe plot forest qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map \\
-    --queries queries.parquet --by locale -o forest.pdf
+  rankframe plot forest qrels.parquet bm25.parquet dense.parquet \\
+    -m ndcg@10 -m map --queries queries.parquet --by locale -o forest.pdf
 
   rankframe plot precision_at --list 1,0,1,0,1 -o list.svg
 
   rankframe plot bump bm25.parquet dense.parquet hybrid.parquet --query q0017
 
-  rankframe plot history results/monday results/tuesday -m ndcg@10 --margin=-1%
+  rankframe plot history results/bm25 results/dense -m ndcg@10 --margin=-1%
 """
 _UNJUDGED = ("-", "")
 
