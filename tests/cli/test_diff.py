@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from tests.cli.shell import BM25, DENSE, QRELS, rankframe, refused
+from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 
 
 def test_a_diff_is_of_one_metric() -> None:
@@ -43,5 +43,24 @@ def test_diff_takes_every_policy(tmp_path: Path) -> None:
     how = {"k_max": 2, "judged_only": True, "missing": "skip"}
     before, after = (rf.evaluate(QRELS, run, "map", **how)["map"] for run in (BM25, DENSE))
     changes = pl.read_parquet(target)
-    assert changes["a"].mean() == pytest.approx(before)
-    assert changes["b"].mean() == pytest.approx(after)
+    assert changes["bm25"].mean() == pytest.approx(before)
+    assert changes["dense"].mean() == pytest.approx(after)
+
+
+def test_regressions_by_traffic_under_the_names_of_runs(tmp_path: Path) -> None:
+    titles = tmp_path / "titles.csv"
+    pl.read_parquet(DENSE).select("doc_id").unique().with_columns(
+        title=pl.lit("A thing called ") + pl.col("doc_id")
+    ).write_csv(titles)
+    options = ("--worse", "--queries", SHOP / "queries.parquet", "--weight", "traffic")
+    options += ("--most", 2, "--titles", titles)
+    code, out, err = rankframe("diff", QRELS, "old=" + str(BM25), DENSE, *options)
+    assert (code, err) == (0, "")
+    assert "q1351  0.6658 → 0.1456  (-0.5202)" in out
+    assert "schal günstig" in out
+    assert "locale de" in " ".join(out.split())
+    assert "A thing called" in out
+    _, out, _ = rankframe("diff", QRELS, f"old={BM25}", DENSE, *options, "--format", "csv")
+    header, first, *_ = out.splitlines()
+    assert header == "query_id,old,dense,delta,better,weight,weighted,text,locale,device"
+    assert first.startswith("q1351,")

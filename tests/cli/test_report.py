@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.shell import BM25, DENSE, QRELS, rankframe, refused
+from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 
 
 def test_a_page_is_written(tmp_path: Path) -> None:
@@ -32,3 +32,26 @@ def test_a_page_takes_what_a_comparison_does(tmp_path: Path) -> None:
 
 def test_a_page_has_an_ending(tmp_path: Path) -> None:
     assert ".html" in refused("report", QRELS, BM25, "-o", tmp_path / "page.txt")
+
+
+def test_a_page_has_a_verdict_titles_and_its_command(tmp_path: Path) -> None:
+    target, titles = tmp_path / "page.html", tmp_path / "titles.csv"
+    titles.write_text("doc_id,title\nd00001,A thing\n", encoding="utf-8")
+    code, _, err = rankframe(
+        "report", QRELS, BM25, DENSE, "-m", "ndcg@10", "-o", target, "--rule",
+        "ndcg@10: no worse than -2% per locale", "--queries", SHOP / "queries.parquet",
+        "--weight", "traffic", "--by", "device", "--slice-order", "device=tablet,mobile",
+        "--titles", titles, "--storage-option", "aws_secret=hidden",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    page = target.read_text(encoding="utf-8")
+    assert "rankframe report " in page
+    assert "hidden" not in page.split("</style>")[1].split("<script>")[0].replace("hidden=", "")
+    assert ">FAIL</b> <b>dense</b>" in page
+    assert "by change × traffic" in page
+    assert page.index(">device: tablet<") < page.index(">device: mobile<")
+
+
+def test_an_order_that_is_none_is_refused(tmp_path: Path) -> None:
+    said = refused("report", QRELS, BM25, "-o", tmp_path / "x.html", "--slice-order", "device")
+    assert "NAME=A,B,C" in said

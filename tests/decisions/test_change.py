@@ -76,3 +76,36 @@ def test_five_movers_are_shown() -> None:
     found = change(0.0, 1.0, (9, 0, 0, 0), *((f"q{n}", 0.0, 1.0) for n in range(9)))
     assert len(repr(found).splitlines()) == 2 + 5
     assert found._repr_html_().count("<tr>") == 1 + 5
+
+
+def test_names_stand_for_a_and_b() -> None:
+    qrels, before = {"q": {"x": 1}}, {"q": {"u": 2.0, "x": 1.0}}
+    found = rf.diff(qrels, before, {"q": {"x": 1.0}}, "mrr", names=("old", "<new>"))
+    assert found.movers.columns == ["query_id", "old", "<new>", "delta", "better"]
+    assert found.movers["better"].to_list() == ["<new>"]
+    assert found.documents.columns[3:5] == ["rank_old", "rank_<new>"]
+    assert found.ranks == ("rank_old", "rank_<new>")
+    assert repr(found).splitlines() == [
+        "rankframe diff, mrr: 0.5000 (old) → 1.0000 (<new>) (+0.5000)",
+        "  1 query: 1 better in <new>, 0 the same, 0 worse",
+        "  q  0.5000 → 1.0000  +0.5000  <new> better",
+    ]
+    page = found._repr_html_()
+    assert "<th>old</th><th>&lt;new&gt;</th>" in page
+    assert '<span style="color:#12875a">+0.5000</span>' in page
+    again = found.named("a", "b")
+    assert again.per_query.equals(rf.diff(qrels, before, {"q": {"x": 1.0}}, "mrr").per_query)
+    swapped = again.named("b", "a")
+    assert swapped.per_query.select("b", "a").row(0) == (0.5, 1.0)
+
+
+def test_names_that_columns_cannot_have_are_refused(refusal) -> None:
+    qrels = {"q": {"x": 1}}
+    run = {"q": {"x": 1.0}}
+    for names, said in (
+        (("x", "x"), "two different texts"),
+        ("ab", "names takes two"),
+        (("delta", "b"), "a run cannot be named 'delta'"),
+        (("x", 5), "two different texts"),
+    ):
+        assert said in refusal(rf.diff, qrels, run, run, "mrr", names=names)

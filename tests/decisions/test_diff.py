@@ -437,3 +437,44 @@ def test_columns_are_named_as_in_evaluate() -> None:
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str, refusal) -> None:
     given = {"qrels": JUDGED, "a": BEFORE, "b": AFTER, **options}
     assert said in refusal(diff, **given)
+
+
+KNOWN = pl.DataFrame(
+    {"query_id": ["q1", "q2", "q3"], "locale": ["de", "fr", "en"], "traffic": [1.0, 50.0, 9.0],
+     "text": ["one", "two", None]}
+)  # fmt: skip
+GRADED = {query: {"x": 1} for query in ("q1", "q2", "q3")}
+FIRST = {query: {"x": 2.0, "u": 1.0} for query in GRADED}
+THEN = {"q1": {"u": 2.0, "v": 1.5, "x": 1.0}, "q2": {"u": 2.0, "x": 1.0}, "q3": {"x": 1.0}}
+
+
+def test_what_got_worse_by_weight_with_what_is_known_of_it() -> None:
+    plain = rf.diff(GRADED, FIRST, THEN, "mrr", worse=True)
+    assert plain.movers["query_id"].to_list() == ["q1", "q2"]
+    found = rf.diff(GRADED, FIRST, THEN, "mrr", worse=True, queries=KNOWN, weight="traffic",
+                    titles={"x": "An x"})  # fmt: skip
+    assert found.movers.columns == [
+        "query_id", "a", "b", "delta", "better", "weight", "weighted", "text", "locale",
+    ]  # fmt: skip
+    assert found.movers.select("query_id", "weighted", "text", "locale").rows() == [
+        ("q2", -25.0, "two", "fr"),
+        ("q1", pytest.approx(-2 / 3), "one", "de"),
+    ]
+    assert set(found.documents["title"].drop_nulls()) == {"An x"}
+    assert found.per_query["weight"].to_list() == [1.0, 50.0, 9.0]
+    assert found.summary["wins"][0] == 0
+    better = rf.diff(GRADED, THEN, FIRST, "mrr", worse=True)
+    assert better.movers.is_empty()
+
+
+def test_weighted_averages_have_their_weights() -> None:
+    name = "mrr(average=weighted)"
+    found = rf.diff(GRADED, FIRST, THEN, name, queries=KNOWN, weight="traffic")
+    expected = rf.evaluate(GRADED, THEN, name, queries=KNOWN, weight="traffic")[name]
+    assert found.summary["mean_b"][0] == expected
+
+
+def test_less_that_is_worse_is_worse() -> None:
+    lower = rf.metric(pl.col("rank").min(), "first", higher_is_better=False)
+    found = rf.diff(GRADED, FIRST, THEN, lower, worse=True)
+    assert found.movers["query_id"].to_list() == ["q1", "q2"]

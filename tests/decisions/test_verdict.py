@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from markdown_it import MarkdownIt
 
+import rankframe as rf
 from rankframe.decisions.lacking import Lack
 from rankframe.decisions.verdict import CHECK_SCHEMA, JSON_SCHEMA, Verdict
 
@@ -107,3 +108,17 @@ def test_the_json_is_as_documented(sliced: Verdict) -> None:
         part for name in told for part in
         (checks if name == "checks" else counted if name == "counted" else [name])
     ]  # fmt: skip
+
+
+def test_a_notebook_shows_it_and_harms_nobody() -> None:
+    qrels = {f"q{n}": {"a": 1} for n in range(40)}
+    run = {query: {"a": 1.0} for query in qrels}
+    worse = {query: {"u": 2.0, "a": 1.0} for query in qrels}
+    stored = rf.evaluate(qrels, run, "mrr")
+    rules = ["mrr: no worse than -1%", "mrr: at least 0.4"]
+    verdict = rf.gate(qrels, worse, stored, rules).named(candidate="<b>new</b>")
+    page = verdict._repr_html_()
+    assert page.startswith('<p><b><span style="color:#c9541f">FAIL</span></b>: 1 passed, 1 failed')
+    assert '<span style="color:#12875a">pass</span>' in page
+    assert "now (&lt;b&gt;new&lt;/b&gt;)" in page
+    assert page.count("<tr>") == 3

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from scipy import stats
 
+import rankframe as rf
+from rankframe.evaluation.summary import slices_html
 from tests.support.oracles import Case, about
 from tests.support.summaries import LAG, METRICS, evaluated, finish, parts, same_for_all, summary
 
@@ -133,3 +136,17 @@ def test_a_metric_that_is_defined_once_or_never(method: str) -> None:
     never = Case(case.qrels, {"q": {"b": 1.0}, "p": {"b": 1.0}})
     row = summary(never, ["lag"], ci=method, no_overlap="zero")["lag"]
     assert row == dict.fromkeys(("value", "ci_low", "ci_high", "std")) | {"queries": 0}
+
+
+def test_a_notebook_shows_slices() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}
+    known = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["<b>", "y"]})
+    page = rf.evaluate(qrels, run, ["mrr", "map"], queries=known, by="kind")._repr_html_()
+    assert "kind: &lt;b&gt;</td><td>1.0000</td><td>1.0000</td><td>1 (few)</td>" in page
+    assert "<th>mrr</th><th>map</th><th>queries</th>" in page
+    assert "slice" not in rf.evaluate(qrels, run, "mrr")._repr_html_()
+    many = pl.DataFrame({"by": "n", "slice": [str(n) for n in range(40)], "metric": "map",
+                         "value": 0.5, "queries": 1, "small": True})  # fmt: skip
+    assert slices_html(many).count("<tr>") == 31
+    assert "and 10 more" in slices_html(many)

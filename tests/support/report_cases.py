@@ -38,7 +38,10 @@ def compared(runs: Any = RUNS, metrics: Any = METRICS, **options: Any) -> rf.Com
 
 
 def material(found: rf.Comparison | None = None, **options: Any) -> Material:
-    given = {"drawings": {}, "moved": {"new": moved_between(QRELS, *RUNS.values(), "ndcg@5")}}
+    given = {
+        "drawings": {},
+        "moved": {"new": moved_between(QRELS, RUNS["old"], RUNS["new"], "ndcg@5")},
+    }
     whole = found or compared()
     given |= {"texts": {}, "made": MADE, "bounded": whole} | options
     return Material(whole, **given)

@@ -50,15 +50,15 @@ def test_a_change_shows_its_documents(
     qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame
 ) -> None:
     change = rf.diff(qrels, run, better, "mrr@2")
-    shown = text(show.diff_tables(change, "old [x]", "new"))
+    shown = text(show.diff_tables(change.named("old [x]", "new")))
     assert "old [x]" in shown
     assert "1 better" in shown
     same = rf.diff(qrels, run, run, "mrr@2")
-    assert "No query moved." in text(show.diff_tables(same, "old", "new"))
-    assert list(json.loads(show.diff_text(change, "a", "b", style="json"))) == [
+    assert "No query moved." in text(show.diff_tables(same))
+    assert list(json.loads(show.diff_text(change, style="json"))) == [
         "runs", "summary", "movers", "documents",
     ]  # fmt: skip
-    assert show.diff_text(change, "a", "b", style="csv").startswith("query_id,")
+    assert show.diff_text(change, style="csv").startswith("query_id,")
 
 
 def test_a_verdict_says_why(qrels: pl.DataFrame, run: pl.DataFrame, better: pl.DataFrame) -> None:

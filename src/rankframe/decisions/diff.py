@@ -154,13 +154,14 @@ def diff(
     for side, run, pieces in zip(SIDES, held.rights, held.pieces, strict=True):
         with naming_the_run(side):
             results.append(evaluate_scanned(held.left, run, job, pieces=pieces))
-    per_query = side_by_side(chosen, *(of.per_query for of in results), told)
+    before, after = results
+    per_query = side_by_side(chosen, before.per_query, after.per_query, told)
     moved = movers(per_query, int(most), only=only, worse=worse)
     lists = Lists.read(
         moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
     )
     documents = lists.documents(moved[QUERY], *SIDES, int(depth), told)
-    summary = summed_up(chosen, *(of[chosen.label] for of in results), per_query)
+    summary = summed_up(chosen, before[chosen.label], after[chosen.label], per_query)
     sides = {
         side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
         for side, of in zip(SIDES, results, strict=True)
