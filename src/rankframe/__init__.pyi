@@ -12,9 +12,12 @@ from rankframe.decisions.gate import gate
 from rankframe.decisions.verdict import Verdict
 from rankframe.evaluation.agree import agree
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
+from rankframe.evaluation.history import history
 from rankframe.evaluation.judge import judge
 from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
+from rankframe.fusion.fuse import fuse
+from rankframe.fusion.stacked import stacked
 from rankframe.inputs.graded_rows import from_relevance
 from rankframe.inputs.lists import from_lists
 from rankframe.inputs.responses import from_responses
@@ -94,6 +97,8 @@ from rankframe.metrics.trec import (
 )
 from rankframe.reporting.report import report
 from rankframe.sources.examples import example
+from rankframe.tuning.outcome import Tuning
+from rankframe.tuning.tune import tune
 
 __version__: str
 map = average_precision  # noqa: A001
@@ -101,16 +106,17 @@ mrr = reciprocal_rank
 success = hit_rate
 
 __all__ = [
-    "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Verdict", "agree",
-    "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
-    "cg", "compare", "compat", "curve", "dcg", "diff", "eleven_point", "err", "evaluate", "example",
-    "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk",
-    "g_measure", "gate", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge",
-    "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr",
-    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
-    "overlap", "pair", "pearson", "plot", "precision", "precision_at_recall", "r_precision",
-    "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp",
-    "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "report", "rndcg", "sdcg",
-    "set_f", "set_map", "set_precision", "set_recall", "spark", "spearman", "success", "tau_ap",
-    "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "unjudged", "utility", "yaap",
+    "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
+    "agree", "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g",
+    "bpref", "cg", "compare", "compat", "curve", "dcg", "diff", "eleven_point", "err", "evaluate",
+    "example", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses",
+    "from_topk", "fuse", "g_measure", "gate", "history", "hit_rate", "hits", "ideal_dcg", "infap",
+    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg",
+    "ndcg_rel", "ndpm", "nerr", "num_nonrelevant_judged_retrieved", "num_relevant",
+    "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson", "plot", "precision",
+    "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p",
+    "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
+    "relative_precision", "report", "rndcg", "sdcg", "set_f", "set_map", "set_precision",
+    "set_recall", "spark", "spearman", "stacked", "success", "tau_ap", "thin", "trec_rbp",
+    "trec_rbp_resid", "trec_unj", "tune", "unjudged", "utility", "yaap",
 ]  # fmt: skip
