@@ -164,7 +164,7 @@ def test_what_is_trained_never_sees_what_it_is_valued_by() -> None:
 
     def values(name: str, unseen: set[int]) -> dict[str, float]:
         judged = {q: qrels[q] for q in queries if fold[q] not in unseen}
-        run = rf.fuse(given, name, **({} if name.startswith("rrf") else {"qrels": judged}))
+        run = rf.fuse(given, name, qrels=None if name.startswith("rrf") else judged)
         return dict(rf.evaluate(qrels, run.collect(), "ndcg@5", ci=None).per_query.iter_rows())
 
     names = ["posfuse", "mapfuse", "rrf(k=60)"]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -73,7 +73,7 @@ class Tuning(Exported):
     per_query: pl.DataFrame
     ledger: pl.DataFrame
     metric: Metric
-    best: Mapping[str, str]
+    best: Mapping[str, Any]
     # the runs, in the order of weights
     names: tuple[str, ...]
     # by which they were fused
@@ -230,7 +230,8 @@ class Tuning(Exported):
         """What people read: cells under `HEADER`, and whether it is as good as the best. First the
         candidates, as many as wanted, then the runs.
         """
-        for row in self.candidates.head(most).to_dicts():
+        shown = self.candidates if most is None else self.candidates.head(most)
+        for row in shown.to_dicts():
             yield (
                 (
                     row["fusion"],
