@@ -95,6 +95,7 @@ MEANINGS = {
     "Tuning.against.value": "the average of the tuned fusion, out of fold",
     "Tuning.against.ci_low": "lower end of the interval of the difference",
     "Tuning.against.ci_high": "upper end",
+    "single": "whether that is a run by itself",
     "improved": "significant, and in the direction that is better",
     "Tuning.against.queries": "queries that were compared",
     "fold": "the number of the fold, from 1",

@@ -109,4 +109,4 @@ def test_values_of_queries_that_do_not_count_are_not_shown() -> None:
     rows = some.per_query()
     assert rows.filter(pl.col("tuned").is_null())["query_id"].to_list() == ["q5"]
     assert rows["fold"].to_list() == (FOLDS + 1).tolist()
-    assert some.against()["queries"].to_list() == [11, 11]
+    assert set(some.against()["queries"]) == {11}

@@ -69,7 +69,14 @@ def test_several_best_runs_are_named() -> None:
     runs = {"one": {"q0": good, "q1": bad}, "other": {"q0": bad, "q1": good}}
     found = rf.tune(qrels, runs, "rrf", "map", folds=2)
     assert found.best_run == "one or other"
-    assert found.against["baseline"][0] == "one or other"
+    assert found.against["baseline"].to_list() == [
+        "one or other", "rrf(k=60)", "one, best over all queries",
+    ]  # fmt: skip
+    assert found.against["single"].to_list() == [True, False, True]
+    # Chosen without its queries, each run is the worse one: only hindsight is not fooled.
+    assert found.against["difference"][0] > found.against["difference"][2]
+    assert not found.improved
+    assert "no improvement over one, best over all queries can be claimed" in found.headline
     assert sorted(found.folds["run"]) == ["one", "other"]
 
 

@@ -55,7 +55,8 @@ def ledger_of(
         **shared.described(),
         "depth": fusing.described()["depth"],
         "folds": f"{folds}, by hashes of query ids, seed {seed}",
-        "best_run": "the one that is best on all other folds, for each fold",
+        "best_run": "for each fold the one that is best on all others; where folds do not "
+        "agree, also the one that is best over all queries",
         **findings.setup.described(),
     }
     for name in ("baseline", "unpaired"):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -52,7 +52,8 @@ class Tuning(Exported):
         the best (`as_good`: that interval contains 0), and for how many folds it was chosen. What
         is trained on judgments was trained without the fold of each query.
     against: the tuned fusion, out of fold, against the best single run and against plain RRF: a
-        paired test each.
+        paired test each. Where folds do not agree on the best run, also against the one that is
+        best over all queries.
     folds: for each fold, what is best on all others, its value there and in the fold; and which
         run is best by itself on all others.
     runs: each run by itself.
@@ -72,7 +73,7 @@ class Tuning(Exported):
     per_query: pl.DataFrame
     ledger: pl.DataFrame
     metric: Metric
-    best: Mapping[str, str]
+    best: Mapping[str, Any]
     # the runs, in the order of weights
     names: tuple[str, ...]
     # by which they were fused
@@ -110,8 +111,8 @@ class Tuning(Exported):
 
     @property
     def improved(self) -> bool:
-        """Whether it is surely better than the best single run."""
-        return bool(self.against["improved"][0])
+        """Whether it is surely better than the best single run, however that is chosen."""
+        return bool(self.against.filter(pl.col("single"))["improved"].all())
 
     @property
     def as_good(self) -> pl.DataFrame:
@@ -127,7 +128,10 @@ class Tuning(Exported):
     @property
     def headline(self) -> str:
         """What was found, in one sentence."""
-        metric, row = self.metric, self.against.row(0, named=True)
+        metric, single = self.metric, self.against.filter(pl.col("single"))
+        # The least gain over a run, where there are several.
+        least = single.sort("difference", descending=not metric.higher_is_better, nulls_last=True)
+        row = least.row(0, named=True)
         name, norm = self.candidates["fusion"][0], self.candidates["norm"][0]
         found = (
             f"{name}{f' with {norm}' if norm else ''}: {metric.label} "
@@ -136,9 +140,9 @@ class Tuning(Exported):
         )
         difference = signed_text(row["difference"], metric)
         if self.improved:
-            found += f"{difference} over the best single run ({self.best_run})"
+            found += f"{difference} over the best single run ({row['baseline']})"
         else:
-            found += f"no improvement over {self.best_run} can be claimed ({difference}"
+            found += f"no improvement over {row['baseline']} can be claimed ({difference}"
         if row["ci_low"] is not None:
             low, high = (signed_text(row[end], metric) for end in ("ci_low", "ci_high"))
             found += f", {self._confidence} {low} to {high}"
@@ -226,7 +230,8 @@ class Tuning(Exported):
         """What people read: cells under `HEADER`, and whether it is as good as the best. First the
         candidates, as many as wanted, then the runs.
         """
-        for row in self.candidates.head(most).to_dicts():
+        shown = self.candidates if most is None else self.candidates.head(most)
+        for row in shown.to_dicts():
             yield (
                 (
                     row["fusion"],

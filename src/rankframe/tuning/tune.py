@@ -93,6 +93,8 @@ def tune(
     hashes of their ids; for each fold, the candidate that is best on all other folds is applied to
     it, and every query has the value of what was chosen without it: *out of fold*. That is what is
     tested against the best single run, which is chosen in the same way, and against plain RRF.
+    Where folds do not agree on the best run, an improvement must also be one over the run that is
+    best over all queries.
 
     methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
         `"rrf(k=60)"`, are not varied. Methods that are trained on judgments are trained on other
@@ -111,7 +113,7 @@ def tune(
     ties: of scores in a run; equal fused ones are ordered by doc_id descending.
     k_max: look at the top so many documents only, of each run and of the fused one.
     seed: of the folds, the search and the intervals.
-    test, correction, permutations: as in `compare`; the two tests are one family.
+    test, correction, permutations: as in `compare`; all tests are one family.
     queries, weight, ci, confidence, replicates, and other policies: as in `evaluate`.
 
     >>> qrels = {f"q{n}": {"a": 1} for n in range(8)}
