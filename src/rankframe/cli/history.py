@@ -15,8 +15,8 @@ from rankframe.cli.support import check_outputs, check_tables, progress_bar, run
 EXAMPLES = """
   rankframe history results/bm25 results/dense
 
-  rankframe history old=results/bm25 new=results/dense -m ndcg@10 --order given \\
-    --plot history.svg --margin=-1%
+  rankframe history old=results/bm25 new=results/dense -m ndcg@10 \\
+    --order given --plot history.svg --margin=-1%
 
   rankframe history results/bm25 results/dense -o history.csv
 """

@@ -71,14 +71,20 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
          "ink": text_on(colours.get(grade_text(grade), UNJUDGED))}
         for query, rank, grade in cells.select(QUERY, "rank", "relevance").rows()  # allowed: a few
     ]  # fmt: skip
+    # Gaps, not lines: whatever the ground is, it is seen between cells.
+    gaps = alt.Scale(paddingInner=0.07)
     base = chart_of(rows).encode(
-        x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0)),
+        x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0), scale=gaps),
         y=alt.Y(
-            "label:N", title="query", sort=list(labels.values()), axis=alt.Axis(titlePadding=12)
+            "label:N",
+            title="query",
+            sort=list(labels.values()),
+            axis=alt.Axis(titlePadding=12),
+            scale=gaps,
         ),
         tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
-    rects = base.mark_rect(stroke=on.ground.background, strokeWidth=1).encode(
+    rects = base.mark_rect().encode(
         color=alt.Color(
             "grade:N",
             legend=alt.Legend(title="grade", orient="bottom"),
