@@ -128,8 +128,9 @@ def gather(held: Held, asked: Asked) -> Material:
         for name in others
     }  # fmt: skip
     every = next(iter(found.per_query.values()))[QUERY]
-    enough = rows.some is not None and len(rows.some) >= MOST_QUERIES
-    shown_ones = sampled(rows.some if enough else every, MOST_QUERIES)
+    if rows.some is not None and len(rows.some) >= MOST_QUERIES:
+        every = rows.some
+    shown_ones = sampled(every, MOST_QUERIES)
     texts = asked.told.texts(shown_ones)
     return Material(
         found, drawn, changes, texts, _made(found, asked), bounded, verdicts, asked.told.weight,
