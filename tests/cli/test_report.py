@@ -46,10 +46,12 @@ def test_a_page_has_a_verdict_titles_and_its_command(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     page = target.read_text(encoding="utf-8")
     assert "rankframe report " in page
-    assert "hidden" not in page.split("</style>")[1].split("<script>")[0].replace("hidden=", "")
+    assert "aws_secret=***" in page
+    assert "aws_secret=hidden" not in page
     assert ">FAIL</b> <b>dense</b>" in page
     assert "by change × traffic" in page
-    assert page.index(">device: tablet<") < page.index(">device: mobile<")
+    slices = page[page.index('id="slices"') :]
+    assert slices.index(">device: tablet<") < slices.index(">device: mobile<")
 
 
 def test_an_order_that_is_none_is_refused(tmp_path: Path) -> None:

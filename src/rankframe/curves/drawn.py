@@ -37,7 +37,9 @@ class Curve(pl.DataFrame):
     @classmethod
     def of(cls, points: pl.DataFrame) -> Curve:
         """The same points."""
-        return cls._from_pydf(points._df)
+        same = cls.__new__(cls)
+        same._df = points._df
+        return same
 
     def _repr_html_(self, *, _from_series: bool = False) -> str:
         return _drawing(self) + super()._repr_html_(_from_series=_from_series)

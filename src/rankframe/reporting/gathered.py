@@ -127,10 +127,10 @@ def gather(held: Held, asked: Asked) -> Material:
         name: verdict_on(opened, (base, name), asked.demands, found.metrics, unpaired)
         for name in others
     }  # fmt: skip
-    shown_ones = sampled(
-        next(iter(found.per_query.values()))[QUERY] if rows.some is None else rows.some,
-        MOST_QUERIES,
-    )
+    every = next(iter(found.per_query.values()))[QUERY]
+    if rows.some is not None and len(rows.some) >= MOST_QUERIES:
+        every = rows.some
+    shown_ones = sampled(every, MOST_QUERIES)
     texts = asked.told.texts(shown_ones)
     return Material(
         found, drawn, changes, texts, _made(found, asked), bounded, verdicts, asked.told.weight,
