@@ -192,6 +192,17 @@ def test_equal_scores_stand_in_order_of_ids(tmp_path: Path) -> None:
     assert values(written_rows(rows, tmp_path / "prefs.txt"), run)["q"]["prefs_simp"] == 1
 
 
+def test_runs_are_refused_as_they_are_elsewhere(
+    files: tuple[Path, Path], refused: Callable[..., str]
+) -> None:
+    judgments, run = files
+    run.write_text("q1 Q0 a 1 2 demo\nq1 Q0 a 2 1 demo\n")
+    said = refused("-R", "prefs", judgments, run, code=4)
+    assert said.endswith("e.g. ('q1', 'a') at rows 1 and 2. Keep one of each.\n")
+    run.write_text("other Q0 a 1 2 demo\n")
+    assert "none of the judged queries" in refused("-R", "prefs", judgments, run, code=7)
+
+
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [

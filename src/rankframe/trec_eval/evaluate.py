@@ -6,7 +6,8 @@ document id, both descending; a rank column is ignored; grades are whole, fracti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Final, get_args
 
@@ -152,12 +153,8 @@ def evaluate_trec(
         judged_plan(_metrics(lines, options.level)), options.policies, intervals=Intervals(ci=None)
     )
     pieces = count_pieces(judgments, documents, job.row_bytes, None)
-    try:
+    with _each_once():
         result = evaluate_scanned(judgments, documents, job, pieces=pieces)
-    except DuplicateError as error:
-        raise DuplicateError(
-            error.role, error.count, error.example, error.rows, resolvable=False
-        ) from error
     _refuse_nothing_in_common(result)
     _refuse_relevant_unjudged(options.level, result)
     return TrecResult(lines, result, run_id)
@@ -177,18 +174,30 @@ def _of_groups(
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, documents)
-    result = evaluate_groups(
-        qrels,
-        documents,
-        lines,
-        kind,
-        complete=options.complete,
-        level=options.level,
-        deepest=options.deepest,
-        judged_only=options.judged_only,
-    )
+    with _each_once():
+        result = evaluate_groups(
+            qrels,
+            documents,
+            lines,
+            kind,
+            complete=options.complete,
+            level=options.level,
+            deepest=options.deepest,
+            judged_only=options.judged_only,
+        )
     _refuse_nothing_in_common(result)
     return TrecResult(lines, result, run_id)
+
+
+@contextmanager
+def _each_once() -> Iterator[None]:
+    """Duplicates are refused without a word of keeping the best: there is no such option here."""
+    try:
+        yield
+    except DuplicateError as error:
+        raise DuplicateError(
+            error.role, error.count, error.example, error.rows, resolvable=False
+        ) from error
 
 
 def _refuse_nothing_in_common(result: Result) -> None:
