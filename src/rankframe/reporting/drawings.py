@@ -62,7 +62,7 @@ def drawings(
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
         drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(
-            change.worse
+            change.worse, (str(found.baseline), name)
         )
     best = _best(found)
     taken = {name: policies[name] for name in Policies.names(frame_only=True)}
