@@ -8,8 +8,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE, TESTS = ROOT / "src" / "rankframe", ROOT / "tests"
 # What is not about one module: the package as a whole, other people's tools, and what tests share.
 ASIDE = {"contracts", "against", "support"}
-# The work on a real cluster, of which no module is the one that is tested.
-WHOLE = {"spark/test_cluster.py"}
+# The work on a real cluster, and the page in a real browser: no one module is the one tested.
+WHOLE = {"reporting/test_in_browser.py", "spark/test_cluster.py"}
 
 
 def modules() -> set[str]:
