@@ -84,11 +84,11 @@ def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> N
 def test_other_versions_on_executors_are_refused(spark, monkeypatch, refusal) -> None:
     both = sent(spark, QRELS), sent(spark, RUN)
     monkeypatch.setattr(
-        spark_driver, "_versions", lambda: {"rankframe": rf.__version__, "polars": "1.0"}
+        spark_driver, "versions", lambda: {"rankframe": rf.__version__, "polars": "1.0"}
     )
     said = refusal(rf.spark.evaluate, *both, "map")
     assert said.startswith(f"an executor has rankframe {rf.__version__}, polars {pl.__version__}; ")
-    monkeypatch.setattr(spark_driver, "_versions", lambda: {"no_such_package": "1.0"})
+    monkeypatch.setattr(spark_driver, "versions", lambda: {"no_such_package": "1.0"})
     assert "an executor has no no_such_package; " in refusal(rf.spark.evaluate, *both, "map")
 
 
