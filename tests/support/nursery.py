@@ -87,11 +87,11 @@ def _main() -> None:
 
     import rankframe as rf
     import rankframe.cli.app
-    import rankframe.terminal.decision_tables
-    import rankframe.terminal.tables
     import rankframe.evaluation.convert
     import rankframe.plot.draw
     import rankframe.reporting.report
+    import rankframe.terminal.decision_tables
+    import rankframe.terminal.tables
 
     for name in dir(rf):
         getattr(rf, name)
