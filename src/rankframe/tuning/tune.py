@@ -117,13 +117,13 @@ def tune(
     queries, weight, ci, confidence, replicates, and other policies: as in `evaluate`.
 
     >>> qrels = {f"q{n}": {"a": 1} for n in range(8)}
-    >>> one = {q: {"x": 3.0, "a": 2.0, "y": 1.0} for q in qrels}
-    >>> other = {q: {"z": 3.0, "a": 2.0, "y": 1.0} for q in qrels}
+    >>> one = {q: {"x": 3.0, "a": 2.8, "y": 1.0} for q in qrels}
+    >>> other = {q: {"z": 3.0, "a": 2.8, "y": 1.0} for q in qrels}
     >>> found = rf.tune(qrels, {"one": one, "other": other}, "wsum", "mrr", grid={"weights": 0.5})
     >>> found.best
     {'method': 'wsum(weights=[0.5, 0.5])', 'norm': 'min_max'}
     >>> found.value, found.improved
-    (0.5, False)
+    (1.0, True)
     """
     chosen = one_metric(metric)
     check_folds(folds)
