@@ -42,8 +42,8 @@ def wanted() -> list[tuple[Any, ...]]:
         ("run.tsv", RUN.write_csv(separator="\t").encode()),
         ("run.jsonl", RUN.write_ndjson().encode()),
         ("run.trec", TREC.encode()),
-        ("run.csv.gz", gzip.compress(RUN.write_csv().encode())),
-        ("run.run.gz", gzip.compress(TREC.encode())),
+        ("run.csv.gz", gzip.compress(RUN.write_csv().encode(), mtime=0)),
+        ("run.run.gz", gzip.compress(TREC.encode(), mtime=0)),
         ("a[1].parquet", RUN),
     ],
 )

@@ -98,7 +98,7 @@ LINES = "q Q0 a 1 2.0 mine\nq Q0 b 2 1.0 yours\n"
     ("name", "content", "expected"),
     [
         ("run.txt", LINES.encode(), "yours"),
-        ("run.txt.gz", gzip.compress(LINES.encode()), "yours"),
+        ("run.txt.gz", gzip.compress(LINES.encode(), mtime=0), "yours"),
         ("run.unknown", f"{LINES}\n# the end\n".encode(), "yours"),
         ("run.tsv", LINES.replace(" ", "\t").replace("yours", "yours\tand more").encode(), "yours"),
         ("run.csv", LINES.encode(), "yours"),
