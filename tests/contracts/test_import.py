@@ -44,8 +44,9 @@ def test_the_public_names_are_the_api_and_nothing_else() -> None:
     others = {
         "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "Result", "Verdict", "agree",
         "area_under", "compare", "curve", "diff", "evaluate", "example", "from_lists",
-        "from_relevance", "from_responses", "from_topk", "fuse", "gate", "judge", "metric", "pair", "plot",
-        "rbo_p", "rbo_weight", "report", "spark", "stacked", "thin", "map", "mrr", "success", "__version__",
+        "from_relevance", "from_responses", "from_topk", "fuse", "gate", "judge", "metric", "pair",
+        "plot", "rbo_p", "rbo_weight", "report", "spark", "stacked", "thin", "map",
+        "mrr", "success", "__version__",
     }  # fmt: skip
     assert dir(rf) == sorted({*REGISTRY, *others})
     assert all(hasattr(rf, name) for name in dir(rf))
