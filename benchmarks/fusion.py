@@ -104,6 +104,8 @@ def _duckdb(method: str, *, join: bool = False) -> Work:
 def _ranx(method: str) -> Work:
     import ranx
 
+    # The text of pandas 3 is not what it expects.
+    types: Any = {"query_id": object, "doc_id": object, "score": float}
     how: dict[str, Any] = {"norm": None, "method": "rrf"}
     if method == "wsum":
         how = {"norm": "min-max", "method": "wsum", "params": {"weights": WEIGHTS}}
@@ -111,7 +113,9 @@ def _ranx(method: str) -> Work:
     def work(a: Path, b: Path, target: Path) -> None:
         runs = [
             ranx.Run.from_df(
-                pl.read_parquet(path).to_pandas(), q_id_col="query_id", doc_id_col="doc_id"
+                pl.read_parquet(path).to_pandas().astype(types),
+                q_id_col="query_id",
+                doc_id_col="doc_id",
             )
             for path in (a, b)
         ]
