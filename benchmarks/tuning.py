@@ -82,6 +82,7 @@ def main() -> None:
     """Print a row for each kind of runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=60)
+    parser.add_argument("--first", type=int, default=0, help="of the draws: others for others")
     parser.add_argument("--queries", type=int, nargs="+", default=[100])
     parser.add_argument("--runs", type=int, nargs="+", default=[2, 3])
     asked = parser.parse_args()
@@ -91,7 +92,7 @@ def main() -> None:
     for kind in KINDS:
         for runs in asked.runs:
             for queries in asked.queries:
-                numbers = range(asked.experiments)
+                numbers = range(asked.first, asked.first + asked.experiments)
                 found = [experiment(kind, queries, runs, number) for number in numbers]
                 print(_row(f"{runs}, {kind}", queries, np.array(found, np.float64)), flush=True)
     print(f"\n{time.process_time() - begun:.0f} s of CPU")
