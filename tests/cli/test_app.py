@@ -117,6 +117,10 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.read_parquet(qrels).rename(names).write_csv(folder / "ratings.csv")
     pl.read_parquet(bm25).rename(names).write_parquet(folder / "recs.parquet")
     (folder / "responses.jsonl").write_text(json.dumps(elastic("ab", [2.0, 1.0])))
+    judgments = (folder / "qrels.txt").read_text()
+    (folder / "prefs.txt").write_text(judgments.replace(" 0 ", " 0 0 "))
+    titles = pl.read_parquet(bm25).select("doc_id", title="doc_id").unique("doc_id")
+    titles.write_parquet(folder / "products.parquet")
     (folder / "names.txt").write_text("red shoes\n")
     (folder / "gate.toml").write_text('rules = ["ndcg@10: at least 0.4"]')
     for run in (bm25, dense):

@@ -165,7 +165,9 @@ def csv_text(frame: pl.DataFrame) -> str:
                   dtype=pl.String)
         for column in frame.select(pl.col(pl.String))
     ]  # fmt: skip
-    return frame.with_columns(texts).write_csv().rstrip("\n")
+    shown = frame.with_columns(texts)
+    shown.columns = [cell_text(name) for name in frame.columns]  # some are called like runs
+    return shown.write_csv().rstrip("\n")
 
 
 def metric_list(definitions: Sequence[Definition]) -> RenderableType:
