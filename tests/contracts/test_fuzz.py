@@ -120,6 +120,8 @@ def diff(case: Case, qrels: Any, run: Any, other: Any, folder: Path) -> list[str
     else:
         changes = rf.diff(qrels, run, other, metric, no_overlap="zero", **given).per_query
     one, two = (expected(case, rows).per_query for rows in (case.given.rows, case.other))
+    # On the shell, columns are called like the runs.
+    changes = changes.rename(dict(zip(changes.columns[1:3], "ab", strict=True)))
     got = {row["query_id"]: row for row in changes.to_dicts()}
     if got.keys() != one.keys():
         return [f"queries {sorted(got)} for {sorted(one)}"]

@@ -116,7 +116,7 @@ def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal
     runs = {"old": run(range(50)), "new": run(range(50, 100))}
     assert "share 0 of 100" in refusal(rf.report, QRELS, runs, "mrr", output=page, **FAST)
     rf.report(QRELS, runs | {"new": run(range(90))}, "mrr", output=page, missing="zero", **FAST)
-    assert "Warning: old lacks 50 of 100 judged queries (50.0%): scored 0." in page.read_text(
+    assert "old lacks 50 of 100 judged queries (50.0%): scored 0." in page.read_text(
         encoding="utf-8"
     )
 

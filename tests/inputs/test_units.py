@@ -119,9 +119,13 @@ def test_comparisons_gates_curves_and_differences_take_units() -> None:
         for name, one in runs.items()
     }
     options: dict[str, Any] = {"missing": "zero"}
+    ways: tuple[tuple[dict[str, pl.DataFrame], dict[str, Any]], ...] = (
+        (runs, {"unit": BEFORE}),
+        (by_hand, {}),
+    )
     found, expected = (
         rf.compare(qrels, given, ["map"], **how, **options)
-        for given, how in ((runs, {"unit": BEFORE}), (by_hand, {}))
+        for given, how in ways
     )
     assert found.table.equals(expected.table)
     rules = ["map: no worse than -5%"]
@@ -134,12 +138,12 @@ def test_comparisons_gates_curves_and_differences_take_units() -> None:
             **how,
             **options,
         ).checks
-        for given, how in ((runs, {"unit": BEFORE}), (by_hand, {}))
+        for given, how in ways
     ]
     assert verdicts[0].equals(verdicts[1])
     curves = [
         rf.curve(qrels, given["a"], "metric_at_k", metric="ndcg", **how)
-        for given, how in ((runs, {"unit": BEFORE}), (by_hand, {}))
+        for given, how in ways
     ]
     assert curves[0].equals(curves[1])
 

@@ -72,9 +72,9 @@ def history(
     from rich.console import Console
 
     import rankframe as rf
+    from rankframe.sources.writers import write_frame
     from rankframe.terminal.decision_tables import history_table
     from rankframe.terminal.tables import csv_text
-    from rankframe.sources.writers import write_frame
 
     named = runs_by_name(folders)
     check_tables(output)
