@@ -123,10 +123,7 @@ def test_comparisons_gates_curves_and_differences_take_units() -> None:
         (runs, {"unit": BEFORE}),
         (by_hand, {}),
     )
-    found, expected = (
-        rf.compare(qrels, given, ["map"], **how, **options)
-        for given, how in ways
-    )
+    found, expected = (rf.compare(qrels, given, ["map"], **how, **options) for given, how in ways)
     assert found.table.equals(expected.table)
     rules = ["map: no worse than -5%"]
     verdicts = [
@@ -142,8 +139,7 @@ def test_comparisons_gates_curves_and_differences_take_units() -> None:
     ]
     assert verdicts[0].equals(verdicts[1])
     curves = [
-        rf.curve(qrels, given["a"], "metric_at_k", metric="ndcg", **how)
-        for given, how in ways
+        rf.curve(qrels, given["a"], "metric_at_k", metric="ndcg", **how) for given, how in ways
     ]
     assert curves[0].equals(curves[1])
 
