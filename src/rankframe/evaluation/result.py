@@ -214,6 +214,7 @@ class Result(Exported):
             scans = {name: _scanned(path) for name, path in paths.items()}
             schemas = {name: scan.collect_schema() for name, scan in scans.items()}
             frames = {name: scans[name].collect() for name in scans if name != "per_query"}
+            queries = scans["per_query"].select(pl.len()).collect().item()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise _unreadable(folder, error) from error
         for name in paths:
@@ -226,7 +227,7 @@ class Result(Exported):
             raise UnreadableInputError(str(folder), "its writing was not completed")
         counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
         lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
-        if lacking or counted not in ([], [scans["per_query"].select(pl.len()).collect().item()]):
+        if lacking or counted not in ([], [queries]):
             raise UnreadableInputError(
                 str(folder), "its files are not of one result", "Write it anew: files were mixed"
             )
