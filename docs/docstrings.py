@@ -21,9 +21,12 @@ AS_IN = {
     "curve": ("evaluation.evaluate.evaluate",),
     "diff": ("evaluation.evaluate.evaluate",),
     "evaluate": ("evaluation.evaluate.evaluate",),
+    "fuse": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
     "gate": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),
     "judge": ("evaluation.evaluate.evaluate",),
     "pair": ("evaluation.agree.agree", "evaluation.evaluate.evaluate"),
+    "stacked": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
+    "tune": ("fusion.fuse.fuse", "decisions.compare.compare", "evaluation.evaluate.evaluate"),
     "report": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),
 }
 # Of these, the text above the parameters speaks.
@@ -31,6 +34,7 @@ COMMON = {
     "ranked_results": "the lists, the best first.",
     "qrels": "the judgments.",
     "run": "the ranking.",
+    "runs": "the runs, by name or as a list.",
     "a": "the first ranking.",
     "b": "the second one.",
 }

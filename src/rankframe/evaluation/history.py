@@ -51,6 +51,7 @@ def history(
     order: by "date", those without one last, or as "given". Files of results hold no date, so that
         the same input gives the same bytes: the date is when the summary was last written. A copy
         that does not keep times (a checkout, say) is as old as the copying.
+    storage_options: how addresses are reached, as in `evaluate`.
 
     Columns: result, date (UTC; null of a result that is no folder), metric, value, ci_low, ci_high,
     queries, and same_judgments: whether the judgments are those of the result before, as far as
