@@ -13,6 +13,7 @@ from tests.support import postgres_server
 from tests.support.browser import chromium
 
 SMALL = 60_000
+FEW_KILLS = 16
 # Random inputs, by what tests call their seeds; and how many of them are one test.
 FEW, TOGETHER = {"seeds": 200, "calls": 80}, 40
 
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills",
         type=int,
-        default=16,
+        default=FEW_KILLS,
         help="how many processes tests/contracts/test_kills.py kills at random moments; more than"
         " 16: also at every step",
     )

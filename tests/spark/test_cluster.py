@@ -22,7 +22,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from tests.conftest import SMALL
+from tests.conftest import FEW_KILLS, SMALL
 from tests.support.spark_job import FEW, METRICS
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
@@ -217,7 +217,11 @@ def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Pat
     assert_same(folder, expected)
 
 
-def test_a_worker_killed_with_its_disk(cluster, data, expected, tmp_path: Path) -> None:
+def test_a_worker_killed_with_its_disk(
+    cluster, data, expected, tmp_path: Path, pytestconfig
+) -> None:
+    if pytestconfig.getoption("--kills") <= FEW_KILLS:
+        pytest.skip("a minute; with --kills 200")
     folder = copy_of(data, tmp_path)
     with started(cluster.master, folder, "8", "1") as (job, finish):
         wait_for(lambda: begun(folder) >= 3, job)
