@@ -205,6 +205,14 @@ def test_every_metric_to_the_last_bit(cluster, data, tmp_path: Path, pytestconfi
         assert_same(folder, expected)
 
 
+@pytest.fixture
+def kills(pytestconfig: pytest.Config) -> None:
+    """Only where many are asked for."""
+    if pytestconfig.getoption("--kills") <= FEW_KILLS:
+        pytest.skip("a minute or two; with --kills 200")
+
+
+@pytest.mark.usefixtures("kills")
 def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
     with started(cluster.master, folder, "8", "1") as (job, finish):
@@ -217,11 +225,8 @@ def test_an_executor_killed_in_the_middle(cluster, data, expected, tmp_path: Pat
     assert_same(folder, expected)
 
 
-def test_a_worker_killed_with_its_disk(
-    cluster, data, expected, tmp_path: Path, pytestconfig
-) -> None:
-    if pytestconfig.getoption("--kills") <= FEW_KILLS:
-        pytest.skip("a minute; with --kills 200")
+@pytest.mark.usefixtures("kills")
+def test_a_worker_killed_with_its_disk(cluster, data, expected, tmp_path: Path) -> None:
     folder = copy_of(data, tmp_path)
     with started(cluster.master, folder, "8", "1") as (job, finish):
         wait_for(lambda: begun(folder) >= 3, job)
