@@ -99,3 +99,7 @@ def test_a_panel_for_each_system() -> None:
     spec = DRAWN["calibration"]().to_dict()
     assert spec["facet"]["row"]["sort"] == ["old", "new"]
     assert spec["resolve"]["scale"]["x"] == "independent"
+
+
+def test_calibration_of_nothing_is_refused(refusal) -> None:
+    assert "there is nothing to draw" in refusal(rf.plot.calibration, {})

@@ -208,6 +208,16 @@ def refuse_absent(
             raise MissingColumnError.everywhere(ours, str(name), lacking)
 
 
+def first_called(names: Sequence[str], found: Collection[str]) -> str | None:
+    """The column that goes by the first of some names that any has; None if there is none.
+
+    >>> first_called(["unit", "parent_id"], ["Doc ID", "Parent-ID"])
+    'Parent-ID'
+    """
+    there = {plain_name(one): one for one in reversed(list(found))}
+    return next((there[plain_name(name)] for name in names if plain_name(name) in there), None)
+
+
 def _the_one(ours: str, name: str, found: Sequence[str], called: str) -> str | None:
     """The column that goes by this name; None if there is none."""
     alike = _alike(name, found)

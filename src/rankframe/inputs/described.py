@@ -15,6 +15,7 @@ from rankframe.base.columns import DOC, QUERY, SYNONYMS, WEIGHT, plain_name
 from rankframe.base.errors import MissingColumnError, OptionError
 from rankframe.base.messages import Option, shown
 from rankframe.formats.registry import READ_ERRORS, unreadable
+from rankframe.inputs.column_names import first_called
 from rankframe.inputs.queries import Attributes
 from rankframe.inputs.scan import Columns, Source, describe, open_table, refuse_pattern, scan
 from rankframe.inputs.scanned import Scanned
@@ -50,12 +51,12 @@ class Texts:
             return cls(key, name, frame.lazy())
         raw = open_table(source, name)
         schema = raw.collect_schema()
-        own = _column(schema, (key, *SYNONYMS[key], *_IDS))
+        own = first_called((key, *SYNONYMS[key], *_IDS), schema)
         if own is None:
             raise OptionError(
                 Option(option), f" has no column {key!r}: it has {', '.join(map(shown, schema))}.",
             )  # fmt: skip
-        said = _column({one: of for one, of in schema.items() if one != own}, _WORDS[key])
+        said = first_called(_WORDS[key], [one for one in schema if one != own])
         others = [one for one, of in schema.items() if one != own and of == pl.String]
         if said is None and len(others) == 1:
             said = others[0]
@@ -175,11 +176,5 @@ def _own_words(queries: Scanned) -> Texts | None:
 
 def _own_column(queries: Scanned) -> str | None:
     schema = queries.raw.collect_schema()
-    others = {name: of for name, of in schema.items() if name != queries.mapping[QUERY]}
-    return _column(others, _WORDS[QUERY][:4])
-
-
-def _column(schema: Mapping[str, pl.DataType], names: tuple[str, ...]) -> str | None:
-    """The first of some names that a column has, written in whatever way."""
-    there = {plain_name(one): one for one in reversed(list(schema))}
-    return next((there[plain_name(one)] for one in names if plain_name(one) in there), None)
+    others = [name for name in schema if name != queries.mapping[QUERY]]
+    return first_called(_WORDS[QUERY][:4], others)

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from rankframe.base.columns import DOC, LATE_SYNONYMS, SYNONYMS, plain_name
+from rankframe.base.columns import DOC, LATE_SYNONYMS, SYNONYMS
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, listing, number_of, shown
 from rankframe.base.options import Policies
 from rankframe.formats.registry import READ_ERRORS, unreadable
+from rankframe.inputs.column_names import first_called
 from rankframe.inputs.scan import Columns, Source, describe, open_table, refuse_pattern, scan
 from rankframe.inputs.scanned import Scanned
 
@@ -95,10 +96,10 @@ def units_of(given: Any) -> pl.DataFrame:
 
 def _columns(found: Sequence[str]) -> tuple[str, str]:
     """Which columns have the documents as retrieved, and their units."""
-    unit = _called(_UNITS, found)
-    key = _called((*_CHUNKS, *_DOCUMENTS), [name for name in found if name != unit])
-    if unit is None and key is not None and _called(_CHUNKS, [key]) is not None:
-        unit = _called(_DOCUMENTS, [name for name in found if name != key])
+    unit = first_called(_UNITS, found)
+    key = first_called((*_CHUNKS, *_DOCUMENTS), [name for name in found if name != unit])
+    if unit is None and key is not None and first_called(_CHUNKS, [key]) is not None:
+        unit = first_called(_DOCUMENTS, [name for name in found if name != key])
     if key is None or unit is None:
         raise OptionError(
             Option(_UNIT, bare=True),
@@ -107,11 +108,6 @@ def _columns(found: Sequence[str]) -> tuple[str, str]:
     for name in (key, unit):
         refuse_pattern(_UNIT, name)
     return key, unit
-
-
-def _called(names: Sequence[str], found: Sequence[str]) -> str | None:
-    there = {plain_name(one): one for one in found}
-    return next((there[plain_name(name)] for name in names if plain_name(name) in there), None)
 
 
 def _checked(unit: pl.Expr) -> pl.Expr:

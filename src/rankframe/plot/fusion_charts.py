@@ -11,10 +11,10 @@ from rankframe.base.messages import listing, number_of
 from rankframe.plot.canvas import Canvas, Look, chart_of, colour, in_words, layered, load_altair
 from rankframe.plot.given import with_direction
 from rankframe.plot.registry import chart
+from rankframe.tuning.outcome import Tuning
 
 if TYPE_CHECKING:
     from rankframe.plot.canvas import Chart
-    from rankframe.tuning.outcome import Tuning
 
 
 @chart(runs=2, of=lambda given: (given.tuned(),))
@@ -23,6 +23,8 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     for each method and norm, with its interval as a band; each run by itself is dashed.
     """
     on, alt = Canvas.of(look), load_altair()
+    if not isinstance(tuning, Tuning):
+        raise OptionError("weights are drawn of what rf.tune found: rf.tune(qrels, runs, …).")
     if len(tuning.names) != 2:
         raise OptionError(
             f"weights are drawn of two runs, and {len(tuning.names)} were tuned: "

@@ -204,6 +204,8 @@ def calibration(
     if not is_count(bins) or bins > 200:
         raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
     frames = pairs if isinstance(pairs, Mapping) else {"run": pairs}
+    if not frames:
+        raise OptionError("there is nothing to draw: give rf.pair(qrels, run), or several by name.")
     rows: list[dict[str, Any]] = []
     counts = []
     for name, frame in frames.items():

@@ -65,9 +65,8 @@ def limits(found: Comparison) -> list[str]:
     said = list(found.warnings)
     said += [str(lack) for lack in found.lacks if not lack.many]
     unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
-    said += [
-        f"{value:,.0f} queries {note}" for value, note in unpaired.select("value", "note").rows()
-    ]
+    notes = unpaired.select("value", "note").rows()  # allowed: a ledger
+    said += [f"{value:,.0f} queries {note}" for value, note in notes]
     whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
     said += _judged(whole.to_dicts(), first)
     pairs = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)

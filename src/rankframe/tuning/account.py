@@ -37,7 +37,7 @@ def ledger_of(
     counted = int(findings.split.complete.sum())
     items: list[Item] = []
     for at, (name, system) in enumerate(systems.items()):
-        rows = [] if system.ledger is None else system.ledger.rows()
+        rows = [] if system.ledger is None else system.ledger.rows()  # allowed: few
         items += [row for row in rows if row[0] in _SHARED and not at]
         items += [
             (f"{name}_{_OWN[item]}", value, note) for item, value, note in rows if item in _OWN
