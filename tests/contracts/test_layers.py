@@ -19,6 +19,7 @@ LINES = (
     ("decisions", "curves"),
     ("fusion",),
     ("evaluation",),
+    ("catalogue",),
     ("engine", "frames"),
     ("inputs", "stats", "metrics"),
     ("sources",),

@@ -11,8 +11,8 @@ import polars as pl
 
 # What an input is to be read as.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
-# One of two rankings; what it was read as no longer matters.
-Side: TypeAlias = Literal["ranking a", "ranking b"]
+# What errors call an input, whatever it is read as: one of two rankings, what lies beside a run.
+Side: TypeAlias = Literal["ranking a", "ranking b", "train", "base"]
 
 QUERY: Final = "query_id"
 DOC: Final = "doc_id"
@@ -277,4 +277,65 @@ STACKED_FRAME: Final = FrameColumns(
         "candidates": Column(_WHOLE, "distinct documents that any run has for this query"),
     },
     r"(?!)",  # none has a parameter
+)
+
+SHOWN_FRAME: Final = FrameColumns(
+    "shown",
+    "one document that was shown: retrieved, judged or not; by query, then rank. Attributes of "
+    "`items` are columns too",
+    {
+        QUERY: Column(_TEXT, "the query"),
+        DOC: Column(_TEXT, "the document"),
+        RANK: Column(_WHOLE, "place in the run, from 1"),
+        SCORE: Column(_NUMBER, "score in the run; null where it has none"),
+        "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
+        RELEVANCE: Column(_NUMBER, "its grade; null where it was not judged"),
+        "relevant": Column(_FLAG, "the grade counts as relevant"),
+        "judged": Column(_FLAG, "the query has judgments"),
+        "seen": Column(_FLAG, "the query has the document in `train`"),
+        "popularity": Column(_WHOLE, "queries that have the document in `train`"),
+        "interactions": Column(_NUMBER, "how often it is there, counts added up"),
+        "popularity_rank": Column(
+            _WHOLE, "place by popularity, equal ones alike, from 1; null where nobody has it"
+        ),
+        "more_popular": Column(
+            _NUMBER, "share of all interactions that documents with more of them have; else 1"
+        ),
+        "train_queries": Column(_WHOLE, "queries in `train`"),
+        "train_interactions": Column(_NUMBER, "interactions in `train`"),
+        "in_catalogue": Column(_FLAG, "the document is in the catalogue"),
+        "catalogue_size": Column(_WHOLE, "documents in the catalogue"),
+        "base_rank": Column(_WHOLE, "place in the run `base`; null where it lacks it"),
+        **{
+            name: Column(kind, meaning, parametric=True)
+            for name, kind, meaning in (
+                ("has", _FLAG, "the attribute has this value: `has_of_genre=drama`"),
+                ("values", _WHOLE, "how many values the attribute has"),
+                ("new", _WHOLE, "how many of them no document above has"),
+                ("crowd", _NUMBER, "Σ over its values of (c + 1)·log2(c + 1) − c·log2(c), c: "
+                 "documents above with the value"),
+                ("pairs", _WHOLE, "documents above with a value, where it has one itself"),
+                ("unlike", _NUMBER, "Σ over these of the Jaccard distance of the values"),
+                ("vector", _WHOLE, "1 where the attribute is a vector, else 0"),
+                ("vector_pairs", _WHOLE, "documents above with a vector, where it has one"),
+                ("cosine", _NUMBER, "Σ over these of the cosine of the vectors"),
+                ("divergence", _NUMBER, "of the query's list from its rows in `train`"),
+            )
+        },
+    },
+    r"of_(.+)",
+)  # fmt: skip
+
+DOCUMENTS_FRAME: Final = FrameColumns(
+    "documents",
+    "one document that is known or was shown, over all queries; in order of the ids",
+    {
+        DOC: Column(_TEXT, "the document"),
+        "in_catalogue": Column(_FLAG, "it is in the catalogue"),
+        "popularity": Column(_WHOLE, "queries that have it in `train`"),
+        "interactions": Column(_NUMBER, "how often it is there, counts added up"),
+        "shown": Column(_WHOLE, "lists that show it in their top k", parametric=True),
+        "lists": Column(_WHOLE, "lists that show anything in their top k", parametric=True),
+    },
+    r"top([1-9]\d*)",
 )

@@ -24,6 +24,8 @@ Duplicates: TypeAlias = Literal["error", "keep_best"]
 # What documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
 Gaps: TypeAlias = Literal["closed", "kept"]
+# A table of any readable form.
+Table: TypeAlias = Any
 Missing: TypeAlias = Literal["zero", "skip", "error"]
 MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
 NoRelevant: TypeAlias = Literal["zero", "skip"]
@@ -173,6 +175,41 @@ class Policies(Options):
         'with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk '
         '("kept").',
         "With --unit: units numbered from 1, or by their best chunk.",
+    )
+    train: Table = option(
+        None,
+        "interactions from before (query_id, doc_id, and how often: count), for metrics of what "
+        "was shown: popularity, what a query has had.",
+        "Interactions from before: a file with query_id and doc_id.",
+        ledger=lambda train: None if train is None else "given",
+    )
+    exclude_seen: bool = option(
+        False,  # noqa: FBT003 (a default)
+        "drop documents from the run that its query has in `train`, before anything is ranked.",
+        "Drop what the query has in --train, before anything is ranked.",
+        ledger=lambda seen: "yes" if seen else None,
+    )
+    items: Table = option(
+        None,
+        "the documents that could be shown, with their attributes: a frame with doc_id and any "
+        "other columns.",
+        "Documents that could be shown: a file with doc_id and attributes.",
+        ledger=lambda items: None if items is None else "given",
+        of_averages=True,
+    )
+    catalogue: Table = option(
+        None,
+        "the documents that could be shown, where these are not `items` (else those in `train`).",
+        "Documents that could be shown, if not all in --items.",
+        ledger=lambda given: None if given is None else "given",
+        of_averages=True,
+    )
+    base: Table = option(
+        None,
+        "another run, which `unexpectedness` compares with.",
+        "Another run, which unexpectedness compares with.",
+        ledger=lambda base: None if base is None else "given",
+        of_averages=True,
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)

@@ -81,6 +81,11 @@ def diff(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
     judged_only: bool = False,
 ) -> Diff:
     """What changed from run `a` (before) to run `b` (after): queries, and their documents.

@@ -165,7 +165,7 @@ def tally(
     """
     products = intervals.ci == "t"
     sums = [Sums.over(some, starts, products=products) for some in terms]
-    tallies = [Tally(of) for of in zip(*sums, strict=True)]
+    tallies = [Tally(of) for of in zip(*sums, strict=True)] or [Tally(()) for _ in starts]
     if hashes is None:
         return tallies
     ends = [*starts[1:].tolist(), len(hashes)]

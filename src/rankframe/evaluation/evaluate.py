@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -12,8 +12,8 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.checks import check_flag
-from rankframe.base.columns import QUERY, RELEVANCE
-from rankframe.base.errors import MetricParameterError, MissingQueriesError
+from rankframe.base.columns import RELEVANCE
+from rankframe.base.errors import MetricParameterError
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
@@ -23,21 +23,18 @@ from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
 from rankframe.engine.plan import PerQuery, Plan
-from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.about import about_frame
 from rankframe.evaluation.grades import check_grades
-from rankframe.evaluation.job import Job, evaluate_found, judged_plan
-from rankframe.evaluation.ledger import Counts, make_ledger
+from rankframe.evaluation.both import RUN_FRAMES, Both, job_for
+from rankframe.evaluation.job import Job, evaluate_found
 from rankframe.evaluation.lookup import Lookup
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
-from rankframe.evaluation.summary import summarise, summarise_slices
+from rankframe.evaluation.summing import inputs_of, ledger_of, summed_up
 from rankframe.inputs.queries import (
     By,
     asked_of,
     read_attributes,
-    refuse_strangers,
-    unweighted_error,
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
@@ -50,7 +47,7 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "ju
 
 @reaching
 def evaluate(
-    qrels: Source,
+    qrels: Source | None,
     run: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
@@ -68,6 +65,11 @@ def evaluate(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
@@ -148,17 +150,23 @@ def evaluate(
     0.5
     """
     check_flag("overwrite", overwrite)
-    wanted = resolve(metrics)
+    wanted = resolve(metrics, *RUN_FRAMES)
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
-    judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
+    judgments = None
+    if qrels is not None:
+        judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
     documents = scan_run(run, policies, columns, limit=limit)
-    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
-    job = Job(judged_plan(wanted), policies, attributes=attributes, intervals=intervals)
-    pieces = count_pieces(judgments, documents, job.row_bytes, max_memory)
+    job = job_for(
+        wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
+        intervals=intervals, limit=limit,
+    )  # fmt: skip
+    opened = [side for side in (judgments, documents) if side is not None]
+    refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))
+    pieces = count_pieces(job.left(judgments), documents, job.row_bytes, max_memory)
     if output is None:
         return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
     with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
@@ -167,9 +175,9 @@ def evaluate(
 
 
 def evaluate_scanned(
-    qrels: Scanned,
+    qrels: Scanned | None,
     run: Scanned,
-    job: Job,
+    job: Job | Both,
     *,
     pieces: int = 1,
     into: Path | None = None,
@@ -180,9 +188,9 @@ def evaluate_scanned(
 
 
 def evaluate_computed(
-    qrels: Scanned,
+    qrels: Scanned | None,
     run: Scanned,
-    job: Job,
+    job: Job | Both,
     *,
     pieces: int = 1,
     into: Path | None = None,
@@ -196,6 +204,7 @@ def evaluate_computed(
         piece = _in_pieces(qrels, run, job, pieces, into, progress)
 
     def no_overlap(*, shared_queries: bool) -> NoReturn:
+        assert qrels is not None  # nobody else looks for judged documents
         refuse_no_overlap(qrels, run, shared_queries=shared_queries)
 
     result = summed_up(piece, job, (qrels, run), no_overlap)
@@ -204,8 +213,22 @@ def evaluate_computed(
     return result, piece.computed
 
 
-def _in_one(qrels: Scanned, run: Scanned, job: Job, report: Report | None) -> Piece:
+def _in_one(
+    qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report | None
+) -> Piece:
     """All queries, where what has to be held fits in memory."""
+    if isinstance(job, Both):
+        judged = None
+        if job.judged is not None:
+            judged = _in_one(qrels, run, job.judged_alone, report)
+        rows = 0 if report is None else count_rows(run)
+
+        def told(done: int) -> None:
+            if report is not None:
+                report(Progress("looking at what is shown", done, rows, 0))
+
+        return job.together(judged, *job.shown(qrels, run, told))
+    assert qrels is not None  # its metrics look at judgments
     lookup, job = _prepared(qrels, run, job)
     whole = merged(evaluate_found(lookup.found(_told(lookup, report)), job))
     assert whole is not None  # there is always one
@@ -213,18 +236,30 @@ def _in_one(qrels: Scanned, run: Scanned, job: Job, report: Report | None) -> Pi
 
 
 def _in_pieces(
-    qrels: Scanned, run: Scanned, job: Job, pieces: int, into: Path | None, report: Report | None
+    qrels: Scanned | None,
+    run: Scanned,
+    job: Job | Both,
+    pieces: int,
+    into: Path | None,
+    report: Report | None,
 ) -> Piece:
     """All queries, in so many pieces; in one pass where the judgments fit in memory, and the rows
     of each query of the run are together.
     """
-    count_rows(qrels)
+    if qrels is not None:
+        count_rows(qrels)
 
     def about(piece: Piece) -> About:
-        ledger = _ledger(piece, job, run)
-        return about_frame("per_query", job.plan.labels, ledger, _inputs((qrels, run)))
+        ledger = ledger_of(piece, job, run)
+        return about_frame("per_query", job.plan.labels, ledger, inputs_of((qrels, run)))
 
     values = None if into is None else Into(into / PER_QUERY_FILE, about)
+    if isinstance(job, Both):
+        if job.judged is not None and qrels is not None:
+            highest = check_grades(job.judged.plan.metrics, qrels.frame)
+            job = replace(job, judged=replace(job.judged, max_grade=highest))
+        return in_pieces(job.left(qrels), run, job, pieces=pieces, into=values, report=report)
+    assert qrels is not None  # its metrics look at judgments
     if left_fits(qrels, run, job.row_bytes, pieces):
         lookup, job = _prepared(qrels, run, job, bytes_at_once(qrels, run))
         found = lookup.found_if_grouped(_told(lookup, report))
@@ -253,42 +288,6 @@ def _told(lookup: Lookup, report: Report | None) -> Told:
     return lambda rows: report(Progress("evaluating", judged + rows, total, 0))
 
 
-def summed_up(
-    piece: Piece, job: Job, sides: tuple[Scanned, Scanned], no_overlap: Callable[..., NoReturn]
-) -> Result:
-    """All queries as one piece → the result, or why there is none.
-
-    `no_overlap` says what the ids of both sides look like: of documents, or of queries.
-    """
-    metrics, policies, counts = job.plan.metrics, job.policies, piece.counts
-    assert isinstance(counts, Counts)  # an evaluation has no others
-    if not counts.overlap and policies.no_overlap == "error":
-        no_overlap(shared_queries=counts.missing < counts.qrels_queries)
-    if counts.lacking is not None and policies.missing == "error":
-        raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
-    refuse_strangers(counts.absent, counts.evaluated, piece.values[QUERY])
-    if counts.unweighted:
-        raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
-    return Result(
-        summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
-        per_query=piece.values,
-        ledger=_ledger(piece, job, sides[1]),
-        slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
-        inputs=_inputs(sides),
-    )
-
-
-def _ledger(piece: Piece, job: Job, run: Scanned) -> pl.DataFrame:
-    counts, policies = piece.counts, job.policies
-    assert isinstance(counts, Counts)  # an evaluation has no others
-    described = {**policies.described(), **job.intervals.described()}
-    return make_ledger(counts, described, run, rel=policies.rel)
-
-
-def _inputs(sides: tuple[Scanned, Scanned]) -> dict[str, str]:
-    return {"qrels": sides[0].name, "run": sides[1].name}
-
-
 def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
     """Refuse what looks at all queries at once, where they come in pieces."""
     if plan.whole_input:
@@ -297,12 +296,3 @@ def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_mem
             f"{label!r} compares the documents of all queries with each other, so it "
             f"needs the whole input in memory: {advice}."
         )
-
-
-def _named(tallies: Mapping[SliceKey, Tally], job: Job) -> dict[tuple[str, str], Tally]:
-    """The slices by what they are called, in order."""
-    attributes = job.attributes
-    if attributes is None:
-        return {}
-    numbered = sorted(key for key in tallies if key != WHOLE)
-    return {attributes.name(*key): tallies[key] for key in numbered}

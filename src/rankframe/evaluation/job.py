@@ -54,6 +54,21 @@ class Job:
         """What documents are part of, for those that hand over pieces of a run as it was read."""
         return self.policies.unit
 
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """All that is computed."""
+        return self.plan.metrics
+
+    @property
+    def others(self) -> list[Scanned]:
+        """The inputs that are neither run nor judgments."""
+        return []
+
+    def left(self, qrels: Scanned | None) -> Scanned:
+        """What lies beside the run: the judgments."""
+        assert qrels is not None  # its metrics look at judgments
+        return qrels
+
     def piece(self, left: pl.DataFrame, right: pl.DataFrame) -> Piece:
         """Evaluate queries whose rows, of both sides, are all here (see `Work.piece`)."""
         lookup = self.lookup(part_of(left, "qrels"), part_of(right, "run"))

@@ -35,6 +35,8 @@ def judge(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
     judged_only: bool = False,
     levels: Sequence[float] = (),
 ) -> pl.LazyFrame:

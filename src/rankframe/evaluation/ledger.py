@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from rankframe.arrays.fingerprint import Fingerprint
 from rankframe.base.messages import listing
+from rankframe.catalogue.items import Catalogue
+from rankframe.catalogue.showing import ShownCounts
 from rankframe.engine.work import Additive
 from rankframe.frames.found import Found
 from rankframe.frames.judged import Judgments
@@ -180,6 +182,36 @@ def make_ledger(
     return described(items, policies)
 
 
+def shown_items(counts: ShownCounts, catalogue: Catalogue) -> list[tuple[str, float | None, str]]:
+    """What was counted of what is shown."""
+    items: list[tuple[str, float | None, str]] = [
+        ("shown_lists", counts.lists, "queries that are shown anything"),
+        ("shown_documents", counts.shown, "documents shown to them, as deep as metrics look"),
+    ]
+    if len(catalogue.docs):
+        note = "of these, in neither train nor items nor the catalogue"
+        items.append(("shown_unknown", counts.unknown, note))
+        items.append(("catalogue_documents", catalogue.size, "documents that could be shown"))
+    if catalogue.train_queries is not None:
+        items.append(("train_queries", catalogue.train_queries, "queries in train"))
+        items.append(("train_interactions", catalogue.train_interactions, "interactions in train"))
+    return items
+
+
+def with_items(
+    judged: pl.DataFrame | None,
+    items: Sequence[tuple[str, float | None, str]],
+    policies: Mapping[str, object],
+    run: Scanned,
+) -> pl.DataFrame:
+    """A ledger with more items before its policies; without one, that of a run alone."""
+    if judged is None:
+        return described([*items, *columns_of(run, "run")], policies)
+    more = pl.DataFrame(list(items), schema=SCHEMA, orient="row")
+    policy = pl.col("item").str.starts_with(POLICY)
+    return pl.concat([judged.filter(~policy), more, judged.filter(policy)])
+
+
 def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
     """Whether all judged documents count as relevant, of several grades, and nobody said so."""
     return ledger is not None and _ALL_RELEVANT in ledger["item"]
@@ -188,6 +220,10 @@ def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
 def columns_of(run: Scanned, called: str) -> list[tuple[str, float | None, str]]:
     """What ordered a run, and which of its columns were not looked at."""
     items: list[tuple[str, float | None, str]] = [(f"{called}{ORDER}", None, run.ordered)]
+    if run.whole_run is not None:
+        dropped = run.whole_run.count() - run.count()
+        note = "rows of documents that their query has in train: dropped"
+        items.append((f"{called}_seen_dropped", dropped, note))
     if run.unused:
         note = f"not looked at: {listing(run.unused)}"
         items.append((f"{called}_columns_unused", len(run.unused), note))

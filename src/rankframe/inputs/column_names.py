@@ -42,7 +42,7 @@ from rankframe.inputs.list_columns import (
 Columns: TypeAlias = Mapping[str, Any]
 
 # The sides that a mapping can speak of: where judgments are, and of two rankings.
-SIDES: Final = ("qrels", "run", "queries")
+SIDES: Final = ("qrels", "run", "queries", "train", "items", "catalogue", "base")
 RANKINGS: Final = ("a", "b")
 
 _WANTED: dict[Role, tuple[str, ...]] = {

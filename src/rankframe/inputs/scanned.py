@@ -58,6 +58,8 @@ class Scanned:
     # whether its documents are called by what they are part of; if it is whole, as it was before
     in_units: bool = False
     before: Scanned | None = field(default=None, compare=False, repr=False)
+    # the run with what queries have had, where that was dropped
+    whole_run: Scanned | None = field(default=None, compare=False, repr=False)
 
     def count(self) -> int:
         """How many rows it has."""

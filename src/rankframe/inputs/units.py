@@ -20,6 +20,7 @@ from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.column_names import first_called
 from rankframe.inputs.scan import Columns, Source, describe, open_table, refuse_pattern, scan
 from rankframe.inputs.scanned import Scanned
+from rankframe.inputs.train import open_train, without_seen
 
 _UNIT: Final = "unit"
 # What the columns of a table of units may be called, the first that is there.
@@ -31,9 +32,17 @@ _DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_S
 def scan_run(
     source: Source, policies: Policies, columns: Columns | None = None, *, limit: int | None = None
 ) -> Scanned:
-    """Open a run as policies say: what orders it, and by which units its documents are called."""
+    """Open a run as policies say: what orders it, by which units its documents are called, and
+    whether it is without what queries have had.
+    """
     run = scan(source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit)
-    return run if policies.unit is None else in_units(run, policies.unit)
+    if policies.unit is not None:
+        run = in_units(run, policies.unit)
+    if not policies.exclude_seen or run.whole_run is not None:
+        return run
+    if policies.train is None:
+        raise OptionError(Option("exclude_seen", True), " needs ", Option("train", bare=True), ".")
+    return without_seen(run, open_train(policies.train, columns, limit=limit))
 
 
 def in_units(run: Scanned, unit: Any) -> Scanned:

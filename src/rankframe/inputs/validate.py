@@ -93,7 +93,7 @@ def count_rows(scanned: Scanned) -> int:
         rows = scanned.count()
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
-    if not rows:
+    if not rows and not scanned.part:
         raise EmptyInputError(scanned.role, scanned.name)
     return rows
 

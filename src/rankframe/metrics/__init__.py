@@ -3,7 +3,19 @@
 Their names are read here. No data is: a metric is an expression over one of the frames.
 """
 
-from rankframe.metrics import agreement, correlation, counts, gain, hits, order, scaled, trec
+from rankframe.metrics import (
+    agreement,
+    catalogue,
+    correlation,
+    counts,
+    gain,
+    hits,
+    order,
+    scaled,
+    shown,
+    shown_relevant,
+    trec,
+)
 from rankframe.metrics.registry import REGISTRY, Definition, names_over
 
 # Families register their metrics as they are imported.
@@ -11,6 +23,7 @@ __all__ = [
     "REGISTRY",
     "Definition",
     "agreement",
+    "catalogue",
     "correlation",
     "counts",
     "gain",
@@ -18,5 +31,7 @@ __all__ = [
     "names_over",
     "order",
     "scaled",
+    "shown",
+    "shown_relevant",
     "trec",
 ]

@@ -14,7 +14,7 @@ from rankframe.base.errors import MetricParameterError
 from rankframe.base.messages import shorten
 from rankframe.base.options import Average
 from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import Definition
+from rankframe.metrics.registry import Definition, Frame
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,18 @@ class Metric:
     # a user's own, where there is no definition; stored values have neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
+    # the frame that a user's own looks at; None: as its columns say
+    looks_at: Frame | None = None
+
+    @property
+    def frame(self) -> Frame:
+        """The frame that it looks at; a user's own, the judged one where that has its columns."""
+        if self.definition is not None:
+            return self.definition.frame
+        if self.looks_at is not None or self.expression is None:
+            return self.looks_at or "judged"
+        names = self.expression.meta.root_names()
+        return "judged" if all(map(JUDGED_FRAME.find, names)) else "shown"
 
     @property
     def higher_is_better(self) -> bool:
@@ -56,6 +68,11 @@ class Metric:
             assert self.expression is not None  # nobody builds what is stored
             return self.expression
         return self.definition.build(**self.params)
+
+    def expr(self) -> pl.Expr:
+        """The same as one expression."""
+        value = self.build()
+        return value.expr if isinstance(value, Ratio) else value
 
 
 def metric(

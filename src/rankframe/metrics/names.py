@@ -36,6 +36,8 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
+    "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
+    "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
@@ -45,8 +47,8 @@ _SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
-def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
-    """Metrics over one kind of frame from names and expressions, each label once.
+def resolve(metrics: Metrics, *frames: Frame) -> list[Metric]:
+    """Metrics over some frames (the judged one) from names and expressions, each label once.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -71,8 +73,8 @@ def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
     for one in resolved:
-        if one.definition is not None and one.definition.frame != frame:
-            raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.definition.frame]}")
+        if one.definition is not None and one.frame not in (frames or ("judged",)):
+            raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.frame]}")
         if one.definition is None and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
     labels = [m.label for m in resolved]

@@ -31,9 +31,11 @@ Family = Literal[
     "Graded gain",
     "trec_eval's experiments",
     "Counts",
+    "What was shown",
+    "The catalogue",
     "Two rankings",
 ]
-Frame = Literal["judged", "pair"]
+Frame = Literal["judged", "shown", "documents", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 
@@ -44,7 +46,8 @@ class Facts:
 
     family: Family
     formula: str
-    # what it looks at: a run beside judgments, or two rankings
+    # what it looks at: a run beside judgments, what it shows (of each query, or of each document
+    # over all queries), or two rankings
     frame: Frame = "judged"
     # other names that are read; aliases are those of them that are functions of rankframe too
     synonyms: tuple[str, ...] = ()
@@ -179,6 +182,7 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
         return float(value) if abs(value) > _EXACT else value
     if (
         (isinstance(value, str) and value in choices)
+        or (isinstance(value, str) and value and str in kinds)
         or (isinstance(value, bool) and bool in kinds)
         or (value is None and type(None) in kinds)
     ):
@@ -191,6 +195,7 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
         return value
     wanted = [repr(c) for c in choices]
     wanted += ["a list of numbers"] if listed else []
+    wanted += ["a name"] if str in kinds else []
     wanted += [f"a number of at most {LARGEST_WEIGHT:g} for each grade"] if by_grade else []
     wanted += ["true or false"] if bool in kinds else []
     wanted += ["a whole number"] if int in kinds else []

@@ -79,6 +79,11 @@ def report(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
     judged_only: bool = False,
     progress: Report | None = None,
 ) -> Path:

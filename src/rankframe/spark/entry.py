@@ -24,13 +24,10 @@ from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
 from rankframe.engine.memory import long_ids
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
-from rankframe.evaluation.evaluate import (
-    DEFAULT_METRICS,
-    refuse_whole_input,
-    summed_up,
-)
+from rankframe.evaluation.evaluate import DEFAULT_METRICS, refuse_whole_input
 from rankframe.evaluation.grades import refuse_grades
 from rankframe.evaluation.job import Job, judged_plan
+from rankframe.evaluation.summing import summed_up
 from rankframe.inputs.queries import By, asked_of, read_attributes
 from rankframe.inputs.scan import (
     Columns,
@@ -80,6 +77,11 @@ def evaluate(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
     judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,

@@ -82,6 +82,11 @@ def tune(
     k_max: int | None = None,
     unit: options.Unit = None,
     gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
     judged_only: bool = False,
     progress: Report | None = None,
 ) -> Tuning:

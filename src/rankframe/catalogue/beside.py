@@ -1,0 +1,115 @@
+"""What lies beside a run, query by query: judgments, rows of train, another run.
+
+They come as one table, whose rows say what they are, so that they are split, streamed and sent to
+executors with the rows of the run, as one side of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import Chunk, hashed
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.options import Ties
+from rankframe.inputs.train import COUNT
+from rankframe.frames.found import judged_rows
+from rankframe.frames.indexed import IndexedJudgments
+from rankframe.inputs.scanned import Scanned
+
+Ints = NDArray[np.int64]
+WHAT: Final = "_what"
+JUDGED, TRAINED, BASE = 0.0, 1.0, 2.0
+# What stands for a document's rank where only the order of rows does.
+_ROW: Final = "_row"
+
+
+def beside(
+    qrels: Scanned | None, train: Scanned | None, base: Scanned | None, *, limit: int | None = None
+) -> Scanned:
+    """All of these as one table: query_id, doc_id, relevance (grade, count, goodness), `_what`."""
+    parts: list[pl.LazyFrame] = []
+    if qrels is not None:
+        parts.append(_part(qrels.frame, pl.col(RELEVANCE), JUDGED))
+    if train is not None:
+        parts.append(_part(train.frame, pl.col(COUNT), TRAINED))
+    if base is not None:
+        parts.append(_part(*_goodness(base), BASE))
+    if not parts:
+        schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
+        parts = [pl.LazyFrame(schema=schema)]
+    same = {name: name for name in (QUERY, DOC, RELEVANCE, WHAT)}
+    name = " and ".join(side.name for side in (qrels, train, base) if side is not None)
+    # What is not one input cannot be read from its middle.
+    alone = len(parts) == 1 and all(side is None or side.seekable for side in (qrels, train, base))
+    return Scanned(
+        "qrels", name, pl.concat(parts), same, seekable=alone, part=True, limit=limit,
+        numbered=False,
+    )  # fmt: skip
+
+
+def _part(frame: pl.LazyFrame, value: pl.Expr, what: float) -> pl.LazyFrame:
+    return frame.select(QUERY, DOC, value.alias(RELEVANCE), pl.lit(what).alias(WHAT))
+
+
+def _goodness(base: Scanned) -> tuple[pl.LazyFrame, pl.Expr]:
+    """The rows of a run, and what is larger for the better document."""
+    if SCORE in base.mapping:
+        return base.frame, pl.col(SCORE)
+    if RANK in base.mapping:
+        return base.frame, -pl.col(RANK)
+    return base.frame.with_row_index(_ROW), -pl.col(_ROW).cast(pl.Float64)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The rows beside a run in memory, each kind by itself; None where nobody asks for it."""
+
+    judged: IndexedJudgments | None = None
+    trained: IndexedJudgments | None = None
+    base: IndexedJudgments | None = None
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties) -> Sides:
+        """Index the rows of each kind that is asked for."""
+        made: dict[float, IndexedJudgments] = {}
+        for what in asked:
+            some = rows.filter(pl.col(WHAT) == what).drop(WHAT)
+            if what == BASE:
+                some = _ranked(some, ties)
+            made[what] = IndexedJudgments.of(hashed(some.lazy()).collect(engine="in-memory"))
+        return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
+
+
+def _ranked(rows: pl.DataFrame, ties: Ties) -> pl.DataFrame:
+    """The same with places for what says the order; of a document that is there twice, the best."""
+    down = ties != "doc_asc"
+    ordered = rows.sort([QUERY, RELEVANCE, DOC], descending=[False, True, down])
+    best = ordered.unique([QUERY, DOC], keep="first", maintain_order=True)
+    place = pl.int_range(1, pl.len() + 1).over(QUERY).cast(pl.Float64)
+    return best.with_columns(place.alias(RELEVANCE))
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Rows of a chunk that lie beside it, too, and which of the rows there these are."""
+
+    rows: Ints
+    beside: Ints
+
+    @classmethod
+    def of(cls, chunk: Chunk, indexed: IndexedJudgments) -> Matches:
+        """Look up a chunk, in which no document is there twice for a query."""
+        numbers = indexed.find(chunk)
+        known = np.flatnonzero(numbers >= 0)
+        there = indexed.judgments_of(numbers[known])
+        owner = np.repeat(known, indexed.lengths[numbers[known]])
+        pairs = judged_rows(chunk, owner, there, indexed)
+        assert pairs is not None  # whoever made the chunk saw to it
+        rows, hit = pairs
+        return cls(rows, there[hit])

@@ -1,0 +1,233 @@
+"""A run read once: what each query is shown, and how often each document is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.arrays.chunk import Chunk
+from rankframe.arrays.tables import Index
+from rankframe.base.columns import SHOWN_FRAME, FrameColumns
+from rankframe.base.errors import DuplicateError, OptionError
+from rankframe.base.messages import Option
+from rankframe.base.options import Policies
+from rankframe.catalogue.beside import Sides
+from rankframe.catalogue.documents import Shows, check_columns
+from rankframe.catalogue.items import Catalogue
+from rankframe.catalogue.rows import BESIDE, ShownRows
+from rankframe.engine.grouped import Told, take_grouped
+from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.engine.scattered import take_scattered
+from rankframe.engine.work import Additive
+from rankframe.inputs.batches import Batches
+from rankframe.inputs.queries import Attributes
+from rankframe.inputs.scanned import Scanned
+from rankframe.inputs.validate import load_one_of_each
+from rankframe.metrics.metric import Metric
+
+# What columns of the shown and the documents frame are made from: an option that must be given.
+_FROM = {
+    "seen": "train", "popularity": "train", "interactions": "train", "popularity_rank": "train",
+    "more_popular": "train", "train_queries": "train", "train_interactions": "train",
+    "divergence": "train", "base_rank": "base", "relevance": "qrels", "relevant": "qrels",
+    "judged": "qrels",
+    "catalogue_size": "items",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ShownCounts(Additive):
+    """What was seen of what is shown."""
+
+    beside_rows: int = 0
+    run_rows: int = 0
+    # lists that show anything, documents shown, and those of them that nobody knows
+    lists: int = 0
+    shown: int = 0
+    unknown: int = 0
+    shows: Shows | None = None
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows of both sides."""
+        return self.beside_rows, self.run_rows
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is computed of what a run shows."""
+
+    plan: Plan
+    # metrics over the documents frame
+    documents: tuple[Metric, ...]
+    policies: Policies
+    catalogue: Catalogue
+    attributes: Attributes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Sequence[Metric],
+        policies: Policies,
+        catalogue: Catalogue,
+        *,
+        given: Collection[str],
+        attributes: Attributes | None = None,
+    ) -> Showing:
+        """Prepare metrics over the shown and the documents frame.
+
+        `given`: which of qrels, train, items, base there are.
+        """
+        of_documents = tuple(metric for metric in metrics if metric.frame == "documents")
+        of_lists = [metric for metric in metrics if metric.frame == "shown"]
+        check_columns(of_documents)
+        for metric in metrics:
+            _refuse_lacking(metric, given, catalogue)
+        plan = compile_plan(of_lists, _with_attributes(catalogue))
+        made = cls(plan, of_documents, policies, catalogue, attributes)
+        made.prepare()
+        return made
+
+    def prepare(self) -> None:
+        """Make once what all threads look at."""
+        catalogue = self.catalogue
+        for name in self.plan.columns:
+            base, of = SHOWN_FRAME.split(name)
+            if of is None or name in catalogue.attributes.columns:
+                continue
+            if base in ("vector", "vector_pairs", "cosine"):
+                catalogue.vectors(of)
+            elif base == "has":
+                catalogue.values(of.partition("=")[0])
+            else:
+                catalogue.values(catalogue.cut(of)[0] if base == "divergence" else of)
+
+    @property
+    def asked(self) -> set[float]:
+        """Which kinds of rows beside the run are looked at."""
+        bases = {SHOWN_FRAME.split(name)[0] for name in self.plan.columns}
+        return {what for name, what in BESIDE.items() if name in bases}
+
+    @property
+    def cutoffs(self) -> list[int | None]:
+        """Where documents are counted, the whole list last."""
+        ks = {metric.params.get("k") for metric in self.documents if metric.definition}
+        if any(metric.definition is None for metric in self.documents):
+            ks.add(None)
+        return [*sorted(k for k in ks if k is not None), *([None] if None in ks else [])]
+
+    @property
+    def deepest(self) -> int | None:
+        """The last rank that anybody looks at; None: there is no such."""
+        ks = [m.params.get("k") for m in (*self.plan.metrics, *self.documents)]
+        return None if None in ks else max(ks)
+
+    def worked(
+        self, left: pl.DataFrame, run: Scanned, told: Told = lambda _: None,
+        at_once: int | None = None,
+    ) -> tuple[PerQuery, ShownCounts]:  # fmt: skip
+        """Read a run, whatever the order of its rows; `left`: all rows beside it."""
+        sides = Sides.of(left, sorted(self.asked), self.policies.ties)
+        batches = Batches(run, run.frame, at_once)
+        ways: list[Callable[[_Taken], bool]] = [
+            lambda taken: take_grouped(batches, taken.take, told) and not taken.repeats(),
+            lambda taken: take_scattered(batches, taken.take, told),
+            # queries with the same hash
+            lambda taken: take_grouped(batches.by_name(), taken.take, told, surely=True),
+        ]
+        for way in ways:
+            found = _Taken(self, sides)
+            try:
+                if way(found):
+                    break
+            except DuplicateError:
+                # Said of the whole input: how many in all, and which rows of it.
+                load_one_of_each(run)
+                raise
+        else:
+            raise AssertionError("in order of their names, the rows of a query are together")
+        counts = replace(found.counts, beside_rows=left.height)
+        return PerQuery.joined([self.plan.no_values(), *found.parts], ordered=False), counts
+
+
+@dataclass
+class _Taken:
+    """What was made of the chunks so far."""
+
+    of: Showing
+    sides: Sides
+    parts: list[PerQuery] = field(default_factory=list)
+    counts: ShownCounts = field(default_factory=ShownCounts)
+    _hashes: list[NDArray[np.uint64]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, chunk: Chunk) -> bool:
+        """Work on a chunk."""
+        of = self.of
+        height, hashes = chunk.height, chunk.hashes
+        rows = ShownRows.of(chunk, self.sides, of.catalogue, of.policies, of.deepest)
+        values = per_query_values(of.plan, rows) if len(rows.rows) else None
+        slices: tuple[NDArray[np.int64], ...] = ()
+        if of.documents and of.attributes is not None:
+            slices = of.attributes.of(rows.queries).slices
+        unknown = int((rows.numbers < 0).sum())
+        with self._lock:
+            self._hashes.append(hashes)
+            if values is not None:
+                self.parts.append(values)
+            shows = self.counts.shows
+            if of.documents:
+                shows = shows or Shows.none(of.cutoffs, of.catalogue)
+                shows.add(rows, slices)
+            self.counts = ShownCounts(
+                0,
+                self.counts.run_rows + height,
+                self.counts.lists + len(rows.lists),
+                self.counts.shown + len(rows.rows),
+                self.counts.unknown + unknown,
+                shows,
+            )
+        return True
+
+    def repeats(self) -> bool:
+        """Whether a query seems to have come twice."""
+        return bool(self._hashes) and Index(np.concatenate(self._hashes)).repeats
+
+
+def _with_attributes(catalogue: Catalogue) -> FrameColumns:
+    """The shown frame with the attributes of the items."""
+    from rankframe.base.columns import Column  # noqa: PLC0415
+
+    own = {name: Column(kind, "") for name, kind in catalogue.attributes.schema.items()}
+    return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **own})
+
+
+def _refuse_lacking(metric: Metric, given: Collection[str], catalogue: Catalogue) -> None:
+    """Refuse a metric that needs what was not given."""
+    for name in metric.expr().meta.root_names():
+        if name in catalogue.attributes.columns:
+            continue
+        base, of = SHOWN_FRAME.split(name)
+        needed = _FROM.get(base)
+        if base == "in_catalogue" or needed == "items":
+            needed = None if catalogue.given else "items"
+        elif of is not None and metric.frame == "shown":
+            name_of = catalogue.cut(of)[0] if base == "divergence" else of.partition("=")[0]
+            catalogue.attribute(name_of)
+        if needed is not None and needed not in given:
+            raise OptionError(
+                f"{metric.label!r} needs ", Option(needed, bare=True), ": ", _MEANING[needed]
+            )
+
+
+_MEANING = {
+    "train": "rows of query_id and doc_id from before, such as what users had bought.",
+    "items": "the documents that could be shown, with a column doc_id (or give train).",
+    "base": "another run, to which this one is compared.",
+    "qrels": "judgments, which were not given.",
+}

@@ -1,0 +1,133 @@
+"""All queries as one piece → the result: summary, slices, ledger; or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+import polars as pl
+
+from rankframe.base.columns import QUERY
+from rankframe.base.errors import MissingQueriesError
+from rankframe.base.options import Policies
+from rankframe.catalogue.documents import aggregates
+from rankframe.engine.tally import WHOLE, SliceKey, Tally
+from rankframe.engine.work import Piece
+from rankframe.evaluation.both import Both, BothCounts
+from rankframe.evaluation.job import Job
+from rankframe.evaluation.ledger import Counts, make_ledger, shown_items, with_items
+from rankframe.evaluation.result import Result
+from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, SMALL, summarise, summarise_slices
+from rankframe.inputs.queries import refuse_strangers, unweighted_error
+from rankframe.inputs.scan import Scanned
+from rankframe.metrics.metric import Metric
+
+Sides = tuple[Scanned | None, Scanned]
+
+
+def summed_up(
+    piece: Piece, job: Job | Both, sides: Sides, no_overlap: Callable[..., NoReturn]
+) -> Result:
+    """All queries as one piece → the result, or why there is none.
+
+    `no_overlap` says what the ids of both sides look like: of documents, or of queries.
+    """
+    counts = piece.counts
+    judged = counts.judged if isinstance(counts, BothCounts) else counts
+    assert isinstance(counts, BothCounts | Counts)  # an evaluation has no others
+    if isinstance(judged, Counts):
+        _refuse_judged(judged, job.policies, no_overlap)
+    refuse_strangers(counts.absent, counts.evaluated, piece.values[QUERY])
+    if counts.unweighted:
+        raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
+    metrics, slices = job.plan.metrics, _named(piece.tallies, job)
+    summary = summarise(metrics, piece.tallies[WHOLE], job.intervals)
+    sliced = summarise_slices(metrics, slices, job.intervals)
+    if isinstance(job, Both) and job.showing.documents:
+        summary = _in_order([summary, _of_documents(piece, job, WHOLE)], job.metrics, [])
+        frames = [sliced]
+        numbered = sorted(key for key in piece.tallies if key != WHOLE)
+        for key, (by, name) in zip(numbered, slices, strict=True):
+            found = _of_documents(piece, job, key)
+            frames.append(
+                found.select(
+                    pl.lit(by).alias("by"), pl.lit(name).alias("slice"), pl.all(),
+                    (pl.col("queries") < SMALL).alias("small"),
+                ).cast(SLICE_SCHEMA)  # pyright: ignore[reportArgumentType]
+            )  # fmt: skip
+        sliced = _in_order(frames, job.metrics, list(slices))
+    return Result(
+        summary=summary,
+        per_query=piece.values,
+        ledger=ledger_of(piece, job, sides[1]),
+        slices=sliced,
+        inputs=inputs_of(sides),
+    )
+
+
+def _refuse_judged(
+    counts: Counts, policies: Policies, no_overlap: Callable[..., NoReturn]
+) -> None:
+    if not counts.overlap and policies.no_overlap == "error":
+        no_overlap(shared_queries=counts.missing < counts.qrels_queries)
+    if counts.lacking is not None and policies.missing == "error":
+        raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
+
+
+def _of_documents(piece: Piece, job: Both, of: SliceKey) -> pl.DataFrame:
+    """Rows of a summary for metrics over documents."""
+    assert isinstance(piece.counts, BothCounts)
+    showing, shows = job.showing, piece.counts.shown.shows
+    if shows is None:
+        rows = [(metric.label, None, None, None, None, 0) for metric in showing.documents]
+        return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    confidence = job.intervals.confidence if job.intervals.ci and of == WHOLE else None
+    found = aggregates(showing.documents, shows, showing.catalogue, of=of, confidence=confidence)
+    rows = [
+        (metric.label, one.value, *(one.bounds or (None, None)), None, one.lists)
+        for metric, one in zip(showing.documents, found, strict=True)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def _in_order(
+    frames: Sequence[pl.DataFrame], metrics: Sequence[Metric], slices: Sequence[tuple[str, str]]
+) -> pl.DataFrame:
+    """Rows of several summaries, slices in their order, and metrics as they were asked for."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    whole = pl.concat(frames)
+    keys = [pl.col("metric").replace_strict(places, return_dtype=pl.Int64)]
+    if slices:
+        of = {f"{by}\0{name}": at for at, (by, name) in enumerate(slices)}
+        named = pl.concat_str("by", "slice", separator="\0")
+        keys.insert(0, named.replace_strict(of, return_dtype=pl.Int64))
+    return whole.sort(keys)
+
+
+def ledger_of(piece: Piece, job: Job | Both, run: Scanned) -> pl.DataFrame:
+    """What was counted, and the policies in force."""
+    counts, policies = piece.counts, job.policies
+    described = {**policies.described(), **job.intervals.described()}
+    if isinstance(counts, BothCounts) and isinstance(job, Both):
+        items = shown_items(counts.shown, job.showing.catalogue)
+        if counts.judged is None:
+            return with_items(None, items, described, run)
+        judged = make_ledger(counts.judged, described, run, rel=policies.rel)
+        return with_items(judged, items, described, run)
+    assert isinstance(counts, Counts)  # an evaluation has no others
+    return make_ledger(counts, described, run, rel=policies.rel)
+
+
+def inputs_of(sides: Sides) -> dict[str, str]:
+    """What was evaluated, by name."""
+    named = zip(("qrels", "run"), sides, strict=True)
+    return {name: side.name for name, side in named if side is not None}
+
+
+def _named(tallies: Mapping[SliceKey, Tally], job: Job | Both) -> dict[tuple[str, str], Tally]:
+    """The slices by what they are called, in order."""
+    attributes = job.attributes
+    if attributes is None:
+        return {}
+    numbered = sorted(key for key in tallies if key != WHOLE)
+    return {attributes.name(*key): tallies[key] for key in numbered}

@@ -1,0 +1,60 @@
+"""Interactions from before: which queries (users) have which documents (items), and how often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from rankframe.base.columns import DOC, QUERY
+from rankframe.base.errors import BadValueError, MissingColumnError
+from rankframe.inputs.column_names import Columns, first_called
+from rankframe.inputs.scan import Source, scan
+from rankframe.inputs.scanned import Scanned
+from rankframe.inputs.validate import check_rows
+
+COUNT: Final = "count"
+_COUNTS: Final = ("count", "counts")
+
+
+def open_train(
+    source: Source, columns: Columns | None = None, *, limit: int | None = None
+) -> Scanned:
+    """Open interactions: query_id, doc_id, and how often, where that is said; else once a row."""
+    try:
+        found = scan(source, "qrels", columns, called="train", limit=limit)
+    except MissingColumnError:  # of grades, which it needs none; or of what is missed again
+        found = scan(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
+    raw = found.raw
+    schema = raw.collect_schema()
+    often = first_called(_COUNTS, [one for one in schema if one not in found.mapping.values()])
+    if often is None or not schema[often].is_numeric():
+        often = "_count"
+        raw = raw.with_columns(pl.lit(1.0).alias(often))
+    mapping = {QUERY: found.mapping[QUERY], DOC: found.mapping[DOC], COUNT: often}
+    train = replace(found.changed(raw), mapping=mapping)
+    _check(train)
+    return train
+
+
+def without_seen(run: Scanned, train: Scanned) -> Scanned:
+    """A run without the documents that its queries have in train; the others in their order."""
+    seen = train.frame.select(QUERY, DOC)
+    frame = run.frame.join(seen, on=[QUERY, DOC], how="anti", maintain_order="left")
+    same = {name: name for name in run.frame.collect_schema()}
+    changed = run.changed(frame)
+    return replace(changed, mapping=same, distance=False, seekable=False, whole_run=run)
+
+
+def _check(train: Scanned) -> None:
+    check_rows(train.frame, "train", train.name, engine="streaming", numbered=train.numbered)
+    count = pl.col(COUNT)
+    bad = count.is_null() | ~(count >= 1) | (count != count.floor())
+    some = train.frame.filter(bad).select(pl.len(), pl.col(COUNT).first())
+    rows, example = some.collect(engine="streaming").row(0)
+    if rows:
+        raise BadValueError(
+            "train", f"a {COUNT} that is no whole number of at least 1", rows, repr(example),
+            "Say how often each pair is there, or leave the column out",
+        )  # fmt: skip

@@ -1,0 +1,114 @@
+"""What all queries together were shown of the catalogue. Over the documents frame.
+
+x(d): lists that show document d in their top k; U lists show anything. These are no averages over
+queries: they are made of the counts of documents, which add up over pieces of the input.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import polars as pl
+
+from rankframe.metrics.parts import Ratio
+from rankframe.metrics.registry import registered
+
+FAMILY: Final = "The catalogue"
+
+
+def counted(k: int | None) -> pl.Expr:
+    """x(d)."""
+    return pl.col("shown" if k is None else f"shown_top{k}")
+
+
+def lists(k: int | None) -> pl.Expr:
+    """U."""
+    return pl.col("lists" if k is None else f"lists_top{k}").first()
+
+
+@registered(
+    family=FAMILY,
+    formula="documents shown / documents in the catalogue",
+    frame="documents",
+    synonyms=("catalog_coverage", "catalogue_coverage"),
+    bounds=(0.0, None),
+)
+def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
+    """How much of the catalogue was shown to anybody.
+
+    The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
+    not in it do not count. `count`: how many documents were shown, whatever the catalogue.
+
+    >>> documents.select(coverage(k=2), coverage(k=2, count=True)).row(0)
+    (0.5, 3.0)
+    """
+    some = counted(k) > 0
+    if count:
+        return some.sum().cast(pl.Float64)
+    inside = pl.col("in_catalogue")
+    return (some & inside).sum() / inside.sum()
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ (2j − n − 1) x_(j) / (n Σ x), x ascending",
+    frame="documents",
+    higher_is_better=False,
+)
+def gini(
+    k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue"
+) -> pl.Expr | Ratio:
+    """How unequally documents are shown: 0, all alike; towards 1, few take everything.
+
+    Over the catalogue, where those that nobody is shown count with 0 (LensKit); over="shown": over
+    documents that are shown at all, with n − 1 for n below the line (Evidently).
+
+    >>> documents.select(gini(k=2)).item()
+    0.5625
+    """
+    inside = pl.col("in_catalogue") if over == "catalogue" else counted(k) > 0
+    x = counted(k).filter(inside).sort()
+    n = x.len().cast(pl.Int64)
+    weighted = (x * (2 * pl.int_range(1, x.len() + 1, dtype=pl.Int64) - n - 1)).sum()
+    below = x.sum() * (n if over == "catalogue" else n - 1)
+    return pl.when(below > 0).then(weighted / below)
+
+
+@registered(
+    family=FAMILY,
+    formula="−Σ p log2 p, p = x / Σ x",
+    frame="documents",
+    synonyms=("distributional_coverage", "shannon_entropy"),
+    bounds=(0.0, None),
+)
+def entropy(k: int | None = None) -> pl.Expr | Ratio:
+    """How evenly documents are shown, in bits: the entropy of what a place shows.
+
+    Agrees with distributional_coverage of Microsoft's recommenders.
+
+    >>> documents.select(entropy(k=2)).item()
+    1.5
+    """
+    x = counted(k).filter(counted(k) > 0).sort()
+    share = x / x.sum()
+    # Rounding may leave less than nothing where one document is all.
+    return pl.when(x.len() > 0).then((-(share * share.log(2)).sum()).clip(lower_bound=0))
+
+
+@registered(
+    family=FAMILY,
+    formula="1 − Σ x(x − 1) / (k U (U − 1))",
+    frame="documents",
+    synonyms=("personalization",),
+)
+def personalisation(k: int) -> pl.Expr | Ratio:
+    """How much two lists differ: 1 less the mean share of the top k that two of them have in common.
+
+    Every pair of lists counts, without any being looked at. Agrees with Evidently.
+
+    >>> documents.select(personalisation(k=2)).item()
+    0.5
+    """
+    x = counted(k)
+    pairs = k * lists(k) * (lists(k) - 1)
+    return pl.when(lists(k) > 1).then(1 - (x * (x - 1)).sum() / pairs)
