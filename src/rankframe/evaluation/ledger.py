@@ -32,6 +32,9 @@ FINGERPRINT = "qrels_fingerprint"
 ORDER = "_order"
 RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
 DROPPED = "rows of documents of which a better one was kept"
+# How many metrics are over documents, and have no values per query.
+OVER_DOCUMENTS = "metrics_over_documents"
+_EVALUATED = "queries_evaluated"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
@@ -146,7 +149,7 @@ def make_ledger(
         ("qrels_queries", counts.qrels_queries, "queries with judgments"),
         ("run_rows", counts.run_rows, "retrieved documents read"),
         ("run_queries", counts.run_queries, "queries in the run"),
-        ("queries_evaluated", counts.evaluated, "queries in the per-query results"),
+        (_EVALUATED, counts.evaluated, "queries in the per-query results"),
         ("queries_missing", counts.missing, "judged, but not in the run"),
         ("queries_unjudged", counts.run_queries - shared, "in the run, but not judged: left out"),
         ("queries_without_relevant", counts.without_relevant, "judged, but nothing is relevant"),
@@ -182,7 +185,9 @@ def make_ledger(
     return described(items, policies)
 
 
-def shown_items(counts: ShownCounts, catalogue: Catalogue) -> list[tuple[str, float | None, str]]:
+def shown_items(
+    counts: ShownCounts, catalogue: Catalogue, over_documents: int
+) -> list[tuple[str, float | None, str]]:
     """What was counted of what is shown."""
     items: list[tuple[str, float | None, str]] = [
         ("shown_lists", counts.lists, "queries that are shown anything"),
@@ -195,20 +200,37 @@ def shown_items(counts: ShownCounts, catalogue: Catalogue) -> list[tuple[str, fl
     if catalogue.train_queries is not None:
         items.append(("train_queries", catalogue.train_queries, "queries in train"))
         items.append(("train_interactions", catalogue.train_interactions, "interactions in train"))
+    if over_documents:
+        note = "over all queries at once: without values per query"
+        items.append((OVER_DOCUMENTS, over_documents, note))
     return items
 
 
-def with_items(
+def shown_ledger(
     judged: pl.DataFrame | None,
     items: Sequence[tuple[str, float | None, str]],
     policies: Mapping[str, object],
     run: Scanned,
+    *,
+    evaluated: int,
 ) -> pl.DataFrame:
-    """A ledger with more items before its policies; without one, that of a run alone."""
+    """A ledger with what was shown before its policies; without one, that of a run alone.
+
+    `evaluated`: queries that have any values.
+    """
+    note = "queries in the per-query results"
     if judged is None:
-        return described([*items, *columns_of(run, "run")], policies)
+        own = [(_EVALUATED, float(evaluated), note), *items, *columns_of(run, "run")]
+        return described(own, policies)
     more = pl.DataFrame(list(items), schema=SCHEMA, orient="row")
-    policy = pl.col("item").str.starts_with(POLICY)
+    policy, item = pl.col("item").str.starts_with(POLICY), pl.col("item")
+    judged = judged.with_columns(
+        pl.when(item == _EVALUATED).then(float(evaluated)).otherwise("value").alias("value"),
+        pl.when(item == "queries_unjudged")
+        .then(pl.lit("in the run, but not judged: what they are shown counts, nothing else"))
+        .otherwise("note")
+        .alias("note"),
+    )
     return pl.concat([judged.filter(~policy), more, judged.filter(policy)])
 
 

@@ -15,7 +15,7 @@ from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
 from rankframe.evaluation.both import Both, BothCounts
 from rankframe.evaluation.job import Job
-from rankframe.evaluation.ledger import Counts, make_ledger, shown_items, with_items
+from rankframe.evaluation.ledger import Counts, make_ledger, shown_items, shown_ledger
 from rankframe.evaluation.result import Result
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, SMALL, summarise, summarise_slices
 from rankframe.inputs.queries import refuse_strangers, unweighted_error
@@ -109,11 +109,11 @@ def ledger_of(piece: Piece, job: Job | Both, run: Scanned) -> pl.DataFrame:
     counts, policies = piece.counts, job.policies
     described = {**policies.described(), **job.intervals.described()}
     if isinstance(counts, BothCounts) and isinstance(job, Both):
-        items = shown_items(counts.shown, job.showing.catalogue)
-        if counts.judged is None:
-            return with_items(None, items, described, run)
-        judged = make_ledger(counts.judged, described, run, rel=policies.rel)
-        return with_items(judged, items, described, run)
+        showing, judged = job.showing, None
+        items = shown_items(counts.shown, showing.catalogue, len(showing.documents))
+        if counts.judged is not None:
+            judged = make_ledger(counts.judged, described, run, rel=policies.rel)
+        return shown_ledger(judged, items, described, run, evaluated=counts.evaluated)
     assert isinstance(counts, Counts)  # an evaluation has no others
     return make_ledger(counts, described, run, rel=policies.rel)
 
