@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -28,10 +28,9 @@ def coverage(case: Case, k: int, *, of: str = "items", count: bool = False) -> f
 def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
     """Σ (2j − n − 1) x_(j) / (c Σx), x ascending: over the catalogue c = n, over the shown n − 1."""
     times = times_shown(case, k)
-    x = sorted(times[doc] for doc in (case["items"] if over == "catalogue" else times))
-    n = len(x)
-    below = (n if over == "catalogue" else n - 1) * sum(x)
-    return sum((2 * j - n - 1) * x_j for j, x_j in enumerate(x, 1)) / below if below else None
+    if over == "catalogue":
+        return unequal([times[doc] for doc in case["items"]], len(case["items"]))
+    return unequal(times.values(), len(times) - 1)
 
 
 def entropy(case: Case, k: int) -> float | None:
@@ -94,11 +93,14 @@ def diversity(case: Case, k: int, *, by: str, kind: str = "distinct") -> ByUser:
         sets = [values(case, doc, by) for doc in docs]
         if kind == "distinct":
             return len(set().union(*sets)) / len(docs)
-        if kind == "entropy":
-            return bits(Counter(value for one in sets for value in one)) or 0.0
-        apart = [1 - len(one & other) / len(one | other) for one, other in combinations(sets, 2)]
-        return mean(apart) if apart else 0.0
+        return bits(Counter(value for one in sets for value in one)) or 0.0
 
+    def apart(one: str, other: str) -> float:
+        a, b = values(case, one, by), values(case, other, by)
+        return 1 - len(a & b) / len(a | b)
+
+    if kind == "pairs":
+        return mean_pairs(case, k, apart)
     return {user: of(docs[:k]) if docs else None for user, docs in case["run"].items()}
 
 
@@ -109,11 +111,7 @@ def ild(case: Case, k: int, *, vector: str) -> ByUser:
         a, b = case["items"][one][vector], case["items"][other][vector]
         return 1 - dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
 
-    def of(docs: list[str]) -> float:
-        pairs = [apart(one, other) for one, other in combinations(docs, 2)]
-        return mean(pairs) if pairs else 0.0
-
-    return {user: of(docs[:k]) if docs else None for user, docs in case["run"].items()}
+    return mean_pairs(case, k, apart)
 
 
 def serendipity(case: Case, k: int) -> ByUser:
@@ -240,7 +238,7 @@ def values(case: Case, doc: str, by: str) -> set[str]:
     return set(value) if isinstance(value, list) else {value}
 
 
-def mix(case: Case, weights: dict[str, float] | Counter[str], by: str) -> dict[str, float]:
+def mix(case: Case, weights: Mapping[str, float], by: str) -> dict[str, float]:
     """The share of each value among weighted documents."""
     parts: dict[str, list[float]] = {}
     for doc, weight in weights.items():
@@ -257,6 +255,15 @@ def mean_shown(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser
         user: mean([worth(user, doc) for doc in docs[:k]]) if docs else None
         for user, docs in case["run"].items()
     }
+
+
+def mean_pairs(case: Case, k: int, apart: Callable[[str, str], float]) -> ByUser:
+    """A user's mean over all pairs of the documents shown; 0 where there is one document only."""
+    found: ByUser = {}
+    for user, docs in case["run"].items():
+        pairs = [apart(one, other) for one, other in combinations(docs[:k], 2)]
+        found[user] = mean(pairs) if pairs else 0.0 if docs else None
+    return found
 
 
 def over_k(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser:
@@ -288,9 +295,17 @@ def average(by_user: ByUser) -> float | None:
     return mean(defined) if defined else None
 
 
-def bits(times: Counter[str]) -> float | None:
+def unequal(numbers: Iterable[float], c: int) -> float | None:
+    """Gini's coefficient, with c below the line."""
+    x = sorted(numbers)
+    below = c * math.fsum(x)
+    above = math.fsum((2 * j - len(x) - 1) * x_j for j, x_j in enumerate(x, 1))
+    return above / below if below else None
+
+
+def bits(times: Mapping[str, float]) -> float | None:
     """The entropy of counts, in bits."""
-    total = sum(times.values())
+    total = math.fsum(times.values())
     return -math.fsum(x / total * math.log2(x / total) for x in times.values()) if total else None
 
 
