@@ -135,9 +135,7 @@ def apart_of_two(case: Case, k: int) -> ByUser:
 
 RECOMMENDERS: dict[str, Definition] = {
     # Documents that are not in train count above the line only.
-    "catalog_coverage": lambda case, k: (
-        by.coverage(case, k, count=True) / len(by.users_of(case))
-    ),
+    "catalog_coverage": lambda case, k: by.coverage(case, k, count=True) / len(by.users_of(case)),
     "distributional_coverage": by.entropy,
     "novelty": novelty_of_rows,
     "user_diversity item_feature_vector": apart_of_two,

@@ -13,7 +13,21 @@ from pathlib import Path
 RECORDED = Path(__file__).parent.parent / "recorded"
 CUTOFFS = (1, 5, 10)
 GENRES = ("drama", "comedy", "crime", "Sci-Fi & Fantasy", "film-noir", "été")
-ODD = ("7", "07", "7.0", "it's", 'say "so"', "with space", "ü", "U", "Ω", "😀", "null", "NaN", "a,b")
+ODD = (
+    "7",
+    "07",
+    "7.0",
+    "it's",
+    'say "so"',
+    "with space",
+    "ü",
+    "U",
+    "Ω",
+    "😀",
+    "null",
+    "NaN",
+    "a,b",
+)
 # What differs between the cases; what is not named is as in DEFAULT.
 DEFAULT = {
     "users": 40, "items": 80, "cold": 0, "unseen": 0, "outside": 0, "lengths": (10, 12, 15),
@@ -128,7 +142,9 @@ def record(package, version, measured):
 
     Values by user become a list in the order of the case's run; null: it gives the user none.
     """
-    content = {"about": {"package": package, "version": version, "python": platform.python_version()}}
+    content = {
+        "about": {"package": package, "version": version, "python": platform.python_version()}
+    }
     for name, case in read().items():
         content[name] = {
             f"{metric}@{k}": listed(value, case["run"])

@@ -1,5 +1,5 @@
-"""What Evidently says: `python -m tests.against.record.evidently`, where `evidently` is installed."""
-# pyright: reportMissingImports=false
+"""What Evidently says: `python -m tests.against.record.evidently`, with `evidently` installed."""
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from tests.against.record import cases
 

@@ -1,5 +1,5 @@
 """What LensKit says: `python -m tests.against.record.lenskit`, where `lenskit` is installed."""
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from tests.against.record import cases
 
@@ -35,7 +35,9 @@ def measured(case, k):
 
     def by_user(metric, by):
         return {
-            user: metric(one, flags(case["run"][user], by), n=min(k, len(one))) if len(one) else None
+            user: metric(one, flags(case["run"][user], by), n=min(k, len(one)))
+            if len(one)
+            else None
             for user, one in lists.items()
         }
 

@@ -1,8 +1,8 @@
 """What Microsoft's recommenders say: `python -m tests.against.record.recommenders`.
 
-`pip install --no-deps recommenders` beside pandas < 3 and scikit-learn is enough for its metrics.
+`pip install --no-deps recommenders` beside pandas < 3 and scikit-learn is enough for this.
 """
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from tests.against.record import cases
 

@@ -1,5 +1,5 @@
 """What RecTools says: `python -m tests.against.record.rectools`, where `rectools` is installed."""
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from tests.against.record import cases
 

@@ -1,8 +1,8 @@
 """What RePlay says: `python -m tests.against.record.replay`.
 
-`pip install --no-deps replay-rec` beside pandas < 3, polars < 2 and scipy is enough for its metrics.
+`pip install --no-deps replay-rec` beside pandas < 3, polars < 2 and scipy is enough for this.
 """
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from tests.against.record import cases
 
