@@ -26,7 +26,7 @@ def coverage(case: Case, k: int, *, of: str = "items", count: bool = False) -> f
 
 
 def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
-    """Σ (2j − n − 1) x_(j) / (c Σx), x ascending; c = n over the catalogue, n − 1 over the shown."""
+    """Σ (2j − n − 1) x_(j) / (c Σx), x ascending; over the catalogue c = n, else n − 1."""
     times = times_shown(case, k)
     if over == "catalogue":
         return unequal([times[doc] for doc in case["items"]], len(case["items"]))
