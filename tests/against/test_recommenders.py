@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy
 
 from tests.against.record.cases import GENRES
 from tests.support import shown_by_definition as by
@@ -266,3 +268,40 @@ def test_every_recorded_value_is_what_the_definition_says(package: str) -> None:
                     different[case, label] = (told, value)
     assert not different
     assert compared == set(PACKAGES[package])
+
+
+def test_what_no_package_has_is_as_worked_by_hand() -> None:
+    case: Case = {
+        "train": [["u1", "a", 2], ["u1", "b", 1], ["u2", "a", 1], ["u3", "c", 1]],
+        "items": {doc: {"genre": genre} for doc, genre in zip("abcd", "xyxy", strict=True)},
+        "run": {"u1": ["b", "c", "d"], "u2": ["a"], "u4": []},
+        "qrels": {"u1": {"b": 0, "c": 1, "d": 2}, "u2": {"a": 1}, "u4": {"a": 1}},
+    }
+    second, third = 1 / math.log2(3), 1 / 2  # what the first place is worth is 1
+    places = 1 + second + third
+    x = (second + 1) / (places + 1)  # a and c, of all that was shown
+    by_hand = {
+        "epc": [(second * 2 / 3 + third) / places, 1 / 3, None],
+        "efd": [(second + third) * math.log2(5) / places, math.log2(5 / 3), None],
+        "long_tail": [1 / 3, 0.0, None],  # d, which nobody has
+        "long_tail of half": [1.0, 0.0, None],  # a makes up half of what there is
+        "calibration": [
+            entropy([2 / 3, 1 / 3], [0.99 / 3 + 0.02 / 3, 0.99 * 2 / 3 + 0.01 / 3]), 0.0, None,
+        ],
+        "exposure_share": x,
+        "exposure_gap": jensenshannon([x, 1 - x], [1 / 2, 1 / 2], base=2),
+        "exposure_gap of train": jensenshannon([x, 1 - x], [4 / 5, 1 / 5], base=2),
+    }  # fmt: skip
+    defined = {
+        "epc": by.epc(case, 3),
+        "efd": by.efd(case, 3),
+        "long_tail": by.long_tail(case, 3),
+        "long_tail of half": by.long_tail(case, 3, head=0.5),
+        "calibration": by.calibration(case, 3, by="genre"),
+        "exposure_share": by.exposure_share(case, 3, by="genre", value="x"),
+        "exposure_gap": by.exposure_gap(case, 3, by="genre"),
+        "exposure_gap of train": by.exposure_gap(case, 3, by="genre", target="train"),
+    }
+    for name, value in defined.items():
+        found = list(value.values()) if isinstance(value, dict) else value
+        assert alike(by_hand[name], found, 1e-12), name
