@@ -1,7 +1,8 @@
 """Metrics of what was shown, in plain Python, each straight from its definition.
 
 A case has run and base (user to documents in rank order; empty: shown nothing), qrels (user to
-document to grade), train (rows of user, document, count), and items (document to attributes).
+document to grade), train (rows of user, document, count), and items (document to attributes, None
+where unknown). Metrics of attributes leave out documents without one.
 Metrics of users give a dictionary of all users of the run, None where undefined: the mean over
 nothing shown. Those of the catalogue give one number. Sums are exact, whatever their order.
 """
@@ -89,19 +90,17 @@ def diversity(case: Case, k: int, *, by: str, kind: str = "distinct") -> ByUser:
     where they differ, of sets 1 − |both| / |either|. Pairs of one document: 0.
     """
 
-    def of(docs: list[str]) -> float:
-        sets = [values(case, doc, by) for doc in docs]
-        if kind == "distinct":
-            return len(set().union(*sets)) / len(docs)
-        return bits(Counter(value for one in sets for value in one)) or 0.0
-
     def apart(one: str, other: str) -> float:
         a, b = values(case, one, by), values(case, other, by)
         return 1 - len(a & b) / len(a | b)
 
     if kind == "pairs":
-        return mean_pairs(case, k, apart)
-    return {user: of(docs[:k]) if docs else None for user, docs in case["run"].items()}
+        return mean_pairs(known(case, k, by), k, apart)
+    found: ByUser = {}
+    for user, docs in known(case, k, by)["run"].items():
+        times = Counter(value for doc in docs for value in values(case, doc, by))
+        found[user] = bits(times) if kind == "entropy" else len(times) / len(docs) if docs else None
+    return found
 
 
 def ild(case: Case, k: int, *, vector: str) -> ByUser:
@@ -111,7 +110,7 @@ def ild(case: Case, k: int, *, vector: str) -> ByUser:
         a, b = case["items"][one][vector], case["items"][other][vector]
         return 1 - dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
 
-    return mean_pairs(case, k, apart)
+    return mean_pairs(known(case, k, vector), k, apart)
 
 
 def serendipity(case: Case, k: int) -> ByUser:
@@ -158,7 +157,7 @@ def calibration(case: Case, k: int, *, by: str) -> ByUser:
     """
     own: dict[str, Counter[str]] = {user: Counter() for user in case["run"]}
     for user, doc, count in case["train"]:
-        if user in own and doc in case["items"]:
+        if user in own:
             own[user][doc] += count
     found: ByUser = {}
     for user, docs in case["run"].items():
@@ -186,9 +185,9 @@ def exposure_gap(case: Case, k: int, *, by: str, target: str = "catalogue") -> f
     for docs in case["run"].values():
         for rank, doc in enumerate(docs[:k], 1):
             shown[doc] = shown.get(doc, 0.0) + 1 / math.log2(rank + 1)
-    known = {doc: n for doc, n in counts_of(case).items() if doc in case["items"]}
+    all_alike = dict.fromkeys(case["items"], 1)
     p = mix(case, shown, by)
-    t = mix(case, dict.fromkeys(case["items"], 1) if target == "catalogue" else known, by)
+    t = mix(case, all_alike if target == "catalogue" else counts_of(case), by)
     middle = {v: (p.get(v, 0.0) + t.get(v, 0.0)) / 2 for v in p.keys() | t.keys()}
     terms = [s[v] * math.log2(s[v] / middle[v]) / 2 for s in (p, t) for v in s]
     return math.sqrt(max(math.fsum(terms), 0.0))
@@ -233,19 +232,33 @@ def relevant(case: Case, user: str, doc: str) -> bool:
 
 
 def values(case: Case, doc: str, by: str) -> set[str]:
-    """The values of an attribute: one, or those of a list."""
-    value = case["items"][doc][by]
+    """The values of an attribute: one, those of a list, or none where it is not known."""
+    value = case["items"].get(doc, {}).get(by)
+    if value is None:
+        return set()
     return set(value) if isinstance(value, list) else {value}
 
 
+def known(case: Case, k: int, column: str) -> Case:
+    """With those documents of the top k that have an attribute."""
+
+    def has(doc: str) -> bool:
+        value = case["items"].get(doc, {}).get(column)
+        # A vector of length 0 points nowhere.
+        return value not in (None, []) and set(value) != {0}
+
+    run = {user: [doc for doc in docs[:k] if has(doc)] for user, docs in case["run"].items()}
+    return {**case, "run": run}
+
+
 def mix(case: Case, weights: Mapping[str, float], by: str) -> dict[str, float]:
-    """The share of each value among weighted documents."""
+    """The share of each value among weighted documents that have one."""
     parts: dict[str, list[float]] = {}
     for doc, weight in weights.items():
         of = values(case, doc, by)
         for value in of:
             parts.setdefault(value, []).append(weight / len(of))
-    total = math.fsum(weights.values())
+    total = math.fsum(number for part in parts.values() for number in part)
     return {value: math.fsum(part) / total for value, part in parts.items()}
 
 

@@ -27,6 +27,19 @@ def frames(case: Case) -> dict[str, pl.DataFrame]:
     }
 
 
+def with_gaps(case: Case) -> Case:
+    """The same with documents that the catalogue lacks, and with attributes that it does not know:
+    no value, no values, and a vector of length 0.
+    """
+    items: dict[str, dict[str, Any]] = {}
+    for place, (doc, item) in enumerate(case["items"].items()):
+        gap = {1: {"genre": None}, 2: {"genres": []}, 3: {"embedding": None}, 4: {"genres": None}}
+        gap[5] = {"embedding": [0.0] * len(item["embedding"])}
+        if place % 7:
+            items[doc] = {**item, **gap.get(place % 7, {})}
+    return {**case, "items": items}
+
+
 def _ranked(run: dict[str, list[str]]) -> pl.DataFrame:
     return _table(
         cases.rows(run), query_id=pl.String, doc_id=pl.String, rank=pl.Int64, score=pl.Float64
