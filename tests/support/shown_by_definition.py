@@ -64,17 +64,17 @@ def popularity(case: Case, k: int) -> ByUser:
     return mean_shown(case, k, lambda _, doc: users[doc])
 
 
-def long_tail(case: Case, k: int, *, head: float = 0.8) -> ByUser:
-    """Share of the shown outside the head; equally popular documents are on the same side.
+def long_tail(case: Case, k: int, *, head: float = 0.8, counts: bool = True) -> ByUser:
+    """Share of the shown outside the head; what is met equally often is on the same side.
 
-    A document is in the tail where those with more users have `head` or more of all interactions.
+    A document is in the tail where those with more interactions have `head` or more of them all.
+    Not by counts: by users, as if each had met a document once.
     """
-    users = users_of(case)
-    total = sum(users.values())
+    met = counts_of(case) if counts else users_of(case)
+    total = sum(met.values())
 
     def in_tail(_: str, doc: str) -> bool:
-        more = sum(n for n in users.values() if n > users[doc])
-        return more / total >= head
+        return sum(n for n in met.values() if n > met[doc]) / total >= head
 
     return mean_shown(case, k, in_tail)
 
