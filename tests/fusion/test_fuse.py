@@ -115,7 +115,8 @@ def test_an_output_says_what_it_is(tmp_path: Path) -> None:
     rf.fuse({"a": A, "b": B}, "wsum", weights=[1, 2], output=target)
     about = json.loads(pl.read_parquet_metadata(target)["rankframe"])
     assert about["fusion"] == {
-        "method": "wsum", "norm": "min_max", "parameters": {"weights": [1.0, 2.0]},
+        "name": "wsum", "method": "wsum", "norm": "min_max",
+        "parameters": {"weights": [1.0, 2.0]}, "depth": None,
     }  # fmt: skip
     assert list(about["inputs"]) == ["a", "b"]
     rf.fuse({"a": A, "b": B}, pl.col("rank").sum(), output=tmp_path / "y.parquet")

@@ -25,6 +25,7 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.fusion.names import Method, MethodLike, Weights, resolve
 from rankframe.fusion.pieces import count_pieces, fused, fused_in_pieces
 from rankframe.fusion.prepared import RUN_SCHEMA, Fuser, learned, refuse_unscored
+from rankframe.fusion.recorded import about_fusion
 from rankframe.fusion.runs import named_runs, open_runs, unscored
 from rankframe.fusion.training import hits_for
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
@@ -209,18 +210,7 @@ class Fusion:
 
     def _about(self) -> About:
         """What the file says of itself."""
-        norm = None if self.method.norm is None else self.method.norm.name
-        own = self.method.definition is None
-        return {
-            "frame": "run",
-            "fusion": {
-                "method": str(self.method.expression) if own else self.method.label,
-                "norm": norm,
-                "parameters": dict(self.method.params),
-            },
-            "policies": self.policies.described(),
-            "inputs": {name: {"name": run.name} for name, run in self.runs.items()},
-        }
+        return about_fusion(self.method, self.policies, self.runs)
 
 
 def _read_again(target: str | os.PathLike[str]) -> pl.LazyFrame:
