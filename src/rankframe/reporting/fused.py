@@ -52,7 +52,7 @@ class Fused:
 
 
 def fusions(systems: Mapping[str, Source]) -> list[Fused]:
-    """Files of runs that `fuse` wrote, whose two runs are among these; of the same two, the first."""
+    """Files of runs that `fuse` wrote, of two that are among these; of the same two, the first."""
     found: dict[tuple[str, ...], Fused] = {}
     for name, source in systems.items():
         how = recorded(source)
