@@ -287,10 +287,10 @@ def bits() -> str:
 
 
 def test_pieces_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = bits()
+    expected, code = bits(), "from tests.tuning.test_tune import bits; print(bits(), end='')"
     for threads in (1, 2, 4):
         done = subprocess.run(
-            [sys.executable, "-c", "from tests.tuning.test_tune import bits as b; print(b(), end='')"],
+            [sys.executable, "-c", code],
             env={**os.environ, "POLARS_MAX_THREADS": str(threads)},
             cwd=ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip

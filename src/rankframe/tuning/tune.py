@@ -95,17 +95,17 @@ def tune(
     Runs are read, ranked and brought together once, where they fit in memory. Every candidate is a
     fusion, as `rf.fuse` makes it, over the same queries. To choose the best of many and to report
     its value over the queries that chose it is too good to be true. So queries are dealt into
-    folds, by hashes of their ids; for each fold, the candidate that is best on all other folds is applied to
-    it, and every query has the value of what was chosen without it: *out of fold*. That is what is
-    tested against the best single run, which is chosen in the same way, and against plain RRF.
-    Where folds do not agree on the best run, an improvement must also be one over the run that is
-    best over all queries.
+    folds, by hashes of their ids; for each fold, the candidate that is best on all other folds is
+    applied to it, and every query has the value of what was chosen without it: *out of fold*. That
+    is what is tested against the best single run, which is chosen in the same way, and against
+    plain RRF. Where folds do not agree on the best run, an improvement must also be one over the
+    run that is best over all queries.
 
     methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
         `"rrf(k=60)"`, are not varied. Also expressions over the stacked frame, as `rf.fuse` takes
         them, called by their aliases: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
-        Methods that are trained on judgments are trained on other
-        folds than those that they are chosen for or valued by.
+        Methods that are trained on judgments are trained on other folds than those that they are
+        chosen for or valued by.
     metric: one name, expression or `rf.metric`, that has a value for each query.
     norms: of scores, for methods that look at them.
     grid: what is tried, by the name of a parameter: `{"k": [10, 60, 100]}`; of weights, the size of
