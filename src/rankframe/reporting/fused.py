@@ -81,7 +81,7 @@ def weights_charts(
     `weighted`: queries and weights, where the metric is averaged by them. `sampled`: what is said
     of the queries that are looked at, where these are not all.
     """
-    if metric.whole_input or policies.keeps_gaps:
+    if metric.whole_input:
         return {}
     drawn: dict[str, Any] = {}
     for one in fused:

@@ -11,9 +11,7 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
-from rankframe.base.errors import OptionError
 from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.messages import Option
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.base.storage import StorageOptions, reaching
@@ -141,11 +139,8 @@ def tune(
     shared = SharedPolicies.given(locals())
     fusing = FusionPolicies(
         rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
-        unit=unit, depth=depth,
+        unit=unit, gaps=gaps, depth=depth,
     )  # fmt: skip
-    if shared.keeps_gaps:
-        raise OptionError(Option("gaps", "kept"), " is not for fusions: units are fused by their "
-                          "ranks among units.")  # fmt: skip
     comparing = Comparing(test=test, correction=correction, permutations=permutations)
     setup = Setup(None, comparing, Intervals.given(locals()))
     setup.check_metrics([chosen])
