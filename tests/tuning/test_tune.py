@@ -309,6 +309,24 @@ def test_a_limit_is_for_all_that_is_held() -> None:
         rf.tune(qrels, given, metric="mrr", max_memory=10_000, **FAST)
 
 
+def test_units_are_fused_as_fuse_does_it() -> None:
+    qrels, given = data(15, queries=30)
+    unit = pl.col("doc_id").replace({"d1": "d0", "d3": "d2", "d5": "d4"})
+    judged = {q: {d: g for d, g in of.items() if d not in ("d1", "d3", "d5")}
+              for q, of in qrels.items()}  # fmt: skip
+    found = {}
+    for gaps in ("closed", "kept"):
+        fused = rf.fuse(given, "rrf(k=1)", unit=unit, gaps=gaps)
+        expected = rf.evaluate(judged, fused, "ndcg@5", ci=None)["ndcg@5"]
+        tuned = rf.tune(judged, given, "rrf(k=1)", "ndcg@5", unit=unit, gaps=gaps, **FAST)
+        assert tuned.in_sample == expected
+        alone = rf.evaluate(judged, given["run0"], "ndcg@5", unit=unit, gaps=gaps, ci=None)
+        assert tuned.runs["value"][0] == alone["ndcg@5"]
+        found[gaps] = tuned.fuse(given).collect()
+        assert found[gaps].equals(fused.collect())
+    assert not found["kept"].equals(found["closed"])
+
+
 # --- methods of one's own
 
 
