@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -170,7 +171,7 @@ def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
     unit = pl.col("doc_id").str.split("#").list.first()
     a = {"q": {"x#1": 5.0, "x#2": 4.0, "y#1": 3.0, "z#1": 3.0}, "p": {"z#1": 1.0}}
     b = {"q": {"y#2": 9.0, "y#3": 8.0, "w#1": 7.0, "x#9": 6.0}}
-    ranks = {
+    ranks: dict[Any, Any] = {
         "closed": ({"x": 1, "z": 2, "y": 3}, {"y": 1, "w": 2, "x": 3}),
         "kept": ({"x": 1, "z": 3, "y": 4}, {"y": 1, "w": 3, "x": 4}),
     }

@@ -207,7 +207,7 @@ def _counted(judged: pl.DataFrame) -> pl.DataFrame:
     relevant = judged.filter(pl.col("relevant"), pl.col(RANK).is_not_null())
     rows = [lists.select("length", "rank"), relevant.select(length="retrieved", rank=RANK)]
     every = pl.concat([one.cast(pl.Int64) for one in rows])
-    return every.group_by("length", "rank").agg(pl.len().alias("count")).cast(COUNTED)
+    return every.group_by("length", "rank").agg(pl.len().alias("count")).cast(pl.Int64)
 
 
 def _no_hits(mean: float) -> Hits:
