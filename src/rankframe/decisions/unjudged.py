@@ -31,7 +31,7 @@ from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.listed import Listed, unlisted_holes
-from rankframe.frames.patterns import patterns
+from rankframe.evaluation.patterns import patterns
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_sum

@@ -57,6 +57,9 @@ class Plan:
     parts: Parts
     over_parts: Expressions
     over_rows: Expressions
+    # what is computed over another frame of the same queries, for those of the metrics that look at
+    # it
+    beside: Plan | None = None
 
     @cached_property
     def columns(self) -> set[str]:
@@ -117,6 +120,17 @@ class PerQuery:
         whole = [pl.DataFrame([taken(c, of) for c in frame]) for frame in self.frames]
         whole[0] = whole[0].with_columns(queries.alias(QUERY))
         return PerQuery(*whole)
+
+    def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
+        """With what was computed of the same queries over another frame, in the order of labels."""
+        both = [pl.concat(pair, how="horizontal") for pair in
+                zip(self.frames, (other.values.drop(QUERY), other.above, other.below), strict=True)]  # fmt: skip
+        return PerQuery(
+            *(
+                frame.select(name for name in (QUERY, *labels) if name in frame.columns)
+                for frame in both
+            )
+        )
 
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:

@@ -14,12 +14,15 @@ from typing import Any, Final, TypeAlias
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
+    GROUP,
+    GROUP_WEIGHT,
     LATE_SYNONYMS,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
     SYNONYMS,
+    WEIGHT,
     Role,
     plain_name,
 )
@@ -34,6 +37,7 @@ from rankframe.inputs.list_columns import (
     all_relevant,
     as_text,
     called_like,
+    is_list,
     looks_judged,
     taken_apart,
 )
@@ -47,10 +51,11 @@ RANKINGS: Final = ("a", "b")
 
 _WANTED: dict[Role, tuple[str, ...]] = {
     "queries": (QUERY,),
-    "qrels": (QUERY, DOC, RELEVANCE),
+    "qrels": (QUERY, DOC, RELEVANCE, GROUP, GROUP_WEIGHT),
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _OPTIONAL = (SCORE, RANK, DISTANCE)
+_OF_GROUPS = (GROUP, GROUP_WEIGHT)
 # What becomes of lists in CSV.
 _TAKEN_APART = (
     "lists of documents, which text files have no way to write. Write a row for each document, or "
@@ -170,6 +175,9 @@ def find_columns(
         ):
             continue
         candidates = _candidates(ours, role, schema, set(here.values()))
+        if ours in _OF_GROUPS:
+            mapping |= _of_groups(ours, candidates, schema, {**here, **mapping})
+            continue
         if len(candidates) > 1:
             raise AmbiguousColumnError(called, ours, candidates)
         if candidates:
@@ -185,6 +193,22 @@ def find_columns(
     if lost and not set(_OPTIONAL) & set(mapping):
         raise MissingColumnError(called, lost[0], found, asked=asked.shared[lost[0]])
     return FoundColumns(mapping, {ours: ours in here for ours in asked.shared})
+
+
+def _of_groups(
+    ours: str, candidates: Sequence[str], schema: Schema, found: Mapping[str, str]
+) -> dict[str, str]:
+    """A column of groups that nobody asked for, where there is no doubt about it: judgments need
+    not have any.
+    """
+    if ours == GROUP_WEIGHT:
+        if GROUP not in found:
+            return {}
+        free = [name for name in schema if name not in found.values()]
+        candidates = candidates or [name for name in free if plain_name(name) == WEIGHT]
+    listed = is_list(schema[found[DOC]])
+    fit = [one for one in candidates if not schema[one].is_nested() or is_list(schema[one]) & listed]
+    return {ours: fit[0]} if len(fit) == 1 else {}
 
 
 def refuse_absent(

@@ -3,7 +3,17 @@
 Their names are read here. No data is: a metric is an expression over one of the frames.
 """
 
-from rankframe.metrics import agreement, correlation, counts, gain, hits, order, scaled, trec
+from rankframe.metrics import (
+    agreement,
+    correlation,
+    counts,
+    gain,
+    groups,
+    hits,
+    order,
+    scaled,
+    trec,
+)
 from rankframe.metrics.registry import REGISTRY, Definition, names_over
 
 # Families register their metrics as they are imported.
@@ -14,6 +24,7 @@ __all__ = [
     "correlation",
     "counts",
     "gain",
+    "groups",
     "hits",
     "names_over",
     "order",

@@ -13,6 +13,7 @@ from rankframe.base.columns import JUDGED_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError
 from rankframe.base.messages import shorten
 from rankframe.base.options import Average
+from rankframe.metrics.group_columns import GROUPED_FRAME
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition
 
@@ -43,6 +44,19 @@ class Metric:
             return self.definition.holds(self.definition.pooled, self.params)
         looked_at = [] if self.expression is None else self.expression.meta.root_names()
         return any(map(JUDGED_FRAME.of_whole_input, looked_at))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it looks at the grouped frame, as a user's own does that names a column of it
+        which the judged frame lacks.
+        """
+        if self.definition is not None:
+            return self.definition.frame == "grouped"
+        looked_at = [] if self.expression is None else self.expression.meta.root_names()
+        return any(
+            JUDGED_FRAME.find(name) is None and GROUPED_FRAME.find(name) is not None
+            for name in looked_at
+        )
 
     @property
     def exponential(self) -> bool:

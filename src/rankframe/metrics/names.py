@@ -35,6 +35,7 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 # What to say of a metric that does not belong here, by what it looks at.
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
+    "grouped": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
 }
 
@@ -71,7 +72,7 @@ def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
     for one in resolved:
-        if one.definition is not None and one.definition.frame != frame:
+        if one.definition is not None and not one.definition.looks_at(frame):
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.definition.frame]}")
         if one.definition is None and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")

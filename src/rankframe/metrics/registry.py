@@ -29,11 +29,12 @@ Family = Literal[
     "Hits in the top k",
     "Order of the relevant",
     "Graded gain",
+    "Subtopics and facts",
     "trec_eval's experiments",
     "Counts",
     "Two rankings",
 ]
-Frame = Literal["judged", "pair"]
+Frame = Literal["judged", "grouped", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 
@@ -44,7 +45,7 @@ class Facts:
 
     family: Family
     formula: str
-    # what it looks at: a run beside judgments, or two rankings
+    # what it looks at: a run beside judgments (of documents, or of groups), or two rankings
     frame: Frame = "judged"
     # other names that are read; aliases are those of them that are functions of rankframe too
     synonyms: tuple[str, ...] = ()
@@ -86,6 +87,10 @@ class Definition(Facts):
 
     def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
         return _named, (self.name,)  # wherever it is unpickled, it is the one of that name
+
+    def looks_at(self, frame: Frame) -> bool:
+        """Whether it belongs where metrics over such a frame are asked for."""
+        return self.frame == frame or (self.frame, frame) == ("grouped", "judged")
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
         """Whether it is so with these parameters."""

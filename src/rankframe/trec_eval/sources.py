@@ -17,7 +17,7 @@ from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingColumnError
 from rankframe.formats.packing import bare_name, packing_of
 from rankframe.formats.registry import PARQUET, READ_ERRORS, unreadable
-from rankframe.formats.trec_format import is_comment, read_trec, tag_of
+from rankframe.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
 from rankframe.sources.opening import trec_texts
 
@@ -39,7 +39,9 @@ def judgments_of(
     name = describe(source, "qrels")
     try:
         frames = [
-            read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True)
+            read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True).drop(
+                ITERATION, strict=False
+            )
             for text in texts
         ]
     except READ_ERRORS as error:

@@ -15,7 +15,7 @@ from rankframe.evaluation.lookup import Lookup
 from rankframe.frames import patterns as module
 from rankframe.frames.found import Matched, matched
 from rankframe.frames.judged import Judgments
-from rankframe.frames.patterns import patterns
+from rankframe.evaluation.patterns import patterns
 from rankframe.inputs.scan import scan
 from rankframe.metrics.names import resolve
 
