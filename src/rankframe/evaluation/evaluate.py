@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.checks import check_flag
-from rankframe.base.columns import QUERY, RELEVANCE
+from rankframe.base.columns import GROUP, QUERY, RELEVANCE
 from rankframe.base.errors import MetricParameterError, MissingQueriesError
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
@@ -221,7 +221,7 @@ def _in_pieces(
     count_rows(qrels)
 
     def about(piece: Piece) -> About:
-        ledger = _ledger(piece, job, run)
+        ledger = _ledger(piece, job, (qrels, run))
         return about_frame("per_query", job.plan.labels, ledger, _inputs((qrels, run)))
 
     values = None if into is None else Into(into / PER_QUERY_FILE, about)
@@ -272,17 +272,18 @@ def summed_up(
     return Result(
         summary=summarise(metrics, piece.tallies[WHOLE], job.intervals),
         per_query=piece.values,
-        ledger=_ledger(piece, job, sides[1]),
+        ledger=_ledger(piece, job, sides),
         slices=summarise_slices(metrics, _named(piece.tallies, job), job.intervals),
         inputs=_inputs(sides),
     )
 
 
-def _ledger(piece: Piece, job: Job, run: Scanned) -> pl.DataFrame:
+def _ledger(piece: Piece, job: Job, sides: tuple[Scanned, Scanned]) -> pl.DataFrame:
     counts, policies = piece.counts, job.policies
     assert isinstance(counts, Counts)  # an evaluation has no others
     described = {**policies.described(), **job.intervals.described()}
-    return make_ledger(counts, described, run, rel=policies.rel)
+    groups = sides[0].mapping.get(GROUP)
+    return make_ledger(counts, described, sides[1], groups=groups, rel=policies.rel)
 
 
 def _inputs(sides: tuple[Scanned, Scanned]) -> dict[str, str]:

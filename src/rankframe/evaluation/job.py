@@ -23,7 +23,7 @@ from rankframe.evaluation.ledger import Counts
 from rankframe.evaluation.lookup import Lookup
 from rankframe.evaluation.patterns import patterns
 from rankframe.frames.found import Found, Matched, matched
-from rankframe.frames.grouped import Groups
+from rankframe.frames.grouped import Groups, needs_ids
 from rankframe.frames.judged import Judgments
 
 from rankframe.inputs.queries import Attributes, Known
@@ -140,7 +140,7 @@ def _values(part: Matched, judged: Judgments, job: Job) -> PerQuery:
         part,
         rel=job.policies.rel,
         max_grade=job.max_grade,
-        settle=DOC in beside.columns,
+        settle=needs_ids(beside.columns),
         deepest=deepest_of(beside),
     )
     return computed.with_beside(per_query_values(beside, groups), job.plan.labels)

@@ -29,7 +29,7 @@ from rankframe.arrays.segments import (
 from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.frames.found import Matched
 from rankframe.frames.judged import grade_codes
-from rankframe.metrics.group_columns import ALPHA, GROUPED_FRAME
+from rankframe.metrics.group_columns import ALPHA, GROUPED_FRAME, OF_ALPHA
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Groups:
         settle: bool = False,
         deepest: int | None = None,
     ) -> None:
-        """`settle`: ids are looked at; `deepest`: the ideal list is looked at down to here."""
+        """`settle`: see `needs_ids`; `deepest`: the ideal list is looked at down to here."""
         rows = part.groups
         assert rows is not None  # whoever asks for groups saw that there are some
         self._part, self._rel, self._deepest = part, rel, deepest
@@ -201,6 +201,13 @@ class Groups:
     def _where_retrieved(self, values: NDArray[Any]) -> pl.Series:
         retrieved = pl.Series("retrieved", self.rank > 0)
         return pl.select(pl.when(retrieved).then(pl.Series("values", values))).to_series()
+
+
+def needs_ids(columns: Collection[str]) -> bool:
+    """Whether the order of rows that were not retrieved has to be settled by their ids: where these
+    are looked at, and where they tell documents apart that are equal in all else.
+    """
+    return any(GROUPED_FRAME.split(name)[0] in (DOC, *OF_ALPHA) for name in columns)
 
 
 def _parameters(text: str | None) -> tuple[float, float | None, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
@@ -98,3 +99,17 @@ GROUPED_FRAME: Final = FrameColumns(
     },
     rf"(alpha{_SIGNED}(?:_rel{_SIGNED})?|rel{_SIGNED}|top[1-9]\d*)",
 )
+
+
+def grouped_schema(
+    levels: Sequence[float] = (), alphas: Sequence[float] = (), cutoffs: Sequence[int] = ()
+) -> dict[str, pl.DataType]:
+    """The types of the columns, with those of some levels, α and cutoffs among them."""
+    types = GROUPED_FRAME.schema
+    schema = dict(types)
+    by_level = [name for name in GROUPED_FRAME.parametric if name not in OF_CUTOFF]
+    schema |= {at_level(name, level): types[name] for level in levels for name in by_level}
+    every = (None, *levels)
+    for alpha in alphas:
+        schema |= {at_alpha(name, alpha, rel): types[name] for rel in every for name in OF_ALPHA}
+    return schema | {at_cutoff(name, k): types[name] for k in cutoffs for name in OF_CUTOFF}
