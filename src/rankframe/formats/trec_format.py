@@ -21,7 +21,16 @@ from typing import IO
 
 import polars as pl
 
-from rankframe.base.columns import DOC, GROUP, QUERY, RANK, RELEVANCE, SCORE, TEXTS
+from rankframe.base.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    TEXTS,
+)
 from rankframe.base.errors import OutputError
 from rankframe.formats.numbers import beyond_float
 from rankframe.formats.trec_mistakes import (
@@ -214,6 +223,7 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
                 "TREC text cannot hold them. Write another format."
             )
     if RELEVANCE in frame.columns:
+        _refuse_lost_groups(frame)
         group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
         columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
     else:
@@ -230,6 +240,15 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
     frame.select(columns).write_csv(
         target, include_header=False, separator=" ", quote_style="never"
     )
+
+
+def _refuse_lost_groups(frame: pl.DataFrame) -> None:
+    """Refuse what the fields of a judgment have no room for."""
+    lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
+    if GROUP in frame.columns and frame[GROUP].null_count():
+        lost.append("judgments that are about no group, beside those that are")
+    if lost:
+        raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
 
 
 def is_comment(line: str) -> bool:

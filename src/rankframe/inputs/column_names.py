@@ -142,6 +142,8 @@ def guess_role(schema: Schema, columns: Columns | None, ranking: str | None = No
 
     relevant = ranking is None and DOC not in run.names and looks_judged(schema)
     graded = relevant or has(RELEVANCE, qrels)
+    if has(GROUP, qrels):  # of which it is a weight, not a score
+        schema = {name: kind for name, kind in schema.items() if plain_name(name) != WEIGHT}
     return "qrels" if graded and not any(has(ours, run) for ours in _OPTIONAL) else "run"
 
 

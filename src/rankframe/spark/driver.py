@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import GROUP, QUERY, TEXTS
 from rankframe.base.errors import (
     BadValueError,
     DuplicateError,
@@ -93,8 +93,10 @@ def _answers(
     """What every partition answers."""
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    numbers = max(len(side.sent) for side in sides) - 2
-    both = sides[0].tagged(0, numbers).unionAll(sides[1].tagged(1, numbers))
+    numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
+    groups = any(GROUP in side.sent for side in sides)
+    ours, theirs = (side.tagged(at, numbers, groups=groups) for at, side in enumerate(sides))
+    both = ours.unionAll(theirs)
     left, right = ((side.scanned.role, side.sent) for side in sides)
     payload = cloudpickle.dumps(Task(work, (left, right)))
     function = on_executors("evaluated", payload, answer_schema(values), versions())
