@@ -37,8 +37,8 @@ def test_the_values_of_every_measure(seed: int, alpha: float, beta: float, level
 
     judged = frame(rows).drop("weight")
     # Of equal scores, pyndeval takes the smaller id first.
-    how = {"missing": "skip", "ties": "doc_asc"}
-    values = rf.evaluate(judged, frame(run), [ours_of(name) for name in asked], **how)
+    names = [ours_of(name) for name in asked]
+    values = rf.evaluate(judged, frame(run), names, missing="skip", ties="doc_asc")
     assert values.per_query.height == len(theirs)
     for row in values.per_query.to_dicts():
         expected = theirs[row["query_id"]]

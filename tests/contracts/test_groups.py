@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -36,12 +37,14 @@ def test_metrics_without_groups_see_the_best_grade_of_a_document() -> None:
     assert found.count("qrels_documents") == best_grades().height
     said = found.ledger.filter(item="qrels_groups")["note"].item()
     assert said == "groups that judgments are about, by 'subtopic'"
-    prints = {one.ledger.filter(item="qrels_fingerprint")["note"].item() for one in (found, expected)}
+    prints = {
+        one.ledger.filter(item="qrels_fingerprint")["note"].item() for one in (found, expected)
+    }
     assert len(prints) == 2
 
 
 @pytest.mark.parametrize("policies", [{}, {"judged_only": True, "k_max": 7, "rel": 2}])
-def test_the_same_bits_in_pieces_and_in_any_order(policies, tmp_path: Path) -> None:
+def test_the_same_bits_in_pieces_and_in_any_order(policies: Any, tmp_path: Path) -> None:
     in_order = JUDGED.sort("query_id"), RUN.sort("query_id")
     whole = in_pieces(JUDGED, RUN, 1, METRICS, **policies)
     for qrels, run in ((JUDGED, RUN), in_order):
@@ -55,7 +58,9 @@ def test_the_same_bits_in_pieces_and_in_any_order(policies, tmp_path: Path) -> N
     qrels, run = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
     JUDGED.write_parquet(qrels)
     RUN.write_parquet(run)
-    written = rf.evaluate(qrels, run, METRICS, max_memory="1MB", output=tmp_path / "out", **policies)
+    written = rf.evaluate(
+        qrels, run, METRICS, max_memory="1MB", output=tmp_path / "out", **policies
+    )
     assert written.per_query.equals(whole.per_query)
 
 
@@ -82,8 +87,8 @@ def test_trec_diversity_judgments(tmp_path: Path, refusal) -> None:
     plain.write_parquet(tmp_path / "qrels.parquet")
     convert_file(tmp_path / "qrels.parquet", tmp_path / "qrels.trec")
     assert len((tmp_path / "qrels.trec").read_text().split("\n")[0].split(" ")) == 4
-    for options in ({}, {"max_memory": "1MB"}):
-        found = rf.evaluate(tmp_path / "qrels.trec", RUN, METRICS, **options)
+    for limit in (None, "1MB"):
+        found = rf.evaluate(tmp_path / "qrels.trec", RUN, METRICS, max_memory=limit)
         assert found.per_query.equals(expected.per_query)
     convert_file(tmp_path / "qrels.trec", tmp_path / "again.parquet")
     again = pl.read_parquet(tmp_path / "again.parquet").rename({"group": "subtopic"})
@@ -95,7 +100,9 @@ def test_trec_diversity_judgments(tmp_path: Path, refusal) -> None:
     assert result["map"] == 1
     assert "qrels_groups" not in result.ledger["item"]
     said = refusal(rf.evaluate, lone, {"q": ["a"]}, ["map", "strec@5"])
-    assert said.startswith("'strec@5' looks at groups (subtopics, facts) of judgments, and qrels has")
+    assert said.startswith(
+        "'strec@5' looks at groups (subtopics, facts) of judgments, and qrels has"
+    )
     asked = {"qrels": {"group": "iteration"}}
     assert rf.evaluate(lone, {"q": ["a"]}, "strec@5", columns=asked)["strec@5"] == 1
     weighted = tmp_path / "weighted.parquet"
@@ -121,7 +128,7 @@ def test_what_is_wrong_with_groups(refusal) -> None:
     none = JUDGED.with_columns(subtopic=pl.lit(None, pl.String))
     result = rf.evaluate(none.unique(["query_id", "doc_id"]), RUN, ["all_of@10", "hit_rate"])
     assert result["all_of@10"] == 0
-    assert result["hit_rate"] > 0
+    assert result["hit_rate"]
     assert result.count("qrels_ungrouped") == best_grades().height
 
 

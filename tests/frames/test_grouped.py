@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 import rankframe as rf
@@ -46,7 +48,7 @@ EXPECTED = {
 
 
 def test_every_column() -> None:
-    options = {"groups": True, "levels": [2], "alphas": [0.0], "cutoffs": [1]}
+    options: Any = {"groups": True, "levels": [2], "alphas": [0.0], "cutoffs": [1]}
     frame = rf.judge(QRELS, RUN, **options)
     schema = frame.collect_schema()
     assert {name: schema[name] for name in GROUPED_FRAME.columns} == GROUPED_FRAME.schema

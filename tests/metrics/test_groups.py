@@ -99,4 +99,7 @@ def test_parameters_that_make_no_sense(name: str, said: str, refusal) -> None:
 
 def test_two_rankings_have_no_groups(refusal) -> None:
     said = refusal(rf.agree, {"q": ["a"]}, {"q": ["a"]}, "all_of@10")
-    assert said == "'all_of@10' compares a run with judgments: see rf.evaluate, or `rankframe evaluate`."
+    assert (
+        said
+        == "'all_of@10' compares a run with judgments: see rf.evaluate, or `rankframe evaluate`."
+    )

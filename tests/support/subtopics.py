@@ -96,7 +96,9 @@ def random_run(seed: int, rows: Rows, *, ties: bool = True) -> Rows:
     return found
 
 
-def topics(rows: Rows, run: Rows, *, weighted: bool = False, rel: float | None = None) -> dict[str, Topic]:
+def topics(
+    rows: Rows, run: Rows, *, weighted: bool = False, rel: float | None = None
+) -> dict[str, Topic]:
     """Both sides, query by query."""
     highest = max(row["relevance"] for row in rows)
     found: dict[str, Topic] = {}
@@ -140,14 +142,18 @@ def alpha_dcg(t: Topic, k: int | None, alpha: float = 0.5, norm: str = "most") -
     value = _novel(t, t.ranked, k, alpha, _log)
     if norm == "none":
         return _share(value * len(t.groups), _weights(t))
-    return _share(value, _weights(t) * sum((1 - alpha) ** (i - 1) * _log(i) for i in range(1, (k or 99) + 1)))
+    return _share(
+        value, _weights(t) * sum((1 - alpha) ** (i - 1) * _log(i) for i in range(1, (k or 99) + 1))
+    )
 
 
 def alpha_ndcg(t: Topic, k: int | None, alpha: float = 0.5) -> float:
     return _share(_novel(t, t.ranked, k, alpha, _log), _novel(t, t.ideal(alpha), k, alpha, _log))
 
 
-def err_ia(t: Topic, k: int | None, alpha: float = 0.5, norm: str = "most", gain: str = "") -> float:
+def err_ia(
+    t: Topic, k: int | None, alpha: float = 0.5, norm: str = "most", gain: str = ""
+) -> float:
     if gain == "exp2":
         whole = 0.0
         for g in t.groups:
@@ -157,7 +163,9 @@ def err_ia(t: Topic, k: int | None, alpha: float = 0.5, norm: str = "most", gain
                 whole += float(t.weight(g)) * left * p / i
                 left *= 1 - p
         return _share(whole, _weights(t))
-    most = sum((1 - alpha) ** (i - 1) / i for i in range(1, (k or 99) + 1)) if norm == "most" else 1.0
+    most = (
+        sum((1 - alpha) ** (i - 1) / i for i in range(1, (k or 99) + 1)) if norm == "most" else 1.0
+    )
     return _share(_novel(t, t.ranked, k, alpha, lambda i: 1 / i), _weights(t) * most)
 
 
@@ -173,7 +181,8 @@ def nrbp(t: Topic, alpha: float = 0.5, beta: float = 0.5) -> float:
 
 def nnrbp(t: Topic, alpha: float = 0.5, beta: float = 0.5) -> float:
     ours, best = (
-        _novel(t, docs, None, alpha, lambda i: beta ** (i - 1)) for docs in (t.ranked, t.ideal(alpha))
+        _novel(t, docs, None, alpha, lambda i: beta ** (i - 1))
+        for docs in (t.ranked, t.ideal(alpha))
     )
     return _share(ours, best)
 

@@ -1,4 +1,4 @@
-"""What documents are about, as flat arrays: a row for each document and group, document by document.
+"""What documents are about, as flat arrays: a row for each document and group.
 
 A group is a subtopic, an intent or a fact of a query; judgments say which documents are about it.
 """

@@ -27,11 +27,11 @@ from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import Sums, Terms
 from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.job import depends_on_ranks_alone, judged_plan, kept_queries
+from rankframe.evaluation.patterns import patterns
 from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.listed import Listed, unlisted_holes
-from rankframe.evaluation.patterns import patterns
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_sum

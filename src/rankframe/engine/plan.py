@@ -123,8 +123,8 @@ class PerQuery:
 
     def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
         """With what was computed of the same queries over another frame, in the order of labels."""
-        both = [pl.concat(pair, how="horizontal") for pair in
-                zip(self.frames, (other.values.drop(QUERY), other.above, other.below), strict=True)]  # fmt: skip
+        theirs = other.values.drop(QUERY), other.above, other.below
+        both = [pl.concat(p, how="horizontal") for p in zip(self.frames, theirs, strict=True)]
         return PerQuery(
             *(
                 frame.select(name for name in (QUERY, *labels) if name in frame.columns)

@@ -25,7 +25,6 @@ from rankframe.evaluation.patterns import patterns
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.grouped import Groups, needs_ids
 from rankframe.frames.judged import Judgments
-
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.metrics.group_columns import GROUPED_FRAME

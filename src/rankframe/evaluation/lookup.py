@@ -157,7 +157,7 @@ def read_judgments(
 
 
 def _read_groups(qrels: Scanned, table: pl.DataFrame, duplicates: Duplicates) -> IndexedJudgments:
-    """The same of judgments for groups: what must not be there twice is a document's for a group."""
+    """The same of judgments for groups: each document once for each of these."""
     judgments, twice = by_document(table)
     if twice:
         texts = table.drop(HASHES, strict=False)

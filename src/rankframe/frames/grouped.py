@@ -92,7 +92,9 @@ class Groups:
             "ideal_rank": lambda: self._ideal(alpha, rel)[0],
             "ideal_above": lambda: self._ideal(alpha, rel)[1],
             "ideal_dcg": lambda: self._ideal_dcg(np.maximum(self.grade, 0), k),
-            "ideal_dcg_exp2": lambda: self._ideal_dcg(_power_of_2(np.maximum(self.grade, 0)) - 1, k),
+            "ideal_dcg_exp2": lambda: self._ideal_dcg(
+                _power_of_2(np.maximum(self.grade, 0)) - 1, k
+            ),
             "retrieved": lambda: spread(self._part.retrieved, self.starts, len(self.code)),
             "max_grade": lambda: np.full(len(self.code), self._max_grade),
         }

@@ -168,7 +168,7 @@ def find_columns(
     if SCORE in here and DISTANCE in here:
         raise AmbiguousColumnError(called, SCORE, [here[SCORE], here[DISTANCE]])
     mapping: dict[str, str] = {}
-    for ours in _WANTED[role]:
+    for ours in (name for name in _WANTED[role] if name not in _OF_GROUPS):
         if ours in here:
             mapping[ours] = here[ours]
             continue
@@ -177,9 +177,6 @@ def find_columns(
         ):
             continue
         candidates = _candidates(ours, role, schema, set(here.values()))
-        if ours in _OF_GROUPS:
-            mapping |= _of_groups(ours, candidates, schema, {**here, **mapping})
-            continue
         if len(candidates) > 1:
             raise AmbiguousColumnError(called, ours, candidates)
         if candidates:
@@ -191,6 +188,7 @@ def find_columns(
                 raise ColumnTypeError(called, texts, "String", _TAKEN_APART)
             name = asked.shared.get(ours)
             raise MissingColumnError(called, ours, found, asked=name, shared=True)
+    mapping |= _of_groups(schema, here, mapping) if role == "qrels" else {}
     lost = [ours for ours in asked.shared if ours in _OPTIONAL and ours not in here]
     if lost and not set(_OPTIONAL) & set(mapping):
         raise MissingColumnError(called, lost[0], found, asked=asked.shared[lost[0]])
@@ -198,18 +196,27 @@ def find_columns(
 
 
 def _of_groups(
-    ours: str, candidates: Sequence[str], schema: Schema, found: Mapping[str, str]
+    schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
 ) -> dict[str, str]:
-    """A column of groups that nobody asked for, where there is no doubt about it: judgments need
-    not have any.
-    """
+    """Which columns say what judgments are about, and how much that counts: need not be there."""
+    group = _of_group(GROUP, schema, asked, found)
+    return group | (_of_group(GROUP_WEIGHT, schema, asked, {**found, **group}) if group else {})
+
+
+def _of_group(
+    ours: str, schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
+) -> dict[str, str]:
+    """A column that was asked for, or of which there is no doubt."""
+    if ours in asked:
+        return {ours: asked[ours]}
+    candidates = _candidates(ours, "qrels", schema, {*asked.values(), *found.values()})
     if ours == GROUP_WEIGHT:
-        if GROUP not in found:
-            return {}
         free = [name for name in schema if name not in found.values()]
         candidates = candidates or [name for name in free if plain_name(name) == WEIGHT]
     listed = is_list(schema[found[DOC]])
-    fit = [one for one in candidates if not schema[one].is_nested() or is_list(schema[one]) & listed]
+    fit = [
+        one for one in candidates if not schema[one].is_nested() or is_list(schema[one]) & listed
+    ]
     return {ours: fit[0]} if len(fit) == 1 else {}
 
 

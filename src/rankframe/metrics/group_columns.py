@@ -67,9 +67,7 @@ GROUPED_FRAME: Final = FrameColumns(
             "the first relevant document of its group; of several not retrieved, one of them",
             parametric=True,
         ),
-        "groups": Column(
-            _WHOLE, "groups of this query with a relevant document", parametric=True
-        ),
+        "groups": Column(_WHOLE, "groups of this query with a relevant document", parametric=True),
         "group_relevant": Column(_WHOLE, "relevant documents of this group", parametric=True),
         GROUP_WEIGHT: Column(_NUMBER, "how much the group counts: as given, else 1"),
         "unsatisfied": Column(
@@ -91,9 +89,7 @@ GROUPED_FRAME: Final = FrameColumns(
         "ideal_dcg": Column(
             _NUMBER, "the largest DCG that a list can have for this group", parametric=True
         ),
-        "ideal_dcg_exp2": Column(
-            _NUMBER, "the same with a gain of 2^grade − 1", parametric=True
-        ),
+        "ideal_dcg_exp2": Column(_NUMBER, "the same with a gain of 2^grade − 1", parametric=True),
         "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
         "max_grade": Column(_NUMBER, "the largest grade in all judgments"),
     },

@@ -83,8 +83,8 @@ class Input:
         return self.frame.selectExpr(
             f"cast({side} as tinyint) as {SIDE}",
             *(
-                f"{self._expression(sent[name], kinds) if name in sent else f'cast(null as {kind})'}"
-                f" as {quoted(name)}"
+                (self._expression(sent[name], kinds) if name in sent else f"cast(null as {kind})")
+                + f" as {quoted(name)}"
                 for name, kind in wanted.items()
             ),
         )
