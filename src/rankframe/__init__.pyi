@@ -55,6 +55,20 @@ from rankframe.metrics.gain import (
     rbp,
     rbp_residual,
 )
+from rankframe.metrics.groups import (
+    all_of,
+    alpha_dcg,
+    alpha_ndcg,
+    any_of,
+    err_ia,
+    map_ia,
+    ndcg_ia,
+    nerr_ia,
+    nnrbp,
+    nrbp,
+    precision_ia,
+    subtopic_recall,
+)
 from rankframe.metrics.hits import (
     f,
     f1,
@@ -107,16 +121,17 @@ success = hit_rate
 
 __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
-    "agree", "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g",
-    "bpref", "cg", "compare", "compat", "curve", "dcg", "diff", "eleven_point", "err", "evaluate",
-    "example", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses",
-    "from_topk", "fuse", "g_measure", "gate", "history", "hit_rate", "hits", "ideal_dcg", "infap",
-    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg",
-    "ndcg_rel", "ndpm", "nerr", "num_nonrelevant_judged_retrieved", "num_relevant",
+    "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
+    "average_precision", "average_recall", "bin_g", "bpref", "cg", "compare", "compat", "curve",
+    "dcg", "diff", "eleven_point", "err", "err_ia", "evaluate", "example", "f", "f1", "fall_out",
+    "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "fuse", "g_measure",
+    "gate", "history", "hit_rate", "hits", "ideal_dcg", "infap", "iprec", "jaccard", "judge",
+    "judged", "kendall_tau", "lag", "map_ia", "metric", "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel",
+    "ndpm", "nerr", "nerr_ia", "nnrbp", "nrbp", "num_nonrelevant_judged_retrieved", "num_relevant",
     "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson", "plot", "precision",
-    "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p",
-    "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
+    "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo", "rbo_ext",
+    "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
     "relative_precision", "report", "rndcg", "sdcg", "set_f", "set_map", "set_precision",
-    "set_recall", "spark", "spearman", "stacked", "success", "tau_ap", "thin", "trec_rbp",
-    "trec_rbp_resid", "trec_unj", "tune", "unjudged", "utility", "yaap",
+    "set_recall", "spark", "spearman", "stacked", "subtopic_recall", "success", "tau_ap", "thin",
+    "trec_rbp", "trec_rbp_resid", "trec_unj", "tune", "unjudged", "utility", "yaap",
 ]  # fmt: skip

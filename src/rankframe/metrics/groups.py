@@ -296,7 +296,7 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
     """Intent-aware nDCG: the mean of the groups' own, with the grades of each.
 
     >>> round(grouped.select(ndcg_ia()).item(), 6)
-    0.749099
+    0.749095
     """
     best = at_cutoff("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k)
     worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / pl.col(best)
