@@ -37,6 +37,9 @@ AVERAGES = [
     "map(average=geometric)",
     "ndcg(average=weighted, gain=exp2)@10",
     "num_relevant(average=sum)",
+    "map(average=median)",
+    "ndcg(average=quantile(q=0.1))@10",
+    "mrr(average=min)",
 ]
 TOP3 = ((pl.col("rank") <= 3) & pl.col("relevant")).any().alias("top3")
 

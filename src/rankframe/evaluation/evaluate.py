@@ -148,7 +148,7 @@ def evaluate(
     0.5
     """
     check_flag("overwrite", overwrite)
-    wanted = resolve(metrics)
+    wanted = resolve(metrics, any_average=True)
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -17,6 +19,8 @@ from rankframe.metrics.group_columns import GROUPED_FRAME
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition
 
+_QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -29,6 +33,15 @@ class Metric:
     # a user's own, where there is no definition; stored values have neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
+    # of average="quantile": the share of queries that are below
+    q: float | None = None
+
+    @property
+    def level(self) -> float | None:
+        """The share of queries whose values are below its average, where that is what it is: a
+        median, a quantile or the least value. None: it is made of sums.
+        """
+        return {"median": 0.5, "min": 0.0, "quantile": self.q}.get(self.average)
 
     @property
     def higher_is_better(self) -> bool:
@@ -77,7 +90,7 @@ def metric(
     name: str | None = None,
     *,
     higher_is_better: bool = True,
-    average: Average = "macro",
+    average: Average | str = "macro",
 ) -> Metric:
     """A metric of your own, for use wherever the name of a metric is.
 
@@ -86,7 +99,8 @@ def metric(
     name: what results call it; without one, the expression has a name of its own: `.alias("…")`.
     higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
-        mean, mean by weight ("weighted") or "sum".
+        mean, mean by weight ("weighted") or "sum"; for `evaluate` and `agree` also by their
+        "median", the least of them ("min") or what a tenth is below, "quantile(q=0.1)".
 
     A plain expression with a name is a metric too, of which more is better.
 
@@ -117,15 +131,32 @@ def metric(
         )
     if label == QUERY:
         raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
-    if average not in get_args(Average):
-        raise MetricParameterError(
-            f"{label!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
-        )
-    if average == "micro":
+    how, q = read_average(average, label)
+    if how == "micro":
         raise MetricParameterError(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
-    return Metric(label, average, expression=expression, lower_is_better=not higher_is_better)
+    lower = not higher_is_better
+    return Metric(label, how, expression=expression, lower_is_better=lower, q=q)
+
+
+def read_average(given: object, label: str) -> tuple[Average, float | None]:
+    """How values are averaged, and the q of a quantile.
+
+    >>> read_average("median", "map"), read_average("quantile(q=0.1)", "map")
+    (('median', None), ('quantile', 0.1))
+    """
+    found = _QUANTILE.fullmatch(str(given))
+    if found is not None:
+        with suppress(ValueError):
+            q = float(found["q"])
+            if 0 < q < 1:
+                return "quantile", q
+    for average in get_args(Average):
+        if given == average != "quantile":
+            return average, None
+    names = [*(name for name in get_args(Average) if name != "quantile"), "quantile(q=0.1)"]
+    raise MetricParameterError(f"{label!r}: average={given!r} is not one of {', '.join(names)}.")
 
 
 def refuse_long(name: str) -> None:

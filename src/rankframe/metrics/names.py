@@ -10,15 +10,14 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest, shorten, shown
-from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Metric, metric, refuse_long
+from rankframe.metrics.metric import Metric, metric, read_average, refuse_long
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
@@ -46,8 +45,12 @@ _SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
-def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
+def resolve(
+    metrics: Metrics, frame: Frame = "judged", *, any_average: bool = False
+) -> list[Metric]:
     """Metrics over one kind of frame from names and expressions, each label once.
+
+    `any_average`: also those that are no sums, such as a median.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -76,6 +79,11 @@ def resolve(metrics: Metrics, frame: Frame = "judged") -> list[Metric]:
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.definition.frame]}")
         if one.definition is None and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
+        if one.level is not None and not any_average:
+            raise MetricParameterError(
+                f"{one.label!r}: average={one.average} is no mean, and here means are compared. "
+                "Only evaluate and agree take it."
+            )
     labels = [m.label for m in resolved]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -144,18 +152,16 @@ def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
     params = dict(params)
-    average = params.pop("average", None)
-    if average is None:
+    given, q = params.pop("average", None), None
+    if given is None:
         pooled = definition.holds(definition.pooled, params)
         average = "micro" if pooled else definition.average
-    elif average not in get_args(Average):
-        raise MetricParameterError(
-            f"{text!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
-        )
+    else:
+        average, q = read_average(given, text)
     if unknown := [key for key in params if key not in definition.parameters]:
         what = "cutoff" if unknown[0] == "k" else unknown[0]
         raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
-    made = Metric(label, average, definition, params)
+    made = Metric(label, average, definition, params, q=q)
     try:
         value = made.build()
     except MetricParameterError as error:

@@ -102,7 +102,7 @@ def evaluate(
     so is a run with neither score nor rank. The values are kept on the cluster until the result's
     `unpersist` is called or the session ends.
     """
-    wanted = resolve(metrics)
+    wanted = resolve(metrics, any_average=True)
     policies = Policies.given(locals())
     if not isinstance(unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(unit))  # sent to every executor
