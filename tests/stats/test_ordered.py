@@ -81,10 +81,10 @@ def test_what_compares_means_takes_none_of_them(refusal) -> None:
     for refused in (
         refusal(rf.compare, qrels, {"a": run, "b": run}, name),
         refusal(rf.compare, qrels, {"a": run, "b": run}, own),
-        refusal(rf.compare, {"a": result, "b": result}),
+        refusal(rf.compare, None, {"a": result, "b": result}),
         refusal(rf.diff, qrels, run, run, name),
-        refusal(rf.gate, qrels, run, run, name),
-        refusal(rf.tune, qrels, {"a": run, "b": run}, name),
+        refusal(rf.gate, None, result, result, [f"{name}: at least 0.1"]),
+        refusal(rf.tune, qrels, {"a": run, "b": run}, metric=name),
         refusal(rf.curve, qrels, run, "metric_at_k", metric=name),
     ):
         assert "is no mean, and here means are compared" in refused
