@@ -27,7 +27,7 @@ def test_the_values_of_every_measure(seed: int, alpha: float, beta: float, level
         [(r["query_id"], r["subtopic"], r["doc_id"], max(r["relevance"], 0)) for r in rows],
         asked, relevance_level=level, alpha=alpha, beta=beta,
     )  # fmt: skip
-    theirs = oracle.evaluate([(r["query_id"], r["doc_id"], r["score"]) for r in run])
+    theirs = oracle.evaluate((r["query_id"], r["doc_id"], r["score"]) for r in run)
 
     def ours_of(name: str) -> str:
         base, at, k = name.partition("@")

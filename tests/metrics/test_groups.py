@@ -65,12 +65,11 @@ def test_every_metric_is_what_its_definition_says(
 def test_a_level_of_its_own_and_the_plain_expression() -> None:
     rows = brute.random_topics(7, graded=True)
     run = brute.random_run(7, rows)
-    named = {"rel": 2.0}
     plain = {
-        "alpha_ndcg(alpha=0.7,rel=2)@5": rf.alpha_ndcg(k=5, alpha=0.7, **named),
-        "err_ia(rel=2)@5": rf.err_ia(k=5, **named),
-        "all_of(rel=2)@9": rf.all_of(k=9, **named),
-        "map_ia(rel=2)": rf.map_ia(**named),
+        "alpha_ndcg(alpha=0.7,rel=2)@5": rf.alpha_ndcg(k=5, alpha=0.7, rel=2),
+        "err_ia(rel=2)@5": rf.err_ia(k=5, rel=2),
+        "all_of(rel=2)@9": rf.all_of(k=9, rel=2),
+        "map_ia(rel=2)": rf.map_ia(rel=2),
         "ndcg_ia@5": rf.ndcg_ia(k=5),
     }
     judged, found = brute.frame(rows), brute.frame(run)

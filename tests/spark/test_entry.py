@@ -93,13 +93,13 @@ def test_groups_to_the_last_bit(spark, refusal) -> None:
     judged, run = frame(rows), frame(random_run(5, rows))
     metrics = [*names_over("grouped"), "ndcg@10", "precision_ia(average=micro)@5"]
     expected = rf.evaluate(judged, run, metrics)
-    sides = [spark.createDataFrame(one.rows(), one.columns) for one in (judged, run)]
-    assert_same(rf.spark.evaluate(*sides, metrics, partitions=3), expected)
+    sides: list[Any] = [spark.createDataFrame(one.rows(), one.columns) for one in (judged, run)]
+    assert_same(rf.spark.evaluate(sides[0], sides[1], metrics, partitions=3), expected)
     lists = judged.group_by("query_id", "subtopic", "weight").agg("doc_id", "relevance")
     listed = spark.createDataFrame(lists.rows(), lists.columns)
     assert_same(rf.spark.evaluate(listed, sides[1], metrics, partitions=2), expected)
-    said = refusal(rf.spark.evaluate, sides[0].drop("subtopic", "weight").distinct(), sides[1],
-                   "all_of@10", duplicates="keep_best")  # fmt: skip
+    plain = sides[0].drop("subtopic", "weight")
+    said = refusal(rf.spark.evaluate, plain, sides[1], "all_of@10", duplicates="keep_best")
     assert "'all_of@10' looks at groups" in said
 
 

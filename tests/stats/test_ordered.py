@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -11,8 +13,13 @@ from rankframe.stats.ordered import Ordered, places_around
 from tests.support.pieces import assert_same, in_pieces, shop_like
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.9)
-AVERAGES = ["ndcg(average=median)@10", "map(average=min)", "map(average=quantile(q=0.1))",
-            "precision(average=quantile(q=0.75))@3", "bpref"]  # fmt: skip
+AVERAGES: list[Any] = [
+    "ndcg(average=median)@10",
+    "map(average=min)",
+    "map(average=quantile(q=0.1))",
+    "precision(average=quantile(q=0.75))@3",
+    "bpref",
+]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 99, 1000])

@@ -126,4 +126,4 @@ def _powers(base: float, most: int) -> Floats:
     """1, base, base², …"""
     powers = np.full(most + 1, base)
     powers[0] = 1.0
-    return np.cumprod(powers)
+    return np.cumprod(powers, dtype=np.float64)

@@ -148,7 +148,8 @@ def _values(part: Matched, judged: Judgments, job: Job) -> PerQuery:
 def deepest_of(plan: Plan) -> int | None:
     """How far down lists are looked at; None: to their end."""
     cutoffs = [metric.params.get("k") for metric in plan.metrics]
-    return None if None in cutoffs else max(cutoffs)
+    known = [k for k in cutoffs if k is not None]
+    return max(known) if len(known) == len(cutoffs) else None
 
 
 def refuse_ungrouped(plan: Plan, groups: object) -> None:
