@@ -27,8 +27,8 @@ Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ 
 number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
 and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
-`weighted` or `sum`; for `evaluate` and `agree` also `median`, `min`, or what a tenth of the queries is
-below, `average=quantile(q=0.1)`.
+`weighted` or `sum`; for `evaluate` and `agree` also `median`, `min`, or what a tenth of the queries
+is below, `average=quantile(q=0.1)`.
 
 Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """
