@@ -138,5 +138,17 @@ def test_decisions_look_at_groups_too() -> None:
     found = rf.compare(JUDGED, {"a": RUN, "b": other}, metrics, baseline="a")
     whole = rf.evaluate(JUDGED, other, metrics)
     assert found.table["value"].to_list() == [whole[name] for name in metrics]
+    seen, expected = (rf.diff(q, RUN, other, "ndcg@10") for q in (JUDGED, best_grades()))
+    assert repr(seen) == repr(expected)
+    assert seen.documents.equals(expected.documents)
     changed = rf.diff(JUDGED, RUN, other, "all_of@10")
     assert f"{whole['all_of@10']:.4f}" in repr(changed)
+
+
+def test_a_ranking_has_no_groups(refusal) -> None:
+    said = refusal(rf.agree, JUDGED, RUN, "rbo")
+    assert said.startswith("ranking a has ")
+    assert "duplicate (query_id, doc_id) pairs" in said
+    lone = JUDGED.unique(["query_id", "doc_id"], maintain_order=True)
+    found, expected = (rf.agree(q, RUN, "rbo") for q in (lone, lone.drop("subtopic", "weight")))
+    assert found.per_query.equals(expected.per_query)

@@ -14,6 +14,7 @@ from rankframe.base.columns import (
     DISTANCE,
     DOC,
     GROUP,
+    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
@@ -223,7 +224,9 @@ def scan_ranking(
     scanned = scan(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in scanned.mapping:
         return scanned
-    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
+    # A ranking has no groups: a document that has several is there twice.
+    plain = {ours: of for ours, of in scanned.mapping.items() if ours not in (GROUP, GROUP_WEIGHT)}
+    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in plain.items()}
     mapping = with_rest(mapping, scanned.raw.collect_schema())
     return _ordered(replace(scanned, mapping=mapping), order)
 
