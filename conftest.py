@@ -1,4 +1,4 @@
-"""What docstring examples find in scope: `rf`, and small frames: judged, `shown`, `documents`."""
+"""What docstring examples find in scope: `rf`, and small frames of every kind."""
 
 import polars as pl
 import pytest
@@ -15,9 +15,13 @@ settings.load_profile("rankframe")
 def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
     qrels = {"q": {"a": 3, "b": 1, "c": 1, "d": 0}}
     run = {"q": {"a": 4.0, "x": 3.0, "c": 2.0, "d": 1.0}}
+    about = [("a", "1"), ("c", "2"), ("c", "1"), ("b", "2"), ("e", "2")]
+    facts = [{"query_id": "q", "doc_id": doc, "fact": fact} for doc, fact in about]
+    listed = {"q": {"a": 4.0, "c": 3.0, "x": 2.0, "b": 1.0}}
+    groups = rf.judge(facts, listed, relevance=1, groups=True)
     doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())
     if request.node.name.startswith("rankframe.metrics."):
-        doctest_namespace.update(shown=_shown(), documents=DOCUMENTS)
+        doctest_namespace.update(grouped=groups.collect(), shown=_shown(), documents=DOCUMENTS)
 
 
 def _shown() -> pl.DataFrame:

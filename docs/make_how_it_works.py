@@ -12,11 +12,15 @@ from generated import DOCS, ROOT, SOURCE, table, with_sections
 
 from rankframe.base import columns
 from rankframe.base.columns import FrameColumns
+from rankframe.metrics import group_columns
 
 PAGE = DOCS / "how_it_works.md"
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
 # What follows the name of a column for a parameter: an example.
-_FOR = {"judged": "rel2", "pair": "top10", "shown": "of_genre", "documents": "top10"}
+_FOR = {
+    "judged": "rel2", "grouped": "rel2", "pair": "top10", "shown": "of_genre",
+    "documents": "top10",
+}  # fmt: skip
 
 
 def written() -> dict[Path, str]:
@@ -47,7 +51,8 @@ def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
 
 def frames() -> str:
     """Every frame that has a contract: what a row is, and a row a column."""
-    found = [one for one in vars(columns).values() if isinstance(one, FrameColumns)]
+    every = (*vars(columns).values(), *vars(group_columns).values())
+    found = [one for one in every if isinstance(one, FrameColumns)]
     return "\n\n".join(map(_frame, found))
 
 
@@ -56,8 +61,15 @@ def _frame(frame: FrameColumns) -> str:
     # Columns that mean the same stand in one row.
     for column, names in groupby(frame.columns, frame.columns.__getitem__):
         called = list(names)
-        example = f"`{called[0]}_{_FOR[frame.kind]}`" if column.parametric else ""
+        example = f"`{called[0]}_{_parameter(frame.kind, called[0])}`" if column.parametric else ""
         shown = ", ".join(f"`{name}`" for name in called)
         rows.append((shown, str(column.type), column.meaning, example))
     header = [f"column of the {frame.kind} frame", "type", "meaning", "for a parameter"]
     return f"The **{frame.kind} frame**. A row is {frame.row}.\n\n{table(header, rows)}"
+
+
+def _parameter(kind: str, name: str) -> str:
+    """What follows the name of a column: of one frame, columns have one of several."""
+    if kind != "grouped" or name not in (*group_columns.OF_ALPHA, *group_columns.OF_CUTOFF):
+        return _FOR[kind]
+    return "alpha0.7" if name in group_columns.OF_ALPHA else "top10"

@@ -27,7 +27,8 @@ Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ 
 number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
 and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
-`weighted` or `sum`.
+`weighted` or `sum`; for `evaluate` and `agree` also `median`, `min`, or what a tenth of the queries
+is below, `average=quantile(q=0.1)`.
 
 Metrics of what was shown look at every document of a list, judged or not, those of the catalogue
 at every document over all lists: `train` are interactions from before, `items` the documents that

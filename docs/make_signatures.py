@@ -40,7 +40,7 @@ class Taker:
 TAKERS = (
     Taker("evaluation/judge.py", "judge", (Policies, Storage), frame_only=True),
     Taker(
-        "evaluation/shown.py", "shown", (Policies, Storage),
+        "catalogue/shown.py", "shown", (Policies, Storage),
         without=("missing", "no_relevant", "no_overlap", "judged_only"),
     ),
     Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),

@@ -2,6 +2,7 @@
 
 from rankframe import plot, spark
 from rankframe.base.errors import RankframeError
+from rankframe.catalogue.shown import shown
 from rankframe.curves.area import area_under, thin
 from rankframe.curves.curve import curve
 from rankframe.decisions.change import Diff
@@ -16,7 +17,6 @@ from rankframe.evaluation.history import history
 from rankframe.evaluation.judge import judge
 from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
-from rankframe.evaluation.shown import shown
 from rankframe.fusion.fuse import fuse
 from rankframe.fusion.stacked import stacked
 from rankframe.inputs.graded_rows import from_relevance
@@ -56,6 +56,20 @@ from rankframe.metrics.gain import (
     r_score,
     rbp,
     rbp_residual,
+)
+from rankframe.metrics.groups import (
+    all_of,
+    alpha_dcg,
+    alpha_ndcg,
+    any_of,
+    err_ia,
+    map_ia,
+    ndcg_ia,
+    nerr_ia,
+    nnrbp,
+    nrbp,
+    precision_ia,
+    subtopic_recall,
 )
 from rankframe.metrics.hits import (
     f,
@@ -121,19 +135,20 @@ success = hit_rate
 
 __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
-    "agree", "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g",
-    "bpref", "calibration", "cg", "compare", "compat", "coverage", "curve", "dcg", "diff",
-    "diversity", "efd", "eleven_point", "entropy", "epc", "err", "evaluate", "example",
-    "exposure_share", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance",
-    "from_responses", "from_topk", "fuse", "g_measure", "gate", "gini", "history", "hit_rate",
-    "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau",
-    "lag", "long_tail", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr", "novelty",
+    "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
+    "average_precision", "average_recall", "bin_g", "bpref", "calibration", "cg", "compare",
+    "compat", "coverage", "curve", "dcg", "diff", "diversity", "efd", "eleven_point", "entropy",
+    "epc", "err", "err_ia", "evaluate", "example", "exposure_share", "f", "f1", "fall_out", "fcp",
+    "from_lists", "from_relevance", "from_responses", "from_topk", "fuse", "g_measure", "gate",
+    "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge",
+    "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric", "mrr", "ncg", "ndcg",
+    "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty", "nrbp",
     "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
     "overlap", "pair", "pearson", "personalisation", "plot", "popularity", "precision",
-    "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p",
-    "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
+    "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo", "rbo_ext",
+    "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
     "relative_precision", "repeated", "report", "rndcg", "sdcg", "serendipity", "set_f", "set_map",
-    "set_precision", "set_recall", "shown", "spark", "spearman", "stacked", "success", "tau_ap",
-    "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "tune", "unexpectedness", "unjudged",
-    "utility", "yaap",
+    "set_precision", "set_recall", "shown", "spark", "spearman", "stacked", "subtopic_recall",
+    "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "tune", "unexpectedness",
+    "unjudged", "utility", "yaap",
 ]  # fmt: skip

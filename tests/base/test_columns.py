@@ -17,8 +17,11 @@ from rankframe.base.columns import (
     Role,
     at_level,
 )
+from rankframe.metrics.group_columns import GROUPED_FRAME
 
-FRAMES = pytest.mark.parametrize("frame", [JUDGED_FRAME, PAIR_FRAME], ids=lambda f: f.kind)
+FRAMES = pytest.mark.parametrize(
+    "frame", [JUDGED_FRAME, GROUPED_FRAME, PAIR_FRAME], ids=lambda f: f.kind
+)
 
 
 @pytest.mark.parametrize("role", LIST_SYNONYMS_OF)

@@ -62,7 +62,7 @@ def environment(typed: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("evaluate -m nd", ["ndcg", "ndcg_rel"]),
+        ("evaluate -m nd", ["ndcg", "ndcg_ia", "ndcg_rel"]),
         ("evaluate -m mr", ["mrr", *(f"mrr{cut}" for cut in CUT)]),
         ("evaluate -m ndcg@", CUT),
         ("evaluate -m ndcg@1", ["@1", "@10", "@100", "@1000"]),

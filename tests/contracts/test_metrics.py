@@ -27,12 +27,12 @@ JUDGED = names_over("judged")
 WITH_CUTOFF = [name for name in REGISTRY if "k" in REGISTRY[name].parameters]
 WITH_LEVEL = [name for name in JUDGED if "rel" in REGISTRY[name].parameters]
 # What looks at what was shown needs more than judgments and a run: tests/metrics/test_shown.py.
-FRAMES: tuple[Frame, ...] = ("judged", "pair")
+FRAMES: tuple[Frame, ...] = ("judged", "grouped", "pair")
 OVER = [name for name, definition in REGISTRY.items() if definition.frame in FRAMES]
 DEFINITIONS = [pytest.param(REGISTRY[name], id=name) for name in OVER]
 LABELS = [*OVER, *(f"{name}@3" for name in WITH_CUTOFF if name in OVER)]
 # Sums over depths round: what is 1 may be a hair more.
-SLACK: dict[Frame, float] = {"judged": 0.0, "pair": 1e-12}
+SLACK: dict[Frame, float] = {"judged": 0.0, "grouped": 1e-12, "pair": 1e-12}
 every_frame = pytest.mark.parametrize("frame", FRAMES)
 
 
@@ -47,10 +47,19 @@ def labels_over(frame: Frame) -> list[str]:
 def measured(frame: Frame, qrels: Any, run: Any, labels: list[str] | None = None) -> pl.DataFrame:
     """Query by query; where two rankings are asked for, grades are the scores of the first."""
     metrics = labels or labels_over(frame)
-    if frame == "judged":
+    if frame == "grouped":
+        qrels = in_groups(qrels)
+    if frame != "pair":
         return rf.evaluate(qrels, run, metrics, no_overlap="zero", ci=None).per_query
     found = rf.agree(qrels, run, metrics, lone="skip", ci=None).per_query
     return found.drop("n_a", "n_b", "n_shared")
+
+
+def in_groups(qrels: Any) -> pl.DataFrame:
+    """All documents in one group, and those of the better grades in a second one."""
+    rows = qrels if isinstance(qrels, pl.DataFrame) else as_frame(qrels, "relevance")
+    best = rows.filter(pl.col("relevance") >= 2).with_columns(group=pl.lit("best"))
+    return pl.concat([rows.with_columns(group=pl.lit("every")), best])
 
 
 def per_query(frame: Frame, case: Case) -> pl.DataFrame:
@@ -79,7 +88,7 @@ def as_frame(side: Table, value: str) -> pl.DataFrame:
 @settings(max_examples=15, deadline=None)
 @given(case=cases())
 def test_values_are_numbers_within_the_declared_bounds(frame: Frame, case: Case) -> None:
-    assume(frame == "judged" or case.qrels.keys() & case.run.keys())
+    assume(frame != "pair" or case.qrels.keys() & case.run.keys())
     values = per_query(frame, case)
     for label in labels_over(frame):
         low, high = definition_of(label).bounds

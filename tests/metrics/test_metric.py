@@ -85,7 +85,8 @@ def test_an_expression_needs_a_name(refusal) -> None:
          "expression 'x' stands for several columns. Give one expression for each."),
         (PLAIN, {"higher_is_better": "no"}, "higher_is_better is True or False, not 'no'."),
         (PLAIN, {"average": "mean"},
-         "'first_rank': average='mean' is not one of macro, micro, geometric, weighted, sum."),
+         ("'first_rank': average='mean' is not one of macro, micro, geometric, weighted, sum, "
+          "median, min, quantile(q=0.1).")),
         (PLAIN, {"average": "micro"},
          "'first_rank': an expression is no ratio of sums, so it has no micro average."),
     ],

@@ -27,6 +27,7 @@ from tests.support.on_spark import (
     sent,
     with_row,
 )
+from tests.support.subtopics import frame, random_run, random_topics
 
 pytestmark = MARKS
 
@@ -36,6 +37,9 @@ AVERAGES = [
     "map(average=geometric)",
     "ndcg(average=weighted, gain=exp2)@10",
     "num_relevant(average=sum)",
+    "map(average=median)",
+    "ndcg(average=quantile(q=0.1))@10",
+    "mrr(average=min)",
 ]
 TOP3 = ((pl.col("rank") <= 3) & pl.col("relevant")).any().alias("top3")
 
@@ -82,6 +86,21 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
     metrics = ["ndcg@10", "map", "err@5", "bpref"]
     found = rf.spark.evaluate(sent(spark, QRELS), sent(spark, RUN), metrics, **options)
     assert_same(found, rf.evaluate(QRELS, RUN, metrics, **options))
+
+
+def test_groups_to_the_last_bit(spark, refusal) -> None:
+    rows = random_topics(5, graded=True)
+    judged, run = frame(rows), frame(random_run(5, rows))
+    metrics = [*names_over("grouped"), "ndcg@10", "precision_ia(average=micro)@5"]
+    expected = rf.evaluate(judged, run, metrics)
+    sides: list[Any] = [spark.createDataFrame(one.rows(), one.columns) for one in (judged, run)]
+    assert_same(rf.spark.evaluate(sides[0], sides[1], metrics, partitions=3), expected)
+    lists = judged.group_by("query_id", "subtopic", "weight").agg("doc_id", "relevance")
+    listed = spark.createDataFrame(lists.rows(), lists.columns)
+    assert_same(rf.spark.evaluate(listed, sides[1], metrics, partitions=2), expected)
+    plain = sides[0].drop("subtopic", "weight")
+    said = refusal(rf.spark.evaluate, plain, sides[1], "all_of@10", duplicates="keep_best")
+    assert "'all_of@10' looks at groups" in said
 
 
 @pytest.mark.parametrize("gaps", ["closed", "kept"])

@@ -39,7 +39,7 @@ def in_pieces(
     return evaluate_scanned(
         scan(qrels, "qrels"),
         scan(run, "run"),
-        Job(judged_plan(resolve(metrics)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
+        Job(judged_plan(resolve(metrics, any_average=True)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
         pieces=pieces,
     )
 

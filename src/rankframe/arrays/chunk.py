@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.segments import number_segments, segment_lengths
-from rankframe.base.columns import DOC, QUERY
+from rankframe.base.columns import DOC, QUERY, TEXTS
 
 # What `hashed` adds to a table.
 QUERY_HASH, KEY = "_query_hash", "_key"
@@ -110,7 +110,7 @@ def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 def numbers_of(table: pl.DataFrame) -> list[str]:
     """The columns of a hashed table that are neither ids nor hashes."""
-    return [name for name in table.columns if name not in (QUERY, DOC, *HASHES)]
+    return [name for name in table.columns if name not in (*TEXTS, *HASHES)]
 
 
 def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:

@@ -49,21 +49,43 @@ class Fingerprint:
     def of(cls, rows: Rows) -> Fingerprint:
         """Of a table."""
         bits = (rows.numbers + 0.0).view(np.uint64)  # -0.0 is 0.0
-        key, queries, docs = rows.key, as_text(rows.queries), as_text(rows.docs)
-        if not rows.queries.dtype == rows.docs.dtype == pl.String:
-            key = text_hashes(DOC, docs)
-            key = key if rows.order is None else key[rows.order]
-            key = key ^ np.repeat(text_hashes(QUERY, queries), rows.lengths)
+        queries, docs = as_text(rows.queries), as_text(rows.docs)
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
         letters += int(queries.str.len_bytes().to_numpy() @ rows.lengths)
         plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
-        return cls(plain & _MASK, _mixed(key, bits))
+        return cls(plain & _MASK, _mixed(_text_key(rows), bits))
+
+    @classmethod
+    def of_parts(
+        cls,
+        rows: Rows,
+        of: NDArray[np.int64],
+        names: NDArray[np.uint64],
+        letters: NDArray[np.integer],
+        numbers: tuple[NDArray[np.float64], NDArray[np.float64]],
+    ) -> Fingerprint:
+        """Of what belongs to rows of a table: which row each is `of`, the hash of its name and how
+        long that is, and two numbers.
+        """
+        bits, others = ((some + 0.0).view(np.uint64) for some in numbers)
+        plain = int(bits.sum()) + int(others.sum()) + int(letters.sum()) * int(_FACTORS[1])
+        key = _text_key(rows)[of] ^ names * _FACTORS[0]
+        return cls(plain & _MASK, _mixed(key, bits ^ others * _FACTORS[1]))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint((self.plain + other.plain) & _MASK, (self.hashes + other.hashes) & _MASK)
 
     def __str__(self) -> str:
         return f"{self.plain:016x}-{hash_kind()}-{self.hashes:016x}"
+
+
+def _text_key(rows: Rows) -> NDArray[np.uint64]:
+    """The key of each row, by the text of its ids."""
+    if rows.queries.dtype == rows.docs.dtype == pl.String:
+        return rows.key
+    key = text_hashes(DOC, rows.docs)
+    key = key if rows.order is None else key[rows.order]
+    return key ^ np.repeat(text_hashes(QUERY, rows.queries), rows.lengths)
 
 
 def differ(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, QUERY
+from rankframe.base.columns import TEXTS
 
 _TABLE_BITS = 26  # 64 MB at the most
 _NO_HASH = np.uint64(2**64 - 1)  # larger than what is left of a hash without its trailing bits
@@ -27,14 +27,14 @@ _LOW_HALF = np.uint64(0xFFFF_FFFF)
 
 @dataclass(frozen=True)
 class Keyed:
-    """A table with query_id (and doc_id), whose keys are hashed and sorted once."""
+    """A table with query_id (doc_id, group), whose keys are hashed and sorted once."""
 
     frame: pl.DataFrame
 
     @property
     def names(self) -> list[str]:
         """Its key columns."""
-        return [name for name in (QUERY, DOC) if name in self.frame.columns]
+        return [name for name in TEXTS if name in self.frame.columns]
 
     @cached_property
     def row_bits(self) -> int:

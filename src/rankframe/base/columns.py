@@ -24,6 +24,11 @@ RANK: Final = "rank"
 # What a float cannot hold of a score that is a large whole number; never shown.
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
+# What a judgment is about, where a query has several aspects: a subtopic, an intent, a fact.
+GROUP: Final = "group"
+GROUP_WEIGHT: Final = "group_weight"
+# Columns that are text, whatever they hold; all others are numbers.
+TEXTS: Final = (QUERY, DOC, GROUP)
 
 # Other names under which these columns are recognised, compared without case, dashes, underscores.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
@@ -43,6 +48,13 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     ),
     DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
+    GROUP: (
+        "group_id", "subtopic", "subtopic_id", "nugget", "nugget_id", "intent", "intent_id",
+        "aspect", "aspect_id", "fact", "fact_id",
+    ),
+    # Of groups, a column that is called weight is this one.
+    GROUP_WEIGHT: ("subtopic_weight", "nugget_weight", "intent_weight", "aspect_weight",
+                   "fact_weight"),
 }  # fmt: skip
 # Of these, the ones that stand beside others: taken where no other name is there.
 LATE_SYNONYMS: Final = frozenset(

@@ -234,7 +234,7 @@ class DuplicateError(RankframeError):
     ) -> None:
         self.role, self.count, self.example, self.rows = role, count, example, rows
         keys, values = ", ".join(example), ", ".join(map(repr, example.values()))
-        what = f"({keys}) pair" if len(example) > 1 else keys
+        what = {1: keys, 2: f"({keys}) pair"}.get(len(example), f"({keys}) triple")
         if resolvable is None:
             resolvable = role in ("qrels", "run", "ranking a", "ranking b")
         places = " at rows " + " and ".join(f"{row:,}" for row in rows[:2]) if rows else ""

@@ -44,7 +44,9 @@ ChartKind: TypeAlias = Literal[
     "agreement", "history", "fusion_weights",
 ]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
-Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
+Average: TypeAlias = Literal[
+    "macro", "micro", "geometric", "weighted", "sum", "median", "min", "quantile",
+]  # fmt: skip
 
 _FEWEST_REPLICATES = 100
 _MOST_REPLICATES = 100_000

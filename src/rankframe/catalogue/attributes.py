@@ -130,7 +130,8 @@ class Mix:
         worth = steps * np.log2(np.maximum(steps, 1))
         gains = np.diff(worth)[above]
         by_row = np.argsort(row, kind="stable")
-        return np.bincount(row[by_row], weights=gains[by_row], minlength=len(self.code))
+        found = np.bincount(row[by_row], weights=gains[by_row], minlength=len(self.code))
+        return found.astype(np.float64)
 
     def pairs(self) -> Ints:
         """Rows above that have a value, where it has one itself."""
@@ -150,7 +151,8 @@ class Mix:
         mine, theirs = np.divmod(both, len(self.code))
         counts = self.counts
         alike = common / (counts[mine] + counts[theirs] - common)
-        return pairs - np.bincount(mine, weights=alike, minlength=len(self.code))
+        shared = np.bincount(mine, weights=alike, minlength=len(self.code)).astype(np.float64)
+        return pairs - shared
 
     def has(self, name: str) -> NDArray[np.bool_]:
         """Whether a row has a value."""

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, hashed
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.options import Ties
 from rankframe.frames.found import judged_rows
 from rankframe.frames.indexed import IndexedJudgments
@@ -35,7 +35,8 @@ def beside(
     """All of these as one table: query_id, doc_id, relevance (grade, count, goodness), `_what`."""
     parts: list[pl.LazyFrame] = []
     if qrels is not None:
-        parts.append(_part(qrels.frame, pl.col(RELEVANCE), JUDGED))
+        groups = [name for name in (GROUP, GROUP_WEIGHT) if name in qrels.mapping]
+        parts.append(_part(qrels.frame, pl.col(RELEVANCE), JUDGED, *groups))
     if train is not None:
         parts.append(_part(train.frame, pl.col(COUNT), TRAINED))
     if base is not None:
@@ -43,18 +44,19 @@ def beside(
     if not parts:
         schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
         parts = [pl.LazyFrame(schema=schema)]
-    same = {name: name for name in (QUERY, DOC, RELEVANCE, WHAT)}
+    whole = pl.concat(parts, how="diagonal")
+    same = {name: name for name in whole.collect_schema()}
     name = " and ".join(side.name for side in (qrels, train, base) if side is not None)
     # What is not one input cannot be read from its middle.
     alone = len(parts) == 1 and all(side is None or side.seekable for side in (qrels, train, base))
     return Scanned(
-        "qrels", name, pl.concat(parts), same, seekable=alone, part=True, limit=limit,
+        "qrels", name, whole, same, seekable=alone, part=True, limit=limit,
         numbered=False,
     )  # fmt: skip
 
 
-def _part(frame: pl.LazyFrame, value: pl.Expr, what: float) -> pl.LazyFrame:
-    return frame.select(QUERY, DOC, value.alias(RELEVANCE), pl.lit(what).alias(WHAT))
+def _part(frame: pl.LazyFrame, value: pl.Expr, what: float, *others: str) -> pl.LazyFrame:
+    return frame.select(QUERY, DOC, value.alias(RELEVANCE), pl.lit(what).alias(WHAT), *others)
 
 
 def _goodness(base: Scanned) -> tuple[pl.LazyFrame, pl.Expr]:
@@ -79,11 +81,18 @@ class Sides:
         """Index the rows of each kind that is asked for."""
         made: dict[float, IndexedJudgments] = {}
         for what in asked:
-            some = rows.filter(pl.col(WHAT) == what).drop(WHAT)
+            some = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
             if what == BASE:
                 some = _ranked(some, ties)
-            made[what] = IndexedJudgments.of(hashed(some.lazy()).collect(engine="in-memory"))
+            made[what] = _indexed(some)
+            if what == JUDGED and made[what].may_repeat():  # for several groups
+                best = some.group_by(QUERY, DOC).agg(pl.col(RELEVANCE).max())
+                made[what] = _indexed(best)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
+
+
+def _indexed(rows: pl.DataFrame) -> IndexedJudgments:
+    return IndexedJudgments.of(hashed(rows.lazy()).collect(engine="in-memory"))
 
 
 def _ranked(rows: pl.DataFrame, ties: Ties) -> pl.DataFrame:

@@ -268,7 +268,7 @@ class _Counted:
         at = docs.search_sorted(of_docs[DOC]).to_numpy()
         np.add.at(times, (group, at, of_docs["bucket"].to_numpy()), of_docs[_COUNT].to_numpy())
         of_lists = rest.filter(pl.col(DOC).is_null())
-        np.add.at(lists, (0, of_lists["bucket"].to_numpy()), of_lists[_COUNT].to_numpy())
+        np.add.at(lists[0], of_lists["bucket"].to_numpy(), of_lists[_COUNT].to_numpy())
         inside = np.zeros(len(docs), np.bool_)
         inside[known] = catalogue.inside
         popularity, interactions = np.zeros(len(docs), np.int64), np.zeros(len(docs))

@@ -216,7 +216,7 @@ def _items(source: Source | None, role: str, columns: Columns | None) -> pl.Data
         table = raw.select(pl.col(key).cast(pl.String).alias(DOC), *named).collect()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    empty = (table[DOC].is_null() | (table[DOC] == "")).sum()
+    empty = int((table[DOC].is_null() | (table[DOC] == "")).sum())
     if empty or table.is_empty():
         said = f" has {number_of(empty, 'row')} without an id." if empty else " has no rows."
         raise OptionError(Option(role, bare=True), said)

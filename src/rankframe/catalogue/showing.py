@@ -126,7 +126,8 @@ class Showing:
     def deepest(self) -> int | None:
         """The last rank that anybody looks at; None: there is no such."""
         ks = [m.params.get("k") for m in (*self.plan.metrics, *self.documents)]
-        return None if None in ks else max(ks)
+        known = [k for k in ks if k is not None]
+        return max(known) if len(known) == len(ks) else None
 
     def worked(
         self,

@@ -100,5 +100,5 @@ def agree(
             progress=report,
             **how,
         )
-    resolved = resolve(metrics, "pair")
+    resolved = resolve(metrics, "pair", any_average=True)
     deliver({name: result}, resolved, style, per_query, summary, ledger=ledger)

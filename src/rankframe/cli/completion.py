@@ -27,7 +27,9 @@ Completion: TypeAlias = Callable[..., list[tuple[str, str] | str]]
 
 CUTOFFS = ("1", "3", "5", "10", "20", "50", "100", "1000")
 # The columns that -c gives names to, as in `base/columns.py`, which would import polars.
-COLUMNS = ("query_id", "doc_id", "relevance", "score", "distance", "rank")
+COLUMNS = (
+    "query_id", "doc_id", "relevance", "score", "distance", "rank", "group", "group_weight",
+)  # fmt: skip
 _METRICS = Path(__file__).parents[1] / "metrics"
 _FUSION = Path(__file__).parents[1] / "fusion"
 # Where arguments and options of commands name files.

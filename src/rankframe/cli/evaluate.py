@@ -124,7 +124,7 @@ def evaluate(
 
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
-    resolved = resolve(metrics, *RUN_FRAMES)
+    resolved = resolve(metrics, *RUN_FRAMES, any_average=True)
     named = runs_by_name(runs, here=engine != "spark")
     names = list(named)
     options: dict[str, Any] = {

@@ -162,7 +162,7 @@ def compared(
     ]
     table, values = _compared(opened, columns_of, chosen, setup, progress)
     if bounds and opened.held is not None and opening.runs is not None:
-        judged = [metric for metric in chosen if metric.frame == "judged"]
+        judged = [metric for metric in chosen if metric.of_judgments]
         values = _with_bounds(values, opened.held, opening.names, judged, opening.runs.policies,
                               opening.attributes)  # fmt: skip
     found = Comparison(

@@ -180,7 +180,7 @@ def diff(
 
 
 def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
-    found = resolve(metric, "judged", "shown")
+    found = resolve(metric, "judged", "grouped", "shown")
     if len(found) > 1:
         raise MetricParameterError(
             f"a diff is of one metric, not of {len(found)}: take {found[0].label!r}, for instance."

@@ -198,6 +198,11 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
                     f"system {name!r} has no values of {metric.label!r}. {near}"
                     f"{' ' if near else ''}It has {', '.join(system.labels)}."
                 )
+        if metric.level is not None:
+            raise MetricParameterError(
+                f"{metric.label!r}: average={metric.average} is no mean, and here means are "
+                "compared. Name the metrics that are to be."
+            )
         if metric.average == "micro":
             raise MetricParameterError(
                 f"{metric.label!r} is an average over sums, which stored values do not have. "

@@ -69,7 +69,8 @@ def hole_bounds(
     grade would be a new one to a metric that scales by it, and for nDCG of more than 50 grades.
 
     The other two are values under two assumptions, whatever the metric, and no bounds: bpref and
-    infAP leave unjudged documents aside, and what is found late also raises R.
+    infAP leave unjudged documents aside, and what is found late also raises R. Of metrics that look
+    at groups none of the four is known: nobody says which groups a hole would be about.
 
     With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
 
@@ -85,12 +86,13 @@ def hole_bounds(
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
     """
-    filling = _filling(found, judged_plan(metrics), policies or Policies(), attributes)
-    none = filling.values([(metric, 0.0) for metric in metrics])
-    every = filling.values([(metric, filling.relevant_grade(metric)) for metric in metrics])
+    known = [metric for metric in metrics if not metric.grouped]
+    filling = _filling(found, judged_plan(known), policies or Policies(), attributes)
+    none = filling.values([(metric, 0.0) for metric in known])
+    every = filling.values([(metric, filling.relevant_grade(metric)) for metric in known])
     rows = [
         (one.label, *filling.bounds(one, none[one.label], every[one.label]), none[one.label],
-         every[one.label])
+         every[one.label]) if one in known else (one.label, *[None] * len(HOLE_COLUMNS))
         for one in metrics
     ]  # fmt: skip
     schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}

@@ -34,8 +34,15 @@ Expressions: TypeAlias = dict[tuple[Side, str], pl.Expr]
 class Rows(Protocol):
     """A frame with the rows of many queries, sorted by query: the judged or the pair frame."""
 
-    queries: pl.Series
-    starts: NDArray[np.int64]
+    @property
+    def queries(self) -> pl.Series:
+        """The queries."""
+        ...
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """The first row of each query."""
+        ...
 
     @property
     def code(self) -> NDArray[np.int32]:
@@ -57,6 +64,9 @@ class Plan:
     parts: Parts
     over_parts: Expressions
     over_rows: Expressions
+    # what is computed over another frame of the same queries, for those of the metrics that look at
+    # it
+    beside: Plan | None = None
 
     @cached_property
     def columns(self) -> set[str]:
@@ -117,6 +127,17 @@ class PerQuery:
         whole = [pl.DataFrame([taken(c, of) for c in frame]) for frame in self.frames]
         whole[0] = whole[0].with_columns(queries.alias(QUERY))
         return PerQuery(*whole)
+
+    def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
+        """With what was computed of the same queries over another frame, in the order of labels."""
+        theirs = other.values.drop(QUERY), other.above, other.below
+        both = [pl.concat(p, how="horizontal") for p in zip(self.frames, theirs, strict=True)]
+        return PerQuery(
+            *(
+                frame.select(name for name in (QUERY, *labels) if name in frame.columns)
+                for frame in both
+            )
+        )
 
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:

@@ -130,7 +130,7 @@ class Split:
             except DuplicateError as error:
                 found.append(error)
         example = found[0].example
-        same = [pl.col(key) == value for key, value in example.items()]
+        same = [pl.col(key).eq_missing(pl.lit(value)) for key, value in example.items()]
         rows = side.frame.with_row_index("_row", offset=1).filter(same).select("_row")
         rows = rows if side.numbered else rows.clear()
         return DuplicateError(

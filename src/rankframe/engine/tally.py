@@ -106,7 +106,9 @@ class Tally:
 
         `metrics`: all of them, also where this is a part.
         """
-        return replace(self, groups=None, settled=self.bounds(metrics, intervals))
+        bounds, places = self.bounds(metrics, intervals), range(self.first, len(metrics))
+        sums = tuple(some.settle(metrics[at]) for at, some in zip(places, self.sums, strict=False))
+        return replace(self, sums=sums, groups=None, settled=bounds)
 
     def bounds(self, metrics: Sequence[Metric], intervals: Intervals) -> tuple[Bounds | None, ...]:
         """The interval of each metric; None where there is none."""
@@ -117,12 +119,15 @@ class Tally:
         if intervals.ci == "t":
             return tuple(sums[at].interval(metrics[at], intervals.confidence) for at in places)
         drawn = self._replicates(metrics, sums, intervals)
-        return tuple(
-            percentile_interval(drawn[at], sums[at].queries, intervals.confidence)
-            if at in drawn
-            else None
-            for at in places
-        )
+
+        def bound(at: int) -> Bounds | None:
+            if metrics[at].level is not None and intervals.ci is not None:
+                return sums[at].interval(metrics[at], intervals.confidence)
+            if at not in drawn:
+                return None
+            return percentile_interval(drawn[at], sums[at].queries, intervals.confidence)
+
+        return tuple(map(bound, places))
 
     def _replicates(
         self, metrics: Sequence[Metric], sums: Mapping[int, Sums], intervals: Intervals
@@ -133,7 +138,7 @@ class Tally:
             return {}
         ratios: dict[int, tuple[Floats, Floats]] = {}
         for at, some in sums.items():
-            if at not in self.beyond and some.queries > 1:
+            if at not in self.beyond and some.queries > 1 and metrics[at].level is None:
                 above, below, undefined = _columns(at)
                 by_sums = metrics[at].average in ("micro", "weighted")
                 ratios[at] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from rankframe.stats.intervals import (
     finished,
     t_interval,
 )
+from rankframe.stats.ordered import Ordered
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
@@ -34,6 +35,8 @@ class Terms:
     above: Floats
     # None: 1 for every query that is defined
     below: Floats | None
+    # whether the values themselves are asked for, in their order
+    ordered: bool = False
 
     @classmethod
     def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
@@ -60,9 +63,9 @@ class Terms:
             case "weighted":
                 assert weights is not None  # whoever reads the options saw to it
                 above, below = masked(weights * numbers), masked(weights)
-            case "macro" | "sum":
+            case "macro" | "sum" | "median" | "min" | "quantile":
                 pass
-        return cls(numbers, defined, above, below)
+        return cls(numbers, defined, above, below, metric.level is not None)
 
     @cached_property
     def divisor(self) -> Floats:
@@ -78,7 +81,7 @@ class Terms:
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
         below = None if self.below is None else self.below[rows]
-        return Terms(values, self.defined[rows], above, below)
+        return Terms(values, self.defined[rows], above, below, self.ordered)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,10 @@ class Sums:
     squares: Exact = _NOTHING
     # above², above·below, below²
     products: tuple[Exact, Exact, Exact] = (_NOTHING, _NOTHING, _NOTHING)
+    # the values in their order, where the average is one of them
+    values: Ordered | None = None
+    # what that is, where nothing is to be added any more
+    settled: float | None = None
 
     def __add__(self, other: Sums) -> Sums:
         a, b, c = (x + y for x, y in zip(self.products, other.products, strict=True))
@@ -103,13 +110,20 @@ class Sums:
             self.total + other.total,
             self.squares + other.squares,
             (a, b, c),
+            None if self.values is None else self.values + (other.values or Ordered()),
         )
+
+    def settle(self, metric: Metric) -> Sums:
+        """All queries are in: without the values, of which there may be many."""
+        if metric.level is None:
+            return self
+        return replace(self, values=None, settled=self.average(metric))
 
     @staticmethod
     def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
         """Add up each stretch of queries. `products`: those too, for an interval by t."""
         if not len(terms.values):
-            return [Sums(0)] * len(starts)
+            return [Sums(0, values=Ordered() if terms.ordered else None)] * len(starts)
 
         def total(*numbers: Floats) -> list[Exact]:
             sums = [exact_sums(some, starts) for some in numbers]
@@ -131,10 +145,17 @@ class Sums:
         if products and terms.below is not None:
             second = total(*exact_products(terms.above, terms.below))
             third = total(*exact_products(terms.below, terms.below))
-        columns = zip(counts, above, below, values, squares, first, second, third, strict=True)
+        kept: list[Ordered | None] = [None] * len(starts)
+        if terms.ordered:
+            ends = [*starts[1:].tolist(), len(terms.values)]
+            some = (slice(at, end) for at, end in zip(starts.tolist(), ends, strict=True))
+            kept = [Ordered.of(terms.values[rows][terms.defined[rows]]) for rows in some]
+        columns = zip(
+            counts, above, below, values, squares, first, second, third, kept, strict=True
+        )
         return [
-            Sums(count, over, under, value, square, (aa, ab, bb))
-            for count, over, under, value, square, aa, ab, bb in columns
+            Sums(count, over, under, value, square, (aa, ab, bb), held)
+            for count, over, under, value, square, aa, ab, bb, held in columns
         ]
 
     def average(self, metric: Metric) -> float | None:
@@ -147,6 +168,10 @@ class Sums:
                 return above
             case "geometric":
                 return math.exp(above / below)
+            case "median" | "min" | "quantile":
+                return (
+                    self.settled if self.values is None else self.values.quantile(metric.level or 0)
+                )
             case "macro" | "micro" | "weighted":
                 return above / below
 
@@ -163,7 +188,11 @@ class Sums:
             return None
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
-        """By Student's t; of a ratio of sums, by how far each query is from it."""
+        """By Student's t; of a ratio of sums, by how far each query is from it; of a median or
+        another quantile, by which values it may be between.
+        """
+        if metric.level is not None:
+            return None if self.values is None else self.values.interval(metric.level, confidence)
         parts = [part.fraction for part in (self.above, self.below, *self.products)]
         if self.queries < 2 or None in parts or not parts[1]:
             return None

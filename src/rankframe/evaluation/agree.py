@@ -162,7 +162,7 @@ def _told(a: Scanned, b: Scanned, report: Report | None) -> Told:
 
 def pair_plan(metrics: Metrics) -> Plan:
     """What is computed to compare two rankings."""
-    plan = compile_plan(resolve(metrics, "pair"), PAIR_FRAME)
+    plan = compile_plan(resolve(metrics, "pair", any_average=True), PAIR_FRAME)
     if taken := [label for label in plan.labels if label in PAIR_COUNTS]:
         raise MetricParameterError(
             f"{taken[0]!r} is a column of every result: give the expression another name."

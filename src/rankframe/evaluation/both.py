@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import polars as pl
@@ -32,7 +31,7 @@ from rankframe.metrics.parts import Parts
 from rankframe.metrics.registry import Frame
 
 # What the metrics of a run may look at.
-RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "shown", "documents")
+RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "grouped", "shown", "documents")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Both:
     intervals: Intervals = field(default_factory=Intervals)
     row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """What is averaged over queries."""
         averaged = tuple(one for one in self.metrics if one.frame != "documents")
@@ -175,7 +174,7 @@ def job_for(
     `slices`: those of metrics over documents, where they are not among the attributes.
     """
     intervals = intervals or Intervals()
-    judged = [metric for metric in metrics if metric.frame == "judged"]
+    judged = [metric for metric in metrics if metric.of_judgments]
     if judged and not judgments:
         raise OptionError(
             f"{judged[0].label!r} needs judgments: without ", Option("qrels", bare=True),
@@ -195,7 +194,7 @@ def job_for(
     trained = None if train is None else Trained.of(train)
     catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns)
     showing = Showing.of(
-        [metric for metric in metrics if metric.frame != "judged"],
+        [metric for metric in metrics if not metric.of_judgments],
         policies,
         catalogue,
         given=given_tables(policies, judgments=judgments),

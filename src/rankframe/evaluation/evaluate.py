@@ -160,7 +160,7 @@ def evaluate(
     0.5
     """
     check_flag("overwrite", overwrite)
-    wanted = resolve(metrics, *RUN_FRAMES)
+    wanted = resolve(metrics, *RUN_FRAMES, any_average=True)
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
@@ -258,7 +258,7 @@ def _in_pieces(
         count_rows(qrels)
 
     def about(piece: Piece) -> About:
-        ledger = ledger_of(piece, job, run)
+        ledger = ledger_of(piece, job, (qrels, run))
         return about_frame("per_query", job.plan.labels, ledger, inputs_of((qrels, run)))
 
     values = None if into is None else Into(into / PER_QUERY_FILE, about)

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY
+from rankframe.base.columns import DOC, GROUP, JUDGED_FRAME, QUERY
+from rankframe.base.errors import MetricParameterError
+from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.engine.grouped import workers
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
@@ -20,10 +22,12 @@ from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.ledger import Counts
 from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import Found, Matched, matched
+from rankframe.frames.grouped import Groups, needs_ids
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.scanned import Scanned, part_of
+from rankframe.metrics.group_columns import GROUPED_FRAME
 from rankframe.metrics.names import Metric
 
 # Judgments that are worked on together; more where queries are looked up in a frame of them.
@@ -32,7 +36,11 @@ _BLOCK_ROWS, _KNOWN_BLOCK_ROWS = 1 << 17, 1 << 20
 
 def judged_plan(metrics: Sequence[Metric]) -> Plan:
     """What is computed to evaluate a run."""
-    return compile_plan(metrics, JUDGED_FRAME)
+    grouped = [metric for metric in metrics if metric.grouped]
+    plan = compile_plan([metric for metric in metrics if not metric.grouped], JUDGED_FRAME)
+    if not grouped:
+        return plan
+    return replace(plan, metrics=tuple(metrics), beside=compile_plan(grouped, GROUPED_FRAME))
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,7 @@ class Job:
 
 def evaluate_found(found: Found, job: Job) -> Iterator[Piece]:
     """Evaluate all judged queries, in blocks that fit in the cache, on all cores."""
+    refuse_ungrouped(job.plan, found.judgments.groups)
     grades = found.judgments.grades
     if job.max_grade is None and len(grades):
         job = replace(job, max_grade=float(grades.max()))
@@ -101,6 +110,7 @@ def evaluate_found(found: Found, job: Job) -> Iterator[Piece]:
 
 def found_values(found: Found, job: Job) -> PerQuery:
     """What is computed for each query that is averaged, in byte order; nothing is counted."""
+    refuse_ungrouped(job.plan, found.judgments.groups)
     parts = [job.plan.no_values()]
     for block in found.judgments.blocks(_BLOCK_ROWS):
         part = matched(found, *block)
@@ -136,7 +146,40 @@ def _evaluated(part: Matched, job: Job) -> Piece:
 
 
 def _values(part: Matched, judged: Judgments, job: Job) -> PerQuery:
-    """What is computed for each query; once for all of which everything is the same."""
+    """What is computed for each query."""
+    computed, beside = _judged_values(part, judged, job), job.plan.beside
+    if beside is None:
+        return computed
+    groups = Groups(
+        part,
+        rel=job.policies.rel,
+        max_grade=job.max_grade,
+        settle=needs_ids(beside.columns),
+        deepest=deepest_of(beside),
+    )
+    return computed.with_beside(per_query_values(beside, groups), job.plan.labels)
+
+
+def deepest_of(plan: Plan) -> int | None:
+    """How far down lists are looked at; None: to their end."""
+    cutoffs = [metric.params.get("k") for metric in plan.metrics]
+    known = [k for k in cutoffs if k is not None]
+    return max(known) if len(known) == len(cutoffs) else None
+
+
+def refuse_ungrouped(plan: Plan, groups: object) -> None:
+    """Refuse metrics that look at groups, where judgments have none."""
+    if plan.beside is not None and groups is None:
+        raise MetricParameterError(
+            f"{plan.beside.labels[0]!r} looks at groups (subtopics, facts) of judgments, and qrels "
+            "has no such column. If it has one, name it: ",
+            Option("columns", {"qrels": {GROUP: "…"}}),
+            ".",
+        )
+
+
+def _judged_values(part: Matched, judged: Judgments, job: Job) -> PerQuery:
+    """Over the judged frame; once for all queries of which everything is the same."""
     if not depends_on_ranks_alone(job.plan):
         return per_query_values(job.plan, judged)
     kinds = patterns(part)

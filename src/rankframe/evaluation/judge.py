@@ -7,17 +7,20 @@ from collections.abc import Sequence
 import polars as pl
 
 from rankframe.base import options
-from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY, SCORE, at_level
-from rankframe.base.errors import OptionError
+from rankframe.base.checks import check_flag
+from rankframe.base.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE, at_level
+from rankframe.base.errors import MissingColumnError, OptionError
 from rankframe.base.options import Policies, is_number
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.evaluation.both import refuse_idle
 from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import matched
+from rankframe.frames.grouped import Groups, needs_ids
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
+from rankframe.metrics.group_columns import grouped_schema
 
 
 @reaching
@@ -40,12 +43,20 @@ def judge(
     exclude_seen: bool = False,
     judged_only: bool = False,
     levels: Sequence[float] = (),
+    groups: bool = False,
+    alphas: Sequence[float] = (),
+    cutoffs: Sequence[int] = (),
 ) -> pl.LazyFrame:
     """The judged frame: one row per judgment, by query and rank, for expressions of your own.
 
     Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
     `rel` is the grade from which a document counts as relevant (default: any above 0). Each of
     `levels` adds the columns that metrics with a level of their own need (`found_rel2`, …).
+
+    With `groups`, of judgments that are about subtopics, intents or facts: the grouped frame, one
+    row per document and group, which metrics such as `rf.all_of` look at. Each of `alphas` adds
+    the columns of ideal lists with another α than 0.5 (`ideal_rank_alpha0.7`, …), each of `cutoffs`
+    those that `rf.ndcg_ia` needs for the top so many (`ideal_dcg_top10`).
 
     >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
     >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
@@ -69,17 +80,34 @@ def judge(
     ╞══════════╪══════════╡
     │ q1       ┆ 0.5      │
     └──────────┴──────────┘
+    >>> facts = {"query_id": ["q1"] * 3, "doc_id": ["a", "c", "c"], "fact": ["x", "x", "y"]}
+    >>> rows = rf.judge(facts, run, relevance=1, groups=True)
+    >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
+    [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
     """
     policies = Policies.given(locals(), frame_only=True)
     refuse_idle(policies)
+    check_flag("groups", groups)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
-    schema = JUDGED_FRAME.schema
-    for level in levels:
-        schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
+    if groups:
+        schema = grouped_schema(levels, alphas, cutoffs)
+    else:
+        schema = JUDGED_FRAME.schema
+        for level in levels:
+            schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
     scanned_qrels = scan(qrels, "qrels", columns, relevance=relevance)
     scanned_run = scan_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
+    if groups and GROUP not in scanned_qrels.mapping:
+        found = list(scanned_qrels.raw.collect_schema())
+        raise MissingColumnError(scanned_qrels.role, GROUP, found)
+
+    def grouped(needed: set[str]) -> pl.DataFrame:
+        found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
+        whole = matched(found, 0, len(found.judgments.starts))
+        frame = Groups(whole, rel=rel, settle=needs_ids(needed)).frame({QUERY, *needed})
+        return frame.sort(QUERY, maintain_order=True)
 
     def make(needed: set[str]) -> pl.DataFrame:
         lookup = Lookup.of(scanned_qrels, scanned_run, policies, needed)
@@ -92,4 +120,4 @@ def judge(
             pl.lit(None, schema[name]).alias(name) for name in absent
         )
 
-    return lazy_frame(schema, make)
+    return lazy_frame(schema, grouped if groups else make)

@@ -35,6 +35,7 @@ DROPPED = "rows of documents of which a better one was kept"
 # How many metrics are over documents, and have no values per query.
 OVER_DOCUMENTS = "metrics_over_documents"
 _EVALUATED = "queries_evaluated"
+BEST_GRADE = "judged documents, each by the best of its grades where no group is asked for"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 
@@ -73,6 +74,11 @@ class Counts(Additive):
     run_dropped: int | None = None
     # what the documents of a run were rolled up to; None: they were not
     run_units: int | None = None
+    # where judgments are about groups: how many these are, of how many documents, and how many
+    # judgments are about none; None: they are not
+    groups: int | None = None
+    documents: int | None = None
+    ungrouped: int | None = None
     # of the judgments that counted
     fingerprint: Fingerprint | None = None
 
@@ -114,6 +120,7 @@ class Counts(Additive):
     def of_run(cls, found: Found) -> Counts:
         """What was seen of a run, and how many judgments were read."""
         judgments, seen = found.judgments, found.seen
+        groups = judgments.groups
         best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
         return cls(
             qrels_rows=judgments.read,
@@ -123,9 +130,12 @@ class Counts(Additive):
             disagreeing=seen.disagreeing,
             overlap=seen.overlap,
             anew=seen.anew,
-            qrels_dropped=judgments.read - judgments.height if best else None,
+            qrels_dropped=judgments.dropped if best else None,
             run_dropped=seen.dropped if best or units else None,
             run_units=seen.rows - seen.dropped if units else None,
+            groups=None if groups is None else groups.count(judgments.starts, judgments.height),
+            documents=None if groups is None else judgments.height,
+            ungrouped=None if groups is None else groups.without,
             fingerprint=judgments.fingerprint,
         )
 
@@ -135,12 +145,14 @@ def make_ledger(
     policies: Mapping[str, object],
     run: Scanned | None = None,
     *,
+    groups: str | None = None,
     rel: float | None = None,
 ) -> pl.DataFrame:
     """The ledger: `item`, `value` (a count or a share) and `note` (what it means, or a policy).
 
-    `run`: as opened, where it is to be said which of its columns were used; `rel`: the level from
-    which documents are relevant, where somebody chose one.
+    `run`: as opened, where it is to be said which of its columns were used; `groups`: the column of
+    judgments that says what they are about; `rel`: the level from which documents are relevant,
+    where somebody chose one.
     """
     shared = counts.qrels_queries - counts.missing
     share = float(counts.judged_shares) / counts.evaluated if counts.evaluated else None
@@ -174,6 +186,12 @@ def make_ledger(
             items.append((f"{side}_duplicates_dropped", dropped, DROPPED))
     if counts.run_units is not None:
         items.append(("run_units", counts.run_units, "units that the documents are part of"))
+    if counts.groups is not None:
+        by = "" if groups is None else f", by {groups!r}"
+        items.append(("qrels_groups", counts.groups, f"groups that judgments are about{by}"))
+        items.append(("qrels_documents", counts.documents, BEST_GRADE))
+    if counts.ungrouped:
+        items.append(("qrels_ungrouped", counts.ungrouped, "judgments that are about no group"))
     if counts.absent:
         note = "evaluated, but not in the frame of queries"
         items.append(("queries_without_attributes", counts.absent, note))

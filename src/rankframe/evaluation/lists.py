@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.base.columns import DOC, GROUP, QUERY, RANK, RELEVANCE
 from rankframe.base.options import Policies
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.frames.rank import prepare_run
@@ -34,6 +34,9 @@ class Lists:
     ) -> Lists:
         """Read what the inputs have of these queries."""
         grades = one_of_each(_rows_of(queries, qrels), "qrels", policies.duplicates)
+        if GROUP in grades.frame.columns:
+            best = pl.col(RELEVANCE).max()
+            grades = Keyed(grades.frame.group_by(QUERY, DOC, maintain_order=True).agg(best))
         ranked = {}
         for name, run in runs.items():
             rows, ranking = one_of_each_unit(_rows_of(queries, run), policies)

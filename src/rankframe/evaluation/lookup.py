@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
-from rankframe.arrays.chunk import HASHES, hashed
+from rankframe.arrays.chunk import HASHES, as_text, hashed
+from rankframe.arrays.group_rows import NO_GROUP
 from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY, SCORE
-from rankframe.base.errors import DuplicateError
+from rankframe.arrays.segments import spread
+from rankframe.base.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
+from rankframe.base.errors import BadValueError, DuplicateError
 from rankframe.base.options import Duplicates, Policies
 from rankframe.engine.grouped import Told, take_grouped
 from rankframe.engine.scattered import take_scattered
 from rankframe.frames.found import Found
-from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.indexed import IndexedJudgments, by_document
 from rankframe.frames.listed import Listing
 from rankframe.inputs.batches import Batches
 from rankframe.inputs.scanned import Scanned, comparable
@@ -138,6 +141,8 @@ def read_judgments(
     `frame`: their columns, ids in the form in which they are compared.
     """
     table = Batches(qrels, frame, at_once).whole()
+    if GROUP in table.columns:
+        return _read_groups(qrels, table, duplicates)
     judgments = IndexedJudgments.of(table)
     if not judgments.may_repeat():
         return judgments
@@ -150,3 +155,38 @@ def read_judgments(
     return IndexedJudgments.of(
         hashed(best.frame.lazy()).collect(engine="in-memory"), judgments.read
     )
+
+
+def _read_groups(qrels: Scanned, table: pl.DataFrame, duplicates: Duplicates) -> IndexedJudgments:
+    """The same of judgments for groups: each document once for each of these."""
+    judgments, twice = by_document(table)
+    if twice:
+        texts = table.drop(HASHES, strict=False)
+        if duplicates == "error":
+            texts = texts.cast({QUERY: pl.String, DOC: pl.String})
+        best = one_of_each(Keyed(texts), qrels.role, duplicates, numbered=qrels.numbered)
+        judgments, _ = by_document(hashed(best.frame.lazy()).collect(engine="in-memory"))
+    _refuse_several_weights(judgments, qrels.role)
+    return replace(judgments, read=table.height)
+
+
+def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
+    groups = judgments.groups
+    if groups is None or groups.weights is None or not len(groups.of):
+        return
+    order, begins = groups.instances(judgments.starts, judgments.height)
+    known, weights = groups.group[order[begins]] != NO_GROUP, groups.weights[order]
+    least, most = (pick.reduceat(weights, begins) for pick in (np.minimum, np.maximum))
+    bad = np.flatnonzero(known & (least != most))
+    if len(bad):
+        row = order[begins[bad[0]]]
+        others = weights != spread(np.where(known, least, weights[begins]), begins, len(weights))
+        query = as_text(judgments.ids_of(QUERY, groups.of[[row]]))[0]
+        raise BadValueError(
+            role,
+            "another weight than others of their group",
+            int(np.count_nonzero(others & (groups.group[order] != NO_GROUP))),
+            f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
+            f"{least[bad[0]]:g} and {most[bad[0]]:g}",
+            "Give each group one",
+        )

@@ -237,7 +237,8 @@ class Result(Exported):
             raise UnreadableInputError(
                 str(folder), "its files are not of one result", "Write it anew: files were mixed"
             )
-        read = cls(per_query=paths["per_query"], **frames, inputs=names_in_file(paths["ledger"]))
+        inputs = names_in_file(paths["ledger"])
+        read = cls(per_query=paths["per_query"], **frames, inputs=inputs)  # pyright: ignore[reportArgumentType]
         if _state(folder) != state:
             raise UnreadableInputError(str(folder), "it was replaced while it was read")
         return read

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import GROUP, QUERY
 from rankframe.base.errors import MissingQueriesError
 from rankframe.base.options import Policies
 from rankframe.catalogue.documents import Aggregate, OverDocuments
@@ -59,7 +59,7 @@ def summed_up(
     return Result(
         summary=summary,
         per_query=piece.values,
-        ledger=ledger_of(piece, job, sides[1]),
+        ledger=ledger_of(piece, job, sides),
         slices=sliced,
         inputs=inputs_of(sides),
         over_documents=over_documents(piece, job),
@@ -110,18 +110,19 @@ def _in_order(
     return whole.sort(keys)
 
 
-def ledger_of(piece: Piece, job: Job | Both, run: Scanned) -> pl.DataFrame:
+def ledger_of(piece: Piece, job: Job | Both, sides: Sides) -> pl.DataFrame:
     """What was counted, and the policies in force."""
-    counts, policies = piece.counts, job.policies
+    counts, policies, run = piece.counts, job.policies, sides[1]
+    groups = None if sides[0] is None else sides[0].mapping.get(GROUP)
     described = {**policies.described(), **job.intervals.described()}
     if isinstance(counts, BothCounts) and isinstance(job, Both):
         showing, judged = job.showing, None
         items = shown_items(counts.shown, showing.catalogue, len(showing.documents))
         if counts.judged is not None:
-            judged = make_ledger(counts.judged, described, run, rel=policies.rel)
+            judged = make_ledger(counts.judged, described, run, groups=groups, rel=policies.rel)
         return shown_ledger(judged, items, described, run, evaluated=counts.evaluated)
     assert isinstance(counts, Counts)  # an evaluation has no others
-    return make_ledger(counts, described, run, rel=policies.rel)
+    return make_ledger(counts, described, run, groups=groups, rel=policies.rel)
 
 
 def inputs_of(sides: Sides) -> dict[str, str]:

@@ -21,11 +21,21 @@ from typing import IO
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    TEXTS,
+)
 from rankframe.base.errors import OutputError
 from rankframe.formats.numbers import beyond_float
 from rankframe.formats.trec_mistakes import (
     FIELDS,
+    ITERATION,
     LINE,
     NUMBER,
     NUMERIC,
@@ -43,6 +53,7 @@ _SHARP: dict[Kind, str] = {
 }
 # Where floats do not hold all whole numbers, and these have no more than 128 bits.
 _ROUNDED = float(1 << 53), float(1 << 127)
+NO_ITERATION = "0"
 GZIP = b"\x1f\x8b"
 # What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
 # that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
@@ -92,7 +103,8 @@ def read_even(
         glob=False,
     )
     try:
-        fields = table.select(QUERY, DOC, *values, gap.alias(_GAP)).collect()
+        kept = [*values, ITERATION] if role == "qrels" else values
+        fields = table.select(QUERY, DOC, *kept, gap.alias(_GAP)).collect()
     except pl.exceptions.PolarsError:
         return None
     if fields.is_empty() or fields[_GAP].any():
@@ -101,7 +113,15 @@ def read_even(
         fields = fields.with_columns(whole_grades(fields[RELEVANCE]))
     if fields[values[0]].null_count() or (role == "run" and _may_be_rounded(fields[SCORE])):
         return None
-    return fields.drop(_GAP)
+    return _without_iteration(fields.drop(_GAP))
+
+
+def _without_iteration(fields: pl.DataFrame) -> pl.DataFrame:
+    """Judgments without the column of zeros that most have; where some lines of a text say more,
+    those that are without it had 0.
+    """
+    plain = ITERATION in fields.columns and (fields[ITERATION] == NO_ITERATION).all()
+    return fields.drop(ITERATION) if plain else fields
 
 
 def _may_be_rounded(scores: pl.Series) -> bool:
@@ -173,7 +193,8 @@ def some_lines(
     if mistakes.numbers.count:
         return pl.DataFrame(), mistakes
     if role == "qrels":
-        return fields.with_columns(values).select(QUERY, DOC, RELEVANCE), mistakes
+        kept = fields.with_columns(values).select(QUERY, DOC, RELEVANCE, ITERATION)
+        return _without_iteration(kept), mistakes
     if not exact and not (_may_be_rounded(values) and _rounded(fields)):
         fields = fields.with_columns(values)
     ranks = fields[RANK].cast(pl.Float64, strict=False)
@@ -194,7 +215,7 @@ def whole_grades(grades: pl.Series) -> pl.Series:
 
 def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "rankframe") -> None:
     """Write judgments (with a grade) or a ranked run as TREC text."""
-    for key in (QUERY, DOC):
+    for key in [name for name in TEXTS if name in frame.columns]:
         bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
         if len(bad):
             raise OutputError(
@@ -202,7 +223,9 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
                 "TREC text cannot hold them. Write another format."
             )
     if RELEVANCE in frame.columns:
-        columns = [pl.col(QUERY), pl.lit("0").alias("iteration"), pl.col(DOC), pl.col(RELEVANCE)]
+        _refuse_lost_groups(frame)
+        group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
+        columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
     else:
         columns = [
             pl.col(QUERY),
@@ -217,6 +240,15 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
     frame.select(columns).write_csv(
         target, include_header=False, separator=" ", quote_style="never"
     )
+
+
+def _refuse_lost_groups(frame: pl.DataFrame) -> None:
+    """Refuse what the fields of a judgment have no room for."""
+    lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
+    if GROUP in frame.columns and frame[GROUP].null_count():
+        lost.append("judgments that are about no group, beside those that are")
+    if lost:
+        raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
 
 
 def is_comment(line: str) -> bool:

@@ -7,7 +7,7 @@ read.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 import polars as pl
 
@@ -16,8 +16,10 @@ from rankframe.base.errors import EmptyInputError, MalformedLineError, Unreadabl
 
 Kind = Literal["qrels", "run"]
 
+# What stands before the document of a judgment: nothing that matters, or its subtopic.
+ITERATION: Final = "iteration"
 FIELDS: dict[Kind, tuple[str, ...]] = {
-    "qrels": (QUERY, "iteration", DOC, RELEVANCE),
+    "qrels": (QUERY, ITERATION, DOC, RELEVANCE),
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
 NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}

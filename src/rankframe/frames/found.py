@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, as_text, hashed
+from rankframe.arrays.group_rows import GroupRows
 from rankframe.arrays.keys import Keyed
 from rankframe.arrays.segments import number_segments, position, segment_starts, sort_order
 from rankframe.arrays.tables import Index, probe
@@ -214,6 +215,8 @@ class Matched:
     judgments: IndexedJudgments
     # the first of these judgments among all
     first: int
+    # what the documents are about, where judgments say so
+    groups: GroupRows | None = None
 
     def docs(self) -> pl.Series:
         """The judged documents, as text."""
@@ -241,6 +244,7 @@ def matched(found: Found, first: int, end: int) -> Matched:
         pool=found.pool,
         judgments=judgments,
         first=rows.start,
+        groups=None if judgments.groups is None else judgments.groups.some(rows.start, rows.stop),
     )
     return condensed(part) if found.policies.judged_only else part
 

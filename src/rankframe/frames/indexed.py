@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import KEY, QUERY_HASH, Chunk, as_text, query_starts, taken
 from rankframe.arrays.fingerprint import Fingerprint, Rows
-from rankframe.arrays.segments import ranges, segment_lengths, segment_starts
-from rankframe.arrays.tables import Index, probe
-from rankframe.base.columns import DOC, QUERY, RELEVANCE
+from rankframe.arrays.group_rows import GroupRows, numbered
+from rankframe.arrays.segments import (
+    number_segments,
+    ranges,
+    segment_lengths,
+    segment_starts,
+    sort_order,
+)
+from rankframe.arrays.tables import Index, probe, representatives
+from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
 
 _LOOKED_AT = 1 << 14  # rows by which one sees whether those of a query are together
 _BLOCK = 1 << 16  # rows that are looked at together: what fits in the cache
@@ -40,6 +47,9 @@ class IndexedJudgments:
     index: Index
     # how many rows were read, of which some may have been dropped
     read: int
+    # what documents are about, where judgments say so: each document is then judged once, by the
+    # best of its grades
+    groups: GroupRows | None = None
 
     @classmethod
     def of(cls, table: pl.DataFrame, read: int | None = None) -> IndexedJudgments:
@@ -79,9 +89,14 @@ class IndexedJudgments:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """What tells these judgments from others."""
-        return Fingerprint.of(
-            Rows(self.queries, self.lengths, self.ids[DOC], self.order, self.grades, self.key)
-        )
+        rows = Rows(self.queries, self.lengths, self.ids[DOC], self.order, self.grades, self.key)
+        whole = Fingerprint.of(rows)
+        return whole if self.groups is None else whole + self.groups.fingerprint(rows)
+
+    @property
+    def dropped(self) -> int:
+        """How many of the rows that were read were of others that are better."""
+        return self.read - (self.height if self.groups is None else len(self.groups.of))
 
     def ids_of(self, name: str, judgments: NDArray[np.integer]) -> pl.Series:
         """The ids of some judgments."""
@@ -106,6 +121,23 @@ class IndexedJudgments:
         empty = np.empty(0, np.uint64)
         some = (self.rows_of(*block) for block in self.blocks(_BLOCK))
         return any(len(probe(self.key[rows], empty).again) for rows in some)
+
+    def same_documents(self) -> NDArray[np.int64]:
+        """Of each judgment, one that is of the same document: the same for all that are."""
+        same = np.empty(self.height, np.int64)
+        for block in self.blocks(_BLOCK):
+            rows = self.rows_of(*block)
+            same[rows] = representatives(self.key[rows])
+            same[rows] += rows.start
+        again = np.flatnonzero(same != np.arange(self.height))
+        code = number_segments(self.starts, self.height)
+        equal = (self.ids_of(DOC, again) == self.ids_of(DOC, same[again])).to_numpy()
+        if (equal & (code[again] == code[same[again]])).all():
+            return same
+        # Keys that are equal by chance.
+        docs = as_text(self.ids_of(DOC, np.arange(self.height)))
+        rows = pl.DataFrame({QUERY: code, DOC: docs}).with_row_index("row")
+        return rows.select(pl.col("row").first().over(QUERY, DOC))["row"].cast(pl.Int64).to_numpy()
 
     def find(self, chunk: Chunk) -> NDArray[np.int64]:
         """The number of each query of a chunk here; -1 where it is not judged."""
@@ -135,6 +167,39 @@ class IndexedJudgments:
         asked = pl.DataFrame({QUERY: as_text(queries)})
         found = asked.join(named, on=QUERY, how="left", maintain_order="left")["number"]
         return found.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def by_document(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
+    """Judgments for groups, of a table that was hashed: each document judged once, by the best of
+    its grades, and what it is about beside; and whether a document is judged twice for a group.
+    """
+    every = IndexedJudgments.of(table)
+
+    def ordered(values: NDArray[Any]) -> NDArray[Any]:
+        return values if every.order is None else values[every.order]
+
+    same = every.same_documents()
+    firsts = np.flatnonzero(same == np.arange(every.height))
+    of = np.searchsorted(firsts, same)
+    codes, names = numbered(table[GROUP])
+    group = ordered(codes)
+    order = sort_order(of, group + 1)
+    of, group, grades = of[order], group[order], every.grades[order]
+    weights = None
+    if GROUP_WEIGHT in table.columns:
+        weights = ordered(table[GROUP_WEIGHT].fill_null(1.0).to_numpy())[order]
+    twice = bool(((of[1:] == of[:-1]) & (group[1:] == group[:-1])).any())
+    best = np.maximum.reduceat(grades, segment_starts(of)) if len(of) else grades
+    judgments = replace(
+        every,
+        ids=pl.DataFrame({name: every.ids_of(name, firsts) for name in (QUERY, DOC)}),
+        order=None,
+        key=every.key[firsts],
+        grades=best,
+        starts=np.searchsorted(firsts, every.starts),
+        groups=GroupRows(of, group, names, grades, weights),
+    )
+    return judgments, twice
 
 
 def _grouped(

@@ -19,7 +19,7 @@ from rankframe.arrays.chunk import (
     numbers_of,
 )
 from rankframe.base.checks import LARGEST_WEIGHT
-from rankframe.base.columns import DOC, QUERY, RELEVANCE
+from rankframe.base.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.base.errors import EmptyInputError
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.scan import Scanned
@@ -147,6 +147,10 @@ class Batches:
         if RELEVANCE in numbers and batch.height:
             grades = batch[RELEVANCE].to_numpy()
             if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:
+                return False
+        if GROUP_WEIGHT in numbers and batch.height:
+            weights = batch[GROUP_WEIGHT].to_numpy()
+            if weights.max() > LARGEST_WEIGHT or weights.min() <= 0:
                 return False
         query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
         empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]

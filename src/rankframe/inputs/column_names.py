@@ -14,12 +14,15 @@ from typing import Any, Final, TypeAlias
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
+    GROUP,
+    GROUP_WEIGHT,
     LATE_SYNONYMS,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
     SYNONYMS,
+    WEIGHT,
     Role,
     plain_name,
 )
@@ -34,6 +37,7 @@ from rankframe.inputs.list_columns import (
     all_relevant,
     as_text,
     called_like,
+    is_list,
     looks_judged,
     taken_apart,
 )
@@ -47,10 +51,11 @@ RANKINGS: Final = ("a", "b")
 
 _WANTED: dict[Role, tuple[str, ...]] = {
     "queries": (QUERY,),
-    "qrels": (QUERY, DOC, RELEVANCE),
+    "qrels": (QUERY, DOC, RELEVANCE, GROUP, GROUP_WEIGHT),
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _OPTIONAL = (SCORE, RANK, DISTANCE)
+_OF_GROUPS = (GROUP, GROUP_WEIGHT)
 # What becomes of lists in CSV.
 _TAKEN_APART = (
     "lists of documents, which text files have no way to write. Write a row for each document, or "
@@ -137,6 +142,8 @@ def guess_role(schema: Schema, columns: Columns | None, ranking: str | None = No
 
     relevant = ranking is None and DOC not in run.names and looks_judged(schema)
     graded = relevant or has(RELEVANCE, qrels)
+    if has(GROUP, qrels):  # of which it is a weight, not a score
+        schema = {name: kind for name, kind in schema.items() if plain_name(name) != WEIGHT}
     return "qrels" if graded and not any(has(ours, run) for ours in _OPTIONAL) else "run"
 
 
@@ -161,7 +168,7 @@ def find_columns(
     if SCORE in here and DISTANCE in here:
         raise AmbiguousColumnError(called, SCORE, [here[SCORE], here[DISTANCE]])
     mapping: dict[str, str] = {}
-    for ours in _WANTED[role]:
+    for ours in (name for name in _WANTED[role] if name not in _OF_GROUPS):
         if ours in here:
             mapping[ours] = here[ours]
             continue
@@ -181,10 +188,36 @@ def find_columns(
                 raise ColumnTypeError(called, texts, "String", _TAKEN_APART)
             name = asked.shared.get(ours)
             raise MissingColumnError(called, ours, found, asked=name, shared=True)
+    mapping |= _of_groups(schema, here, mapping) if role == "qrels" else {}
     lost = [ours for ours in asked.shared if ours in _OPTIONAL and ours not in here]
     if lost and not set(_OPTIONAL) & set(mapping):
         raise MissingColumnError(called, lost[0], found, asked=asked.shared[lost[0]])
     return FoundColumns(mapping, {ours: ours in here for ours in asked.shared})
+
+
+def _of_groups(
+    schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
+) -> dict[str, str]:
+    """Which columns say what judgments are about, and how much that counts: need not be there."""
+    group = _of_group(GROUP, schema, asked, found)
+    return group | (_of_group(GROUP_WEIGHT, schema, asked, {**found, **group}) if group else {})
+
+
+def _of_group(
+    ours: str, schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
+) -> dict[str, str]:
+    """A column that was asked for, or of which there is no doubt."""
+    if ours in asked:
+        return {ours: asked[ours]}
+    candidates = _candidates(ours, "qrels", schema, {*asked.values(), *found.values()})
+    if ours == GROUP_WEIGHT:
+        free = [name for name in schema if name not in found.values()]
+        candidates = candidates or [name for name in free if plain_name(name) == WEIGHT]
+    listed = is_list(schema[found[DOC]])
+    fit = [
+        one for one in candidates if not schema[one].is_nested() or is_list(schema[one]) & listed
+    ]
+    return {ours: fit[0]} if len(fit) == 1 else {}
 
 
 def refuse_absent(

@@ -15,6 +15,8 @@ import polars as pl
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
+    GROUP,
+    GROUP_WEIGHT,
     LIST_SYNONYMS,
     LIST_SYNONYMS_OF,
     QUERY,
@@ -146,6 +148,9 @@ def lists_of(
     if doc is None or not is_list(schema[doc]):
         return None
     numbers = {ours: of for ours, of in mapping.items() if ours not in (QUERY, DOC)}
+    # A group may be that of all documents in the list.
+    shared = [ours for ours in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(ours, doc)])]
+    numbers = {ours: of for ours, of in numbers.items() if ours not in shared}
     for column in numbers.values():
         if not is_list(schema[column]):
             raise ColumnTypeError(

@@ -13,10 +13,13 @@ from rankframe.base.checks import is_pattern
 from rankframe.base.columns import (
     DISTANCE,
     DOC,
+    GROUP,
+    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
+    TEXTS,
     Role,
     Side,
 )
@@ -32,6 +35,7 @@ from rankframe.base.messages import Option, masked
 from rankframe.base.options import Order, Ranks
 from rankframe.formats.numbers import with_rest
 from rankframe.formats.registry import READ_ERRORS, unreadable
+from rankframe.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.inputs.column_names import (
     Asked,
     Columns,
@@ -110,6 +114,9 @@ def scan(
         schema = raw.collect_schema()
     for name_of_ours, one in mapping.items():
         _check_type(called or role, name_of_ours, one, schema[one])
+    if role == "qrels" and GROUP not in mapping and _is_diversity(raw, schema):
+        filled = pl.col(ITERATION).fill_null(NO_ITERATION)
+        raw, text, mapping[GROUP] = raw.with_columns(filled), None, ITERATION
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance
@@ -122,6 +129,22 @@ def scan(
     if role == "run":
         return _ordered(scanned, order, ranks)
     return scanned if role == "queries" or relevance is None else _graded(scanned, relevance)
+
+
+def _is_diversity(raw: pl.LazyFrame, schema: Mapping[str, Any]) -> bool:
+    """Whether judgments read from TREC text have subtopics where others have an iteration: several
+    are there, and some document has more than one. (Otherwise it would be there twice.)
+    """
+    if set(schema) != set(FIELDS["qrels"]):
+        return False
+    different = pl.col(ITERATION).fill_null(NO_ITERATION).n_unique() > 1
+    pair = pl.col(QUERY).hash(1) ^ pl.col(DOC).hash(2)
+    try:
+        if not raw.select(different).collect(engine="streaming").item():
+            return False
+        return raw.select(pair.n_unique() < pl.len()).collect(engine="streaming").item()
+    except READ_ERRORS:  # whoever reads it says why
+        return False
 
 
 def _graded(qrels: Scanned, grade: float) -> Scanned:
@@ -201,7 +224,9 @@ def scan_ranking(
     scanned = scan(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in scanned.mapping:
         return scanned
-    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in scanned.mapping.items()}
+    # A ranking has no groups: a document that has several is there twice.
+    plain = {ours: of for ours, of in scanned.mapping.items() if ours not in (GROUP, GROUP_WEIGHT)}
+    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in plain.items()}
     mapping = with_rest(mapping, scanned.raw.collect_schema())
     return _ordered(replace(scanned, mapping=mapping), order)
 
@@ -256,7 +281,7 @@ def _table(found: Opened, role: Role | None, name: str) -> Opened:
 
 def _check_type(role: str, ours: str, found: str, dtype: pl.DataType) -> None:
     refuse_pattern(role, found)
-    if ours in (QUERY, DOC):
+    if ours in TEXTS:
         if dtype.is_nested() or dtype == pl.Object:
             raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
     elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):

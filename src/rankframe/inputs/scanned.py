@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, SCORE, SCORE_REST, Role, Side
+from rankframe.base.columns import DOC, QUERY, SCORE, SCORE_REST, TEXTS, Role, Side
 from rankframe.formats.numbers import as_float, beyond_float
 from rankframe.inputs.list_columns import Lists
 
@@ -97,7 +97,7 @@ class Scanned:
         schema = self.raw.collect_schema()
         return self.raw.select(
             pl.col(source).cast(types.get(ours, pl.String())).alias(ours)
-            if ours in (QUERY, DOC)
+            if ours in TEXTS
             else self._number(ours, source, schema[source]).alias(ours)
             for ours, source in self.mapping.items()
         )

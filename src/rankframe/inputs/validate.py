@@ -15,7 +15,17 @@ import polars as pl
 
 from rankframe.arrays.keys import Keyed
 from rankframe.base.checks import LARGEST_WEIGHT
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
+from rankframe.base.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SCORE_REST,
+    TEXTS,
+)
 from rankframe.base.errors import (
     BadValueError,
     DuplicateError,
@@ -73,6 +83,12 @@ def _rules(columns: list[str]) -> list[Rule]:
         large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
         problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
         rules.append(Rule(RELEVANCE, problem, large, "Scale the grades"))
+    if GROUP_WEIGHT in columns:
+        weight, advice = pl.col(GROUP_WEIGHT), "Leave out groups that are not to count"
+        proper = weight.is_finite() & (weight > 0) & (weight <= LARGEST_WEIGHT)
+        problem = f"a {GROUP_WEIGHT} that is no number above 0, up to {LARGEST_WEIGHT:g}"
+        broken = pl.col(GROUP).is_not_null() & ~proper.fill_null(value=False)
+        rules.append(Rule(GROUP_WEIGHT, problem, broken, advice))
     return rules
 
 
@@ -192,7 +208,7 @@ def refuse_non_numeric(scanned: Scanned) -> None:
 def _refuse_non_numeric(scanned: Scanned) -> None:
     schema = scanned.raw.collect_schema()
     for ours, source in scanned.mapping.items():
-        if ours in (QUERY, DOC) or schema[source] != pl.String:
+        if ours in TEXTS or schema[source] != pl.String:
             continue
         column = pl.col(source)
         number = column.str.strip_chars().cast(pl.Float64, strict=False)

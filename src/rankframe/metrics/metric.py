@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -13,8 +15,11 @@ from rankframe.base.columns import JUDGED_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError
 from rankframe.base.messages import shorten
 from rankframe.base.options import Average
+from rankframe.metrics.group_columns import GROUPED_FRAME
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition, Frame
+
+_QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
 
 
 @dataclass(frozen=True)
@@ -28,18 +33,34 @@ class Metric:
     # a user's own, where there is no definition; stored values have neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
+    # of average="quantile": the share of queries that are below
+    q: float | None = None
     # the frame that a user's own looks at; None: as its columns say
     looks_at: Frame | None = None
 
     @property
     def frame(self) -> Frame:
-        """The frame that it looks at; a user's own, the judged one where that has its columns."""
+        """The frame that it looks at; a user's own, the first of them that has its columns."""
         if self.definition is not None:
             return self.definition.frame
         if self.looks_at is not None or self.expression is None:
             return self.looks_at or "judged"
         names = self.expression.meta.root_names()
-        return "judged" if all(map(JUDGED_FRAME.find, names)) else "shown"
+        if all(map(JUDGED_FRAME.find, names)):
+            return "judged"
+        return "grouped" if all(map(GROUPED_FRAME.find, names)) else "shown"
+
+    @property
+    def of_judgments(self) -> bool:
+        """Whether it looks at judgments: of documents, or of groups."""
+        return self.frame in ("judged", "grouped")
+
+    @property
+    def level(self) -> float | None:
+        """The share of queries whose values are below its average, where that is what it is: a
+        median, a quantile or the least value. None: it is made of sums.
+        """
+        return {"median": 0.5, "min": 0.0, "quantile": self.q}.get(self.average)
 
     @property
     def higher_is_better(self) -> bool:
@@ -55,6 +76,11 @@ class Metric:
             return self.definition.holds(self.definition.pooled, self.params)
         looked_at = [] if self.expression is None else self.expression.meta.root_names()
         return any(map(JUDGED_FRAME.of_whole_input, looked_at))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it looks at groups of judgments."""
+        return self.frame == "grouped"
 
     @property
     def exponential(self) -> bool:
@@ -80,7 +106,7 @@ def metric(
     name: str | None = None,
     *,
     higher_is_better: bool = True,
-    average: Average = "macro",
+    average: Average | str = "macro",
     frame: Frame | None = None,
 ) -> Metric:
     """A metric of your own, for use wherever the name of a metric is.
@@ -90,9 +116,10 @@ def metric(
     name: what results call it; without one, the expression has a name of its own: `.alias("…")`.
     higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
-        mean, mean by weight ("weighted") or "sum".
-    frame: what the expression looks at: "judged", "shown" (`rf.shown`), or "documents", one number
-        over all queries; by default the judged frame if it has all of the columns, else the shown.
+        mean, mean by weight ("weighted") or "sum"; for `evaluate` and `agree` also by their
+        "median", the least of them ("min") or what a tenth is below, "quantile(q=0.1)".
+    frame: what the expression looks at: "judged", "grouped", "shown" (`rf.shown`), or "documents",
+        one number over all queries; by default the first of these that has all of its columns.
 
     A plain expression with a name is a metric too, of which more is better.
 
@@ -123,11 +150,8 @@ def metric(
         )
     if label == QUERY:
         raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
-    if average not in get_args(Average):
-        raise MetricParameterError(
-            f"{label!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
-        )
-    if average == "micro":
+    how, q = read_average(average, label)
+    if how == "micro":
         raise MetricParameterError(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
@@ -135,13 +159,27 @@ def metric(
         raise MetricParameterError(
             f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
         )
-    return Metric(
-        label,
-        average,
-        expression=expression,
-        lower_is_better=not higher_is_better,
-        looks_at=frame,
-    )
+    lower = not higher_is_better
+    return Metric(label, how, expression=expression, lower_is_better=lower, q=q, looks_at=frame)
+
+
+def read_average(given: object, label: str) -> tuple[Average, float | None]:
+    """How values are averaged, and the q of a quantile.
+
+    >>> read_average("median", "map"), read_average("quantile(q=0.1)", "map")
+    (('median', None), ('quantile', 0.1))
+    """
+    found = _QUANTILE.fullmatch(str(given))
+    if found is not None:
+        with suppress(ValueError):
+            q = float(found["q"])
+            if 0 < q < 1:
+                return "quantile", q
+    for average in get_args(Average):
+        if given == average != "quantile":
+            return average, None
+    names = [*(name for name in get_args(Average) if name != "quantile"), "quantile(q=0.1)"]
+    raise MetricParameterError(f"{label!r}: average={given!r} is not one of {', '.join(names)}.")
 
 
 def refuse_long(name: str) -> None:

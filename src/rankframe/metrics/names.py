@@ -10,15 +10,14 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest, shorten, shown
-from rankframe.base.options import Average
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Metric, metric, refuse_long
+from rankframe.metrics.metric import Metric, metric, read_average, refuse_long
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
@@ -35,6 +34,7 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 # What to say of a metric that does not belong here, by what it looks at.
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
+    "grouped": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
@@ -47,8 +47,10 @@ _SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
-def resolve(metrics: Metrics, *frames: Frame) -> list[Metric]:
-    """Metrics over some frames (the judged one) from names and expressions, each label once.
+def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list[Metric]:
+    """Metrics over some frames (those of judgments) from names and expressions, each label once.
+
+    `any_average`: also those that are no sums, such as a median.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -73,10 +75,15 @@ def resolve(metrics: Metrics, *frames: Frame) -> list[Metric]:
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
     for one in resolved:
-        if one.definition is not None and one.frame not in (frames or ("judged",)):
+        if one.definition is not None and one.frame not in (frames or ("judged", "grouped")):
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.frame]}")
         if one.definition is None and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
+        if one.level is not None and not any_average:
+            raise MetricParameterError(
+                f"{one.label!r}: average={one.average} is no mean, and here means are compared. "
+                "Only evaluate and agree take it."
+            )
     labels = [m.label for m in resolved]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -157,14 +164,12 @@ def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
     params = dict(params)
-    average = params.pop("average", None)
-    if average is None:
+    given, q = params.pop("average", None), None
+    if given is None:
         pooled = definition.holds(definition.pooled, params)
         average = "micro" if pooled else definition.average
-    elif average not in get_args(Average):
-        raise MetricParameterError(
-            f"{text!r}: average={average!r} is not one of {', '.join(get_args(Average))}."
-        )
+    else:
+        average, q = read_average(given, text)
     if unknown := [key for key in params if key not in definition.parameters]:
         what = "cutoff" if unknown[0] == "k" else unknown[0]
         raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
@@ -173,7 +178,7 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
         how = "a cutoff: " if lacking[0] == "k" else ""
         example = f"{definition.name}@10" if how else f"{definition.name}({lacking[0]}=…)"
         raise MetricParameterError(f"{text!r} needs {how or f'{lacking[0]}: '}{example}.")
-    made = Metric(label, average, definition, params)
+    made = Metric(label, average, definition, params, q=q)
     try:
         value = made.build()
     except MetricParameterError as error:

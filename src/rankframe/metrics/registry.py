@@ -29,13 +29,14 @@ Family = Literal[
     "Hits in the top k",
     "Order of the relevant",
     "Graded gain",
+    "Subtopics and facts",
     "trec_eval's experiments",
     "Counts",
     "What was shown",
     "The catalogue",
     "Two rankings",
 ]
-Frame = Literal["judged", "shown", "documents", "pair"]
+Frame = Literal["judged", "grouped", "shown", "documents", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 
@@ -46,8 +47,8 @@ class Facts:
 
     family: Family
     formula: str
-    # what it looks at: a run beside judgments, what it shows (of each query, or of each document
-    # over all queries), or two rankings
+    # what it looks at: a run beside judgments (of documents, or of groups), what it shows (of each
+    # query, or of each document over all queries), or two rankings
     frame: Frame = "judged"
     # other names that are read; aliases are those of them that are functions of rankframe too
     synonyms: tuple[str, ...] = ()

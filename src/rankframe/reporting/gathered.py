@@ -306,7 +306,7 @@ def _bounded(rows: _Rows, asked: Asked) -> Comparison:
     opening = open_systems(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
-        [metric for metric in asked.metrics if metric.frame == "judged"],
+        [metric for metric in asked.metrics if metric.of_judgments],
         unpaired=asked.setup.comparing.unpaired,
         missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
         **{

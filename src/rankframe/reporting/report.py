@@ -148,7 +148,7 @@ def report(
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
     """Those asked for, and those that rules speak of."""
     chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics, *RUN_FRAMES)
-    if chosen[0].frame != "judged":
+    if not chosen[0].of_judgments:
         raise OptionError(
             f"a report is about its first metric, query by query, and {chosen[0].label!r} does not "
             "look at judgments: give one that does first, such as ndcg@10."

@@ -78,7 +78,7 @@ class Beside:
         """What every partition does."""
         # What was read here is not sent again.
         policies = replace(self.policies, train=None, items=None, catalogue=None, base=None)
-        judged = [metric for metric in metrics if metric.frame == "judged"]
+        judged = [metric for metric in metrics if metric.of_judgments]
         if judged and not judgments:
             raise OptionError(f"{judged[0].label!r} needs judgments.")
         job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
@@ -87,7 +87,7 @@ class Beside:
         items, catalogue = (_local(one) for one in (self.policies.items, self.policies.catalogue))
         known = Catalogue.of(self._trained(), items, catalogue, columns)
         showing = Showing.of(
-            [metric for metric in metrics if metric.frame != "judged"],
+            [metric for metric in metrics if not metric.of_judgments],
             policies,
             known,
             given=given_tables(self.policies, judgments=judgments),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import GROUP, QUERY, TEXTS
 from rankframe.base.errors import (
     BadValueError,
     DuplicateError,
@@ -94,8 +94,9 @@ def _answers(
     """What every partition answers."""
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    numbers = max(len(side.sent) for side in sides) - 2
-    tagged = [side.tagged(at, numbers) for at, side in enumerate(sides)]
+    numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
+    groups = any(GROUP in side.sent for side in sides)
+    tagged = [side.tagged(at, numbers, groups=groups) for at, side in enumerate(sides)]
     both = functools.reduce(lambda one, other: one.unionAll(other), tagged)
     sent = tuple((side.scanned.role, side.sent) for side in sides)
     payload = cloudpickle.dumps(Task(work, sent))

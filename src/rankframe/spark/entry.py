@@ -107,13 +107,13 @@ def evaluate(
     so is a run with neither score nor rank. The values are kept on the cluster until the result's
     `unpersist` is called or the session ends.
     """
-    wanted = resolve(metrics, *RUN_FRAMES)
+    wanted = resolve(metrics, *RUN_FRAMES, any_average=True)
     policies = Policies.given(locals())
     if not isinstance(unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(unit))  # sent to every executor
     intervals = Intervals.given(locals())
     refuse_whole_input(
-        judged_plan([metric for metric in wanted if metric.frame == "judged"]),
+        judged_plan([metric for metric in wanted if metric.of_judgments]),
         "leave it out, or use rf.evaluate",
     )
     check_partitions(partitions)

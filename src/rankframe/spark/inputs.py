@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_REST
+from rankframe.base.columns import (
+    DOC,
+    GROUP,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SCORE_REST,
+    TEXTS,
+)
 from rankframe.base.errors import (
     BadValueError,
     ColumnTypeError,
@@ -55,23 +64,28 @@ class Input:
     @property
     def sent(self) -> dict[str, str]:
         """Our columns → those of the rows that executors are sent."""
-        numbers = [ours for ours in self.scanned.mapping if ours not in (QUERY, DOC)]
-        return {QUERY: QUERY, DOC: DOC, **{ours: f"n{at}" for at, ours in enumerate(numbers)}}
+        group = {GROUP: GROUP} if GROUP in self.scanned.mapping else {}
+        numbers = [ours for ours in self.scanned.mapping if ours not in TEXTS]
+        numbered = {ours: f"n{at}" for at, ours in enumerate(numbers)}
+        return {QUERY: QUERY, DOC: DOC, **numbered, **group}
 
-    def tagged(self, side: int = 0, numbers: int = 1) -> DataFrame:
+    def tagged(self, side: int = 0, numbers: int = 1, *, groups: bool = False) -> DataFrame:
         """Ids as strings and numbers as doubles, with a tag that says which side this is.
 
         Sides are told apart by it, never by what is null: a null may be a mistake in the data.
+        `groups`: with what judgments are about.
         """
         kinds = self._kinds()
         sent = {name: ours for ours, name in self.sent.items()}
-        wanted = [QUERY, DOC, *(f"n{at}" for at in range(numbers))]
+        wanted = dict.fromkeys((QUERY, DOC), "string")
+        wanted |= {f"n{at}": "double" for at in range(numbers)}
+        wanted |= {GROUP: "string"} if groups else {}
         return self.frame.selectExpr(
             f"cast({side} as tinyint) as {SIDE}",
             *(
-                f"{self._expression(sent[name], kinds) if name in sent else 'cast(null as double)'}"
-                f" as {name}"
-                for name in wanted
+                (self._expression(sent[name], kinds) if name in sent else f"cast(null as {kind})")
+                + f" as {quoted(name)}"
+                for name, kind in wanted.items()
             ),
         )
 
@@ -109,7 +123,7 @@ class Input:
         """If text stands where numbers should be, say so."""
         kinds = self._kinds()
         for ours, source in self.scanned.mapping.items():
-            if ours in (QUERY, DOC) or kinds[source] not in _TEXT:
+            if ours in TEXTS or kinds[source] not in _TEXT:
                 continue
             name, number = quoted(source), self._expression(ours, kinds)
             # Java would read 1d and 1f as numbers.
@@ -132,7 +146,7 @@ class Input:
     def _expression(self, ours: str, kinds: dict[str, str]) -> str:
         source = self.scanned.mapping[ours]
         name, kind = quoted(source), kinds[source]
-        if ours in (QUERY, DOC):
+        if ours in TEXTS:
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
         if ours == SCORE_REST:  # `beyond_float`, or in the same order
@@ -159,7 +173,7 @@ def open_input(
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     for ours, column in scanned.mapping.items():
-        if ours in (QUERY, DOC) and kinds[column] not in _ID_TYPES:
+        if ours in TEXTS and kinds[column] not in _ID_TYPES:
             raise ColumnTypeError(
                 scanned.role,
                 column,

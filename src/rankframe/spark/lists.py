@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
+from rankframe.base.columns import GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import BadValueError, DuplicateError
 from rankframe.inputs.list_columns import Lists
 from rankframe.inputs.scan import Scanned
@@ -22,12 +22,18 @@ def unrolled(frame: DataFrame, scanned: Scanned, lists: Lists) -> tuple[DataFram
     found = list(dict.fromkeys(map(lists.flat.found_as, lists.columns)))
     parts = [f"l{at}" for at in range(len(found))]
     named = (f"{quoted(name)} as {part}" for name, part in zip(found, parts, strict=True))
-    packed = frame.selectExpr(f"{quoted(lists.query)} as q", *named)
+    # What all documents of a list have in common.
+    shared = [scanned.mapping.get(ours) for ours in (GROUP, GROUP_WEIGHT)]
+    beside = {f"s{at}": one for at, one in enumerate(shared) if one not in (None, *lists.columns)}
+    given = (f"{quoted(one)} as {part}" for part, one in beside.items() if one is not None)
+    packed = frame.selectExpr(f"{quoted(lists.query)} as q", *given, *named)
     _refuse_unequal(packed, found, parts, lists)
     if lists.ordered:
         _refuse_repeated(packed, lists)
-    rows = packed.selectExpr("q", f"posexplode(arrays_zip({', '.join(parts)})) as (at, one)")
-    columns = [f"q as {quoted(lists.query)}"]
+    exploded = f"posexplode(arrays_zip({', '.join(parts)})) as (at, one)"
+    rows = packed.selectExpr("q", *beside, exploded)
+    columns = [f"{part} as {quoted(one)}" for part, one in (("q", lists.query), *beside.items())
+               if one is not None]  # fmt: skip
     for name in lists.columns:
         part = f"one.{parts[found.index(lists.flat.found_as(name))]}"
         inside = f".{quoted(name)}" if name in lists.flat.fields else ""

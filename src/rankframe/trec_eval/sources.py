@@ -13,16 +13,17 @@ from typing import IO, Any
 
 import polars as pl
 
-from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE
+from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
 from rankframe.base.errors import MissingColumnError
 from rankframe.formats.packing import bare_name, packing_of
 from rankframe.formats.registry import PARQUET, READ_ERRORS, unreadable
-from rankframe.formats.trec_format import is_comment, read_trec, tag_of
+from rankframe.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
 from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
 from rankframe.sources.opening import trec_texts
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
+_OF_GROUPS = (GROUP, GROUP_WEIGHT)
 
 
 def judgments_of(
@@ -35,11 +36,16 @@ def judgments_of(
     source = in_memory(source)
     texts = trec_texts(source)
     if texts is None:
-        return _truncated(scan(source, "qrels", columns, relevance=relevance))
+        scanned = scan(source, "qrels", columns, relevance=relevance)
+        # trec_eval knows no groups: a document that has several is there twice.
+        plain = {ours: of for ours, of in scanned.mapping.items() if ours not in _OF_GROUPS}
+        return _truncated(replace(scanned, mapping=plain))
     name = describe(source, "qrels")
     try:
         frames = [
-            read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True)
+            read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True).drop(
+                ITERATION, strict=False
+            )
             for text in texts
         ]
     except READ_ERRORS as error:
