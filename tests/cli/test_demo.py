@@ -13,3 +13,14 @@ def test_demo_evaluates_the_shipped_data_and_says_what_next() -> None:
     assert all(name in narrow for name in ("interval", "raw p", "* corrected p below 0.05."))
     assert "Warning: dense lacks 30 of 1,960 judged queries (1.5%): scored 0." in narrow
     assert all(word in out for word in ("bm25", "dense", "hybrid", "ndcg@10", "Try next", "locale"))
+
+
+def test_the_demo_of_a_recommender_has_accuracy_and_the_catalogue_side_by_side() -> None:
+    code, out, err = rankframe("demo", "movies", width=80)
+    assert (code, err) == (0, "")
+    told = out.split("Try next")[0].splitlines()
+    assert max(map(len, told)) <= 80
+    heads = [line.split() for line in told if line.split()[:1] == ["metric"]]
+    assert heads == [["metric", "popular", "item_based", "als", "queries"]] * 2
+    for name in ("ndcg@10", "coverage@10", "long_tail@10", "diversity(by=genres)@10", "p values"):
+        assert name in out
