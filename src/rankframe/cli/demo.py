@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -70,7 +70,7 @@ def _movies(console: Console) -> None:
     from rankframe.terminal.decision_tables import comparison_table
 
     movies = rf.example("movies")
-    tables = {"train": movies.train, "items": movies.items}
+    tables: dict[str, Any] = {"train": movies.train, "items": movies.items}
     names = [
         "ndcg@10", "recall@10", "coverage@10", "gini@10", "novelty@10", "long_tail@10",
         "serendipity@10",
@@ -79,7 +79,9 @@ def _movies(console: Console) -> None:
         name: rf.evaluate(movies.qrels, run, names, rel=4, **tables)
         for name, run in movies.runs.items()
     }
-    show.say(console, "A recommender: three systems, 600 users, 1,500 films, 4 stars are a success.")
+    show.say(
+        console, "A recommender: three systems, 600 users, 1,500 films, 4 stars are a success."
+    )
     show.say(console, "Which is accurate, and which shows more than what everybody knows?\n")
     console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
     show.say(console, "\nHow many genres, are they what the user watches, and do lists differ?\n")
