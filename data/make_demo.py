@@ -265,7 +265,7 @@ def make_movies(rng: np.random.Generator) -> dict[str, pl.DataFrame]:
     als = 0.12 + 0.06 * (0.8 * fame + 0.8 * fit + rng.normal(0, 0.6, fit.shape))
     train = rows(known, stars, "rating")
     day = pl.Series(rng.integers(0, TRAIN_DAYS, len(train)))
-    watched = pl.lit("2025-01-01").str.to_date() + pl.duration(days=day)
+    watched = pl.lit("2025-01-01").str.to_date() + pl.duration(days=pl.lit(day))
     return {
         "ratings": rows(place < held_out, stars, "rating"),
         "train": train.with_columns(watched.alias("date")),

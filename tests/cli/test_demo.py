@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import rankframe as rf
 from tests.cli.shell import rankframe
 
 
@@ -24,3 +31,14 @@ def test_the_demo_of_a_recommender_has_accuracy_and_the_catalogue_side_by_side()
     assert heads == [["metric", "popular", "item_based", "als", "queries"]] * 2
     for name in ("ndcg@10", "coverage@10", "long_tail@10", "diversity(by=genres)@10", "p values"):
         assert name in out
+
+
+def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(rf.example("movies").folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    _, folder, *lines = rankframe("demo", "movies")[1].split("Try next:")[1].splitlines()
+    assert folder.split() == ["cd", str(rf.example("movies").folder)]
+    for line in lines:
+        _, *words = shlex.split(line)
+        assert rankframe(*words)[::2] == (0, ""), line
+    assert (tmp_path / "chart.svg").read_text(encoding="utf-8").startswith("<svg")

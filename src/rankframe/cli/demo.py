@@ -93,14 +93,14 @@ def _movies(console: Console) -> None:
     show.say(console, "\nIs the difference to the most popular films real?\n")
     found = rf.compare(movies.qrels, movies.runs, ["ndcg@10"], baseline="popular", rel=4)
     console.print(comparison_table(found, console.width))
-    runs, given = "popular.parquet item_based.parquet als.parquet", "--items items.parquet"
+    runs, given = "popular.parquet als.parquet", "--items items.parquet"
     _say_next(
         console,
         f"cd {movies.folder}",
         f"rankframe evaluate ratings.parquet {runs} --rel 4 -m ndcg@10 -m coverage@10 {given}",
         f"rankframe plot tradeoff ratings.parquet {runs} --rel 4 {given}",
-        f"rankframe plot exposure {runs} {given}",
-        f"rankframe plot popularity {runs} {given} --train train.parquet",
+        f"rankframe plot exposure {runs} {given} -k 10",
+        f"rankframe plot popularity {runs} --train train.parquet -k 10",
         "rankframe metrics novelty",
     )
 
