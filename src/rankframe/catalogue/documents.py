@@ -25,6 +25,7 @@ from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.student import t_quantile
+from rankframe.stats.tests import two_sided
 
 # Groups of queries, and the fewest lists of which an interval is given: see docs/statistics.md.
 GROUPS: Final = 32
@@ -159,56 +160,82 @@ def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a metric makes of all lists."""
+    """What a metric makes of all lists, and of all but those of each group."""
 
     value: float | None
-    bounds: Bounds | None
     lists: int
+    without: tuple[float | None, ...] = ()
+    # how many lists each group has
+    sizes: tuple[int, ...] = ()
 
-
-def aggregates(
-    metrics: Sequence[Metric],
-    shows: Shows,
-    catalogue: Catalogue,
-    *,
-    of: SliceKey = WHOLE,
-    confidence: float | None = None,
-) -> list[Aggregate]:
-    """Metrics over documents, of all lists or of a slice; with intervals of a confidence."""
-    shows.settle()
-    counted = _Counted.of(shows, catalogue, of)
-    whole = _values(metrics, counted)
-    sizes = counted.lists.sum(axis=1)
-    some = np.flatnonzero(sizes)
-    left_out: list[list[float | None]] = []
-    if confidence is not None and sizes.sum() >= FEWEST_LISTS and len(some) > 1:
-        left_out = [_values(metrics, counted, without=group) for group in some.tolist()]
-    return [
-        Aggregate(
-            value,
-            _jackknife(value, [one[at] for one in left_out], sizes[some], confidence),
-            counted.lists_within(metric.params.get("k")),
+    def less(self, other: Aggregate) -> Aggregate:
+        """The difference from another system's, on the same queries."""
+        if self.value is None or other.value is None:
+            return Aggregate(None, self.lists)
+        same = len(self.without) == len(other.without)
+        apart = tuple(
+            None if mine is None or theirs is None else mine - theirs
+            for mine, theirs in zip(self.without, other.without, strict=same)
         )
-        for at, (metric, value) in enumerate(zip(metrics, whole, strict=True))
-    ]
+        return Aggregate(self.value - other.value, self.lists, apart if same else (), self.sizes)
+
+    @property
+    def error(self) -> float | None:
+        """The standard error, by leaving out groups of different sizes (Busing et al. 1999)."""
+        if self.value is None or len(self.without) < 2 or None in self.without:
+            return None
+        left, sizes = np.array(self.without, np.float64), np.array(self.sizes, np.float64)
+        parts = sizes.sum() / sizes
+        pseudo = parts * self.value - (parts - 1) * left
+        mean = len(left) * self.value - ((1 - 1 / parts) * left).sum()
+        return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
+
+    def bounds(self, confidence: float) -> Bounds | None:
+        """Its interval; None where there is none."""
+        error = self.error
+        if error is None or self.value is None:
+            return None
+        half = t_quantile((1 + confidence) / 2, len(self.without) - 1) * error
+        return self.value - half, self.value + half
+
+    @property
+    def p_value(self) -> float | None:
+        """How likely a value this far from 0 is by chance alone."""
+        error = self.error
+        if error is None or self.value is None:
+            return None
+        if not error:
+            return None if self.value else 1.0
+        return two_sided(self.value / error, len(self.without) - 1)
 
 
-def _jackknife(
-    value: float | None,
-    without: Sequence[float | None],
-    sizes: NDArray[np.int64],
-    confidence: float | None,
-) -> Bounds | None:
-    """An interval by leaving out groups of different sizes, one at a time (Busing et al. 1999)."""
-    if value is None or confidence is None or not without or None in without:
-        return None
-    left = np.array(without, np.float64)
-    parts = sizes.sum() / sizes
-    pseudo = parts * value - (parts - 1) * left
-    mean = len(left) * value - ((1 - 1 / parts) * left).sum()
-    spread = float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left))
-    half = t_quantile((1 + confidence) / 2, len(left) - 1) * math.sqrt(spread)
-    return value - half, value + half
+@dataclass(frozen=True)
+class OverDocuments:
+    """What metrics over documents are made of."""
+
+    shows: Shows
+    catalogue: Catalogue
+
+    def of(
+        self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
+    ) -> list[Aggregate]:
+        """Metrics of all lists, or of a slice; `groups`: without each group of queries, too."""
+        counted = _Counted.of(self.shows.settle(), self.catalogue, key)
+        whole = _values(metrics, counted)
+        sizes = counted.lists.sum(axis=1)
+        some = np.flatnonzero(sizes).tolist()
+        left_out: list[list[float | None]] = []
+        if groups and sizes.sum() >= FEWEST_LISTS and len(some) > 1:
+            left_out = [_values(metrics, counted, without=group) for group in some]
+        return [
+            Aggregate(
+                value,
+                counted.lists_within(metric.params.get("k")),
+                tuple(one[at] for one in left_out),
+                tuple(sizes[some].tolist()) if left_out else (),
+            )
+            for at, (metric, value) in enumerate(zip(metrics, whole, strict=True))
+        ]
 
 
 @dataclass(frozen=True)
