@@ -14,7 +14,7 @@ from rankframe.catalogue.items import Catalogue
 from rankframe.catalogue.showing import Showing
 from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns
-from rankframe.inputs.train import open_train
+from rankframe.inputs.train import Trained, open_train
 from rankframe.inputs.units import scan_run
 from rankframe.metrics.names import resolve
 
@@ -80,7 +80,8 @@ def documents(
         schema |= {f"{name}_top{k}": schema[name] for name in DOCUMENTS_FRAME.parametric}
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
-        known = Catalogue.of(trained, items, catalogue, columns)
+        popular = None if trained is None else Trained.of(trained)
+        known = Catalogue.of(popular, items, catalogue, columns)
         depth = "" if k is None else f"@{k}"
         showing = Showing.of(
             resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()

@@ -91,7 +91,8 @@ def _movies(console: Console) -> None:
     }
     console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
     show.say(console, "\nIs the difference to the most popular films real?\n")
-    found = rf.compare(movies.qrels, movies.runs, ["ndcg@10"], baseline="popular", rel=4)
+    names = ["ndcg@10", "coverage@10"]
+    found = rf.compare(movies.qrels, movies.runs, names, baseline="popular", rel=4, **tables)
     console.print(comparison_table(found, console.width))
     runs, given = "popular.parquet als.parquet", "--items items.parquet"
     _say_next(

@@ -112,12 +112,13 @@ def evaluate(
     from rankframe.base.outputs import fresh_folders
     from rankframe.base.places import refuse_taken, safe_names
     from rankframe.base.remote import is_address
+    from rankframe.evaluation.both import RUN_FRAMES
     from rankframe.evaluation.result import RESULT_FILES
     from rankframe.metrics.names import resolve
 
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
-    resolved = resolve(metrics)
+    resolved = resolve(metrics, *RUN_FRAMES)
     named = runs_by_name(runs, here=engine != "spark")
     names = list(named)
     options: dict[str, Any] = {
