@@ -2,6 +2,7 @@
 
 from rankframe import plot, spark
 from rankframe.base.errors import RankframeError
+from rankframe.catalogue.counts import documents
 from rankframe.curves.area import area_under, thin
 from rankframe.curves.curve import curve
 from rankframe.decisions.change import Diff
@@ -123,7 +124,7 @@ __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
     "agree", "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g",
     "bpref", "calibration", "cg", "compare", "compat", "coverage", "curve", "dcg", "diff",
-    "diversity", "efd", "eleven_point", "entropy", "epc", "err", "evaluate", "example",
+    "diversity", "documents", "efd", "eleven_point", "entropy", "epc", "err", "evaluate", "example",
     "exposure_share", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance",
     "from_responses", "from_topk", "fuse", "g_measure", "gate", "gini", "history", "hit_rate",
     "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau",

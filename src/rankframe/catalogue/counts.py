@@ -10,11 +10,11 @@ from rankframe.base.options import Policies, check_count
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.catalogue.beside import beside
 from rankframe.catalogue.documents import Shows, documents_frame
-from rankframe.catalogue.items import Catalogue
+from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.showing import Showing
 from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns
-from rankframe.inputs.train import Trained, open_train
+from rankframe.inputs.train import open_train
 from rankframe.inputs.units import scan_run
 from rankframe.metrics.names import resolve
 
