@@ -35,12 +35,12 @@ RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 # By how many runs a chart takes.
 SHOWN = {None: list(RUNS), 0: [], 1: ["hybrid"], 2: ["bm25", "hybrid"]}
 # What is shown of a catalogue is drawn of films.
-MOVIES = rf.example("movies")
+MOVIES = ROOT / "data" / "movies"
 FILMS = Material(
-    MOVIES.qrels,
-    MOVIES.runs,
+    MOVIES / "ratings.parquet",
+    {name: MOVIES / f"{name}.parquet" for name in ("popular", "item_based", "als")},
     k=10,
-    policies={"rel": 4, "train": MOVIES.train, "items": MOVIES.items},
+    policies={"rel": 4, "train": MOVIES / "train.parquet", "items": MOVIES / "items.parquet"},
 )
 # As textbooks have them.
 RELEVANT = [1, 0, 1, 0, 1, 0, 0, 1, 0, 1]
