@@ -134,6 +134,18 @@ def parse(text: str) -> list[Metric]:
     return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
 
 
+def definition_of(name: str) -> Definition:
+    """The metric of a name, in any spelling; what it needs may be left out.
+
+    >>> definition_of("diversity").name, definition_of("map_cut_10").name
+    ('diversity', 'map')
+    """
+    found = _lookup(name)[0]
+    found = found or parse(name)[0].definition
+    assert found is not None  # a name always has one
+    return found
+
+
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
     """The metric of that name, and the parameters that the name sets."""
     key = base.strip().lower()
