@@ -6,8 +6,9 @@ shop/    2,000 search queries (queries), graded judgments (qrels) and the rankin
          systems (bm25, dense, hybrid). A document has a hidden usefulness for a query; the
          judges and the systems each see it through noise of their own. Dense is strong on
          mobile and weak in German; hybrid mixes the two others and adds a little of its own.
-movies/  held-out ratings of 600 users (ratings) and the top-20 lists of two recommenders
-         (popular, als), from a latent factor model with a popularity bias.
+movies/  held-out ratings of 600 users (ratings), what they rated before (train), the films (items)
+         and the top-20 lists of three recommenders (popular, item_based, als), from a latent
+         factor model with a popularity bias.
 
 Usage: python data/make_demo.py [--out DIR]
 """
@@ -68,6 +69,10 @@ TAILS = {  # of wear, of home
     "fr": ("|femme|homme|enfant|promo|pas cher", "|design|cadeau|moderne|promo|pas cher"),
     "es": ("|mujer|hombre|niños|rebajas|barato", "|diseño|regalo|moderno|rebajas|barato"),
 }
+
+# --- Movies ---------------------------------------------------------------------------------
+GENRES = "drama|comedy|action|thriller|romance|science fiction|documentary|animation"
+TRAIN_DAYS = 300
 
 
 def phrases(locale: str) -> pl.DataFrame:
@@ -200,6 +205,37 @@ def make_shop(rng: np.random.Generator) -> dict[str, pl.DataFrame]:
     }
 
 
+def item_based(watched: Floats) -> Floats:
+    """How near each film is to those that a user watched: a film has its 20 nearest, by how many
+    watched both, which counts less of films that many watched.
+    """
+    together = watched.T @ watched
+    views = np.maximum(np.diagonal(together), 1)
+    near = together / np.outer(views, views) ** 0.6
+    np.fill_diagonal(near, 0)
+    nearest = near >= np.sort(near, axis=1)[:, -20:-19]
+    return np.round(watched @ np.where(nearest, near, 0).T, 4)
+
+
+def make_films(rng: np.random.Generator, ids: Ints, style: Floats, fame: Floats) -> pl.DataFrame:
+    """What is known of the films: genres by their strongest styles, studio and year."""
+    strongest = np.argsort(-style, axis=1)
+    order = np.take_along_axis(style, strongest, axis=1)
+    has = order[:, :3] > np.array([-np.inf, 1.0, 1.0])
+    film, at = np.nonzero(has)
+    names = pl.Series(GENRES.split("|"))[strongest[film, at]]
+    genres = pl.DataFrame({"film": film, "genre": names}).group_by("film", maintain_order=True)
+    major = fame + rng.normal(0, 0.6, len(ids)) > np.quantile(fame, 0.7)
+    return pl.DataFrame(
+        {
+            "item_id": ids,
+            "genres": genres.agg("genre")["genre"],
+            "studio": np.where(major, "major", "independent"),
+            "year": 2025 - np.minimum(rng.exponential(14, len(ids)).astype(np.int64) + 1, 75),
+        }
+    )
+
+
 def make_movies(rng: np.random.Generator) -> dict[str, pl.DataFrame]:
     """The recommender's frames by name."""
     users, items, factors = 600, 1_500, 8
@@ -227,8 +263,17 @@ def make_movies(rng: np.random.Generator) -> dict[str, pl.DataFrame]:
 
     views = np.broadcast_to(known.sum(axis=0).astype(np.float64), fit.shape)
     als = 0.12 + 0.06 * (0.8 * fame + 0.8 * fit + rng.normal(0, 0.6, fit.shape))
-    ratings = rows(place < held_out, stars, "rating")
-    return {"ratings": ratings, "popular": top(views), "als": top(np.round(als, 4))}
+    train = rows(known, stars, "rating")
+    day = pl.Series(rng.integers(0, TRAIN_DAYS, len(train)))
+    watched = pl.lit("2025-01-01").str.to_date() + pl.duration(days=pl.lit(day))
+    return {
+        "ratings": rows(place < held_out, stars, "rating"),
+        "train": train.with_columns(watched.alias("date")),
+        "items": make_films(rng, item_ids, style, fame),
+        "popular": top(views),
+        "item_based": top(item_based(known.astype(np.float64))),
+        "als": top(np.round(als, 4)),
+    }
 
 
 def main() -> None:

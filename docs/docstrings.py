@@ -20,6 +20,7 @@ AS_IN = {
     "compare": ("evaluation.evaluate.evaluate",),
     "curve": ("evaluation.evaluate.evaluate",),
     "diff": ("evaluation.evaluate.evaluate",),
+    "documents": ("evaluation.evaluate.evaluate",),
     "evaluate": ("evaluation.evaluate.evaluate",),
     "fuse": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
     "gate": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),

@@ -34,12 +34,20 @@ SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 # By how many runs a chart takes.
 SHOWN = {None: list(RUNS), 0: [], 1: ["hybrid"], 2: ["bm25", "hybrid"]}
+# What is shown of a catalogue is drawn of films.
+MOVIES = ROOT / "data" / "movies"
+FILMS = Material(
+    MOVIES / "ratings.parquet",
+    {name: MOVIES / f"{name}.parquet" for name in ("popular", "item_based", "als")},
+    k=10,
+    policies={"rel": 4, "train": MOVIES / "train.parquet", "items": MOVIES / "items.parquet"},
+)
 # As textbooks have them.
 RELEVANT = [1, 0, 1, 0, 1, 0, 0, 1, 0, 1]
 GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
 FIRST, SECOND = list(range(1, 11)), [1, 3, 2, 4, 6, 5, 7, 9, 8, 10]
 RANKINGS = {"second": SECOND, "swapped halves": [*FIRST[5:], *FIRST[:5]], "reversed": FIRST[::-1]}
-LISTS = {
+OTHERWISE = {
     "strip": Material(grades=RELEVANT),
     "grades": Material(grades=GRADES),
     "precision_at": Material(grades=RELEVANT),
@@ -47,6 +55,9 @@ LISTS = {
     "bump": Material(FIRST, {"second": SECOND}, reference="first"),
     "agreement": Material(FIRST, RANKINGS, reference="first"),
     "discounts": Material(),
+    "exposure": FILMS,
+    "popularity": FILMS,
+    "tradeoff": FILMS,
 }
 # What is asked for beside files, on the shell and here.
 MORE: dict[str, dict[str, Any]] = {
@@ -67,6 +78,9 @@ SHELL = {
     "slice_map": f"qrels.parquet hybrid.parquet -m ndcg@10 -m map {SLICED}",
     "forest": f"qrels.parquet bm25.parquet dense.parquet -m ndcg@10 {SLICED}",
     "history": "results/monday results/tuesday -m ndcg@10 --margin=-1%",
+    "exposure": "popular.parquet als.parquet -k 10 --items items.parquet",
+    "popularity": "popular.parquet als.parquet -k 10 --train train.parquet",
+    "tradeoff": "ratings.parquet popular.parquet als.parquet --rel 4 --items items.parquet",
 }
 FILES = {None: "bm25.parquet dense.parquet", 1: "hybrid.parquet", 2: "bm25.parquet hybrid.parquet"}
 PAGE, GALLERY = DOCS / "charts.md", DOCS / "gallery.md"
@@ -77,7 +91,8 @@ HEADER = """<!-- Written by docs/make.py. -->
 Every chart by its name, which is that of a function in `rf.plot` and of a `KIND` for
 `rankframe plot`. All take `title=`, `width=`, `height=` and `theme=` (`--title`, `--width`,
 `--height`, `--theme`), and save as SVG, PNG, PDF or HTML without a network. Lists are those of
-textbooks; the rest is the demo data, `rf.example("shop")`.
+textbooks; the rest is the demo data, `rf.example("shop")`, and of what is shown of a catalogue
+`rf.example("movies")`.
 """
 
 
@@ -117,7 +132,7 @@ def draw_all(into: Path) -> None:
         for definition in ORDERED:
             name = definition.name
             count = 1 if name in ONE else definition.runs
-            material = LISTS.get(name) or Material(
+            material = OTHERWISE.get(name) or Material(
                 SHOP / "qrels.parquet",
                 {run: RUNS[run] for run in SHOWN[count]},
                 queries=SHOP / "queries.parquet",

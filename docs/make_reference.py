@@ -71,7 +71,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "base": ("base.md", "Errors", "Whatever is wrong with an input or an option is one of these."),
 }  # fmt: skip
 FIRST = ("evaluate", "compare")  # of their pages
-SHARED = {"tuning": "fusion", "sources": "inputs", "reporting": "plot"}
+SHARED = {"catalogue": "evaluation", "tuning": "fusion", "sources": "inputs", "reporting": "plot"}
 
 
 def public() -> dict[str, list[tuple[str, str]]]:

@@ -44,6 +44,10 @@ TAKERS = (
         without=("missing", "no_relevant", "no_overlap", "judged_only"),
     ),
     Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
+    Taker(
+        "catalogue/counts.py", "documents", (Policies, Storage), frame_only=True,
+        without=("rel", "relevance", "judged_only"),
+    ),
     Taker("fusion/stacked.py", "stacked", (FusionPolicies, Storage), frame_only=True),
     Taker("fusion/fuse.py", "fuse", (FusionPolicies, Storage)),
     Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals, Storage)),

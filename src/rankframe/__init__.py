@@ -27,6 +27,7 @@ _HOMES = {
     "compare": "decisions.compare",
     "curve": "curves.curve",
     "diff": "decisions.diff",
+    "documents": "catalogue.counts",
     "evaluate": "evaluation.evaluate",
     "example": "sources.examples",
     "from_lists": "inputs.lists",

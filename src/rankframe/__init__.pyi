@@ -2,6 +2,7 @@
 
 from rankframe import plot, spark
 from rankframe.base.errors import RankframeError
+from rankframe.catalogue.counts import documents
 from rankframe.catalogue.shown import shown
 from rankframe.curves.area import area_under, thin
 from rankframe.curves.curve import curve
@@ -137,18 +138,18 @@ __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
     "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
     "average_precision", "average_recall", "bin_g", "bpref", "calibration", "cg", "compare",
-    "compat", "coverage", "curve", "dcg", "diff", "diversity", "efd", "eleven_point", "entropy",
-    "epc", "err", "err_ia", "evaluate", "example", "exposure_share", "f", "f1", "fall_out", "fcp",
-    "from_lists", "from_relevance", "from_responses", "from_topk", "fuse", "g_measure", "gate",
-    "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge",
-    "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric", "mrr", "ncg", "ndcg",
-    "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty", "nrbp",
-    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
-    "overlap", "pair", "pearson", "personalisation", "plot", "popularity", "precision",
-    "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo", "rbo_ext",
-    "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
-    "relative_precision", "repeated", "report", "rndcg", "sdcg", "serendipity", "set_f", "set_map",
-    "set_precision", "set_recall", "shown", "spark", "spearman", "stacked", "subtopic_recall",
-    "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "tune", "unexpectedness",
-    "unjudged", "utility", "yaap",
+    "compat", "coverage", "curve", "dcg", "diff", "diversity", "documents", "efd", "eleven_point",
+    "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure_share", "f", "f1",
+    "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "fuse",
+    "g_measure", "gate", "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap",
+    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric",
+    "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty",
+    "nrbp", "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved",
+    "num_retrieved", "overlap", "pair", "pearson", "personalisation", "plot", "popularity",
+    "precision", "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo",
+    "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall",
+    "reciprocal_rank", "relative_precision", "repeated", "report", "rndcg", "sdcg", "serendipity",
+    "set_f", "set_map", "set_precision", "set_recall", "shown", "spark", "spearman", "stacked",
+    "subtopic_recall", "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj",
+    "tune", "unexpectedness", "unjudged", "utility", "yaap",
 ]  # fmt: skip

@@ -103,3 +103,25 @@ def test_agreements_are_those_of_agree() -> None:
 
 def test_how_many_queries_are_judged() -> None:
     assert of_so_many(1).queries_judged() == len(CASE.qrels)
+
+
+def test_what_is_shown_takes_the_policies_that_it_knows() -> None:
+    policies = {**CUT, "missing": "skip", "train": CASE.qrels, "exclude_seen": True}
+    found = replace(MATERIAL, policies=policies).documents()
+    expected = rf.documents(OTHER.run, k=7, k_max=3, train=CASE.qrels, exclude_seen=True)
+    assert found["new"].collect().equals(expected.collect())
+
+
+def test_accuracy_is_traded_for_coverage_unless_others_are_asked_for(refusal) -> None:
+    assert Material().two_metrics == ("ndcg@10", "coverage@10")
+    for asked, two in (
+        (["map"], ("map", "coverage@10")),
+        (["coverage@10"], ("coverage@10", "ndcg@10")),
+        (["map", "gini@5"], ("map", "gini@5")),
+    ):
+        assert Material(metrics=asked).two_metrics == two
+    assert "not 3" in refusal(lambda: Material(metrics=["map", "mrr", "lag"]).two_metrics)
+    found = replace(MATERIAL, policies={"train": CASE.qrels}).traded()
+    assert {name: list(one.means) for name, one in found.items()} == {
+        "old": ["ndcg@5", "coverage@10"], "new": ["ndcg@5", "coverage@10"],
+    }  # fmt: skip

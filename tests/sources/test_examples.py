@@ -17,7 +17,8 @@ DATA = Path(__file__).parents[2] / "data"
 @pytest.mark.parametrize("name", ["shop", "movies"])
 def test_every_file_that_ships_has_a_name(name: Any) -> None:
     found = rf.example(name)
-    named = {found.qrels, *found.runs.values(), *({found.queries} - {None})}
+    tables = {found.queries, found.train, found.items} - {None}
+    named = {found.qrels, *found.runs.values(), *tables}
     assert named == set(found.folder.iterdir())
     assert found.folder == DATA / name
 
@@ -29,7 +30,13 @@ def test_what_they_hold_is_read_as_it_is() -> None:
         name: rf.evaluate(movies.qrels, run, "ndcg@10", rel=4, ci=None)["ndcg@10"] or 0.0
         for name, run in movies.runs.items()
     }
-    assert 0 < values["popular"] < values["als"]
+    assert 0 < values["item_based"] < values["popular"] < values["als"]
+    train, items = pl.read_parquet(movies.train or ""), pl.read_parquet(movies.items or "")
+    assert set(train["item_id"]) <= set(items["item_id"])
+    # What users had rated is neither held out nor recommended.
+    for path in (movies.qrels, *movies.runs.values()):
+        again = pl.read_parquet(path).join(train, on=["user_id", "item_id"])
+        assert again.is_empty(), path.name
     shop = rf.example("shop")
     assert shop.queries is not None
     assert {"query_id", "locale", "device"} <= set(pl.read_parquet_schema(shop.queries))

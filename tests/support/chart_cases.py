@@ -39,6 +39,10 @@ def over_time() -> pl.DataFrame:
     return rf.history({"monday": results(ci="t")["old"], "tuesday": results(ci="t")["new"]})
 
 
+def counted() -> dict[str, pl.LazyFrame]:
+    return {name: rf.documents(run, k=5, train=CASE.qrels) for name, run in RUNS.items()}
+
+
 DRAWN = {
     "roc": lambda **look: rf.plot.roc(curves("roc"), **look),
     "precision_recall": lambda **look: rf.plot.precision_recall(curves("precision_recall"), **look),
@@ -84,6 +88,15 @@ DRAWN = {
         {"second": rf.agree(FIRST, SECOND, PAIR_METRICS)}, "first", **look
     ),
     "history": lambda **look: rf.plot.history(over_time(), margin="-1%", **look),
+    "exposure": lambda **look: rf.plot.exposure(counted(), **look),
+    "popularity": lambda **look: rf.plot.popularity(counted(), **look),
+    "tradeoff": lambda **look: rf.plot.tradeoff(
+        {
+            name: rf.evaluate(CASE.qrels, run, ["ndcg@5", "coverage@5"], train=CASE.qrels)
+            for name, run in RUNS.items()
+        },
+        **look,
+    ),
 }
 
 
@@ -100,6 +113,8 @@ def material_of(kind: str) -> Material:
 
     if CHARTS[kind].takes == "results":
         return replace(MATERIAL, folders=results(ci="t"))
+    if CHARTS[kind].takes == "shown" or kind == "tradeoff":
+        return replace(MATERIAL, policies={"train": CASE.qrels})
     return of_so_many(CHARTS[kind].runs)
 
 

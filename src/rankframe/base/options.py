@@ -41,7 +41,7 @@ ChartKind: TypeAlias = Literal[
     "roc", "precision_recall", "metric_at_k", "cumulative_gain", "discounts", "reciprocal_rank",
     "strip", "grades", "precision_at", "heatmap", "bump", "calibration", "per_query",
     "distribution", "differences", "scatter", "slices", "slice_map", "forest", "significance",
-    "agreement", "history", "fusion_weights",
+    "agreement", "history", "fusion_weights", "exposure", "popularity", "tradeoff",
 ]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
 Average: TypeAlias = Literal[

@@ -153,6 +153,11 @@ def _added(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(_KEYS).agg(pl.col(_COUNT).sum())
 
 
+def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
+    """The documents frame of all lists that were counted."""
+    return _Counted.of(shows.settle(), catalogue, WHOLE).frame()
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """What a metric makes of all lists, and of all but those of each group."""

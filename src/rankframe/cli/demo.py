@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
 EXAMPLES = """
   rankframe demo
+
+  rankframe demo movies
 """
 
 
-def demo() -> None:
+def demo(
+    name: Annotated[
+        Literal["shop", "movies"],
+        typer.Argument(metavar="[shop|movies]", help="The search of a shop, or a recommender."),
+    ] = "shop",
+) -> None:
     """Evaluate the data that ships with rankframe, and say what to try next."""
     from rich.console import Console
 
+    {"shop": _shop, "movies": _movies}[name](Console())
+
+
+def _shop(console: Console) -> None:
     import rankframe as rf
     from rankframe.metrics.names import resolve
     from rankframe.terminal import tables as show
     from rankframe.terminal.decision_tables import comparison_table
 
-    console = Console()
     shop = rf.example("shop")
     names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
     results = {name: rf.evaluate(shop.qrels, run, names) for name, run in shop.runs.items()}
@@ -32,14 +49,63 @@ def demo() -> None:
         by="locale",
     )
     console.print(comparison_table(found, console.width))
-    for line in (
-        "\nTry next:",
-        f"  cd {shop.folder}",
-        "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
-        "  rankframe compare qrels.parquet bm25.parquet hybrid.parquet -m map --test wilcoxon",
-        "  rankframe diff qrels.parquet bm25.parquet hybrid.parquet -m ndcg@10",
-        "  rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
-        "  rankframe metrics ndcg",
-        "  rankframe evaluate --help",
-    ):
+    _say_next(
+        console,
+        f"cd {shop.folder}",
+        "rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
+        "rankframe compare qrels.parquet bm25.parquet hybrid.parquet -m map --test wilcoxon",
+        "rankframe diff qrels.parquet bm25.parquet hybrid.parquet -m ndcg@10",
+        "rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10",
+        "rankframe demo movies",
+        "rankframe metrics ndcg",
+        "rankframe evaluate --help",
+    )
+
+
+def _movies(console: Console) -> None:
+    import rankframe as rf
+    from rankframe.evaluation.both import RUN_FRAMES
+    from rankframe.metrics.names import resolve
+    from rankframe.terminal import tables as show
+    from rankframe.terminal.decision_tables import comparison_table
+
+    movies = rf.example("movies")
+    tables: dict[str, Any] = {"train": movies.train, "items": movies.items}
+    names = [
+        "ndcg@10", "recall@10", "coverage@10", "gini@10", "novelty@10", "long_tail@10",
+        "serendipity@10",
+    ]  # fmt: skip
+    results = {
+        name: rf.evaluate(movies.qrels, run, names, rel=4, **tables)
+        for name, run in movies.runs.items()
+    }
+    show.say(
+        console, "A recommender: three systems, 600 users, 1,500 films, 4 stars are a success."
+    )
+    show.say(console, "Which is accurate, and which shows more than what everybody knows?\n")
+    console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
+    show.say(console, "\nHow many genres, are they what the user watches, and do lists differ?\n")
+    names = ["diversity(by=genres)@10", "calibration(by=genres)@10", "personalisation@10"]
+    results = {
+        name: rf.evaluate(None, run, names, **tables, ci=None) for name, run in movies.runs.items()
+    }
+    console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
+    show.say(console, "\nIs the difference to the most popular films real?\n")
+    names = ["ndcg@10", "coverage@10"]
+    found = rf.compare(movies.qrels, movies.runs, names, baseline="popular", rel=4, **tables)
+    console.print(comparison_table(found, console.width))
+    runs, given = "popular.parquet als.parquet", "--items items.parquet"
+    _say_next(
+        console,
+        f"cd {movies.folder}",
+        f"rankframe evaluate ratings.parquet {runs} --rel 4 -m ndcg@10 -m coverage@10 {given}",
+        f"rankframe plot tradeoff ratings.parquet {runs} --rel 4 {given}",
+        f"rankframe plot exposure {runs} {given} -k 10",
+        f"rankframe plot popularity {runs} --train train.parquet -k 10",
+        "rankframe metrics novelty",
+    )
+
+
+def _say_next(console: Console, *lines: str) -> None:
+    for line in ("\nTry next:", *(f"  {line}" for line in lines)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

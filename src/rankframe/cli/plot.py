@@ -37,6 +37,8 @@ EXAMPLES = """
   rankframe plot bump bm25.parquet dense.parquet hybrid.parquet --query q0017
 
   rankframe plot history results/bm25 results/dense -m ndcg@10 --margin=-1%
+
+  rankframe plot exposure bm25.parquet dense.parquet -k 10 -o exposure.svg
 """
 _UNJUDGED = ("-", "")
 
@@ -52,7 +54,7 @@ def plot(
         typer.Argument(
             metavar="[QRELS RUN...]",
             help="Judgments, then runs (NAME=RUN names one); for agreement and bump rankings; for "
-            "history folders of results.",
+            "exposure and popularity runs alone; for history folders of results.",
         ),
     ] = None,
     *,
@@ -67,7 +69,7 @@ def plot(
             "-m",
             metavar="NAME",
             help="The metric, else ndcg@10; of forest, slice_map, agreement and history several "
-            "(repeat).",
+            "(repeat), of tradeoff two.",
             autocompletion=metrics_of("judged"),
         ),
     ] = None,
@@ -113,7 +115,9 @@ def plot(
     queries: Queries = None,
     by: By = None,
 ) -> None:
-    """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time."""
+    """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time,
+    what is shown of a catalogue.
+    """
     from rankframe.plot.draw import draw
     from rankframe.plot.material import Material
     from rankframe.plot.registry import CHARTS
@@ -127,19 +131,19 @@ def plot(
         check_outputs([], output)
     else:
         files = sources or []
-        # Of rankings, the first has a name, too.
-        named = takes_what == "rankings"
-        by_name = runs_by_name(files if named else files[1:])
+        # Of rankings, the first has a name, too; what is shown needs no judgments.
+        judged = takes_what not in ("rankings", "shown")
+        by_name = runs_by_name(files[1:] if judged else files)
         runs, paths = list(by_name), list(by_name.values())
-        if named:
+        opened = open_sources([*files[:1], *paths] if judged else paths)
+        check_outputs([*opened, queries], output)
+        if takes_what == "rankings":
             given = {"reference": runs[0]} if runs else {}
             runs = runs[1:]
-        else:
-            paths = files[:1] + paths
-        opened = open_sources(paths)
-        check_outputs([*opened, queries], output)
-        given["qrels"] = opened[0] if opened else None
-        given["runs"] = dict(zip(runs, opened[1:], strict=True))
+        if takes_what != "shown":
+            given["qrels"] = opened[0] if opened else None
+            opened = opened[1:]
+        given["runs"] = dict(zip(runs, opened, strict=True))
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,

@@ -17,8 +17,10 @@ from rankframe.plot.list_charts import (
 )
 from rankframe.plot.query_charts import distribution, per_query
 from rankframe.plot.rank_charts import bump, calibration, heatmap
+from rankframe.plot.shown_charts import exposure, popularity
 from rankframe.plot.slice_charts import forest, slice_map, slices
 from rankframe.plot.system_charts import agreement, history, significance
+from rankframe.plot.tradeoff_chart import tradeoff
 
 __all__ = [
     "agreement",
@@ -28,6 +30,7 @@ __all__ = [
     "differences",
     "discounts",
     "distribution",
+    "exposure",
     "forest",
     "fusion_weights",
     "grades",
@@ -35,6 +38,7 @@ __all__ = [
     "history",
     "metric_at_k",
     "per_query",
+    "popularity",
     "precision_at",
     "precision_recall",
     "reciprocal_rank",
@@ -44,4 +48,5 @@ __all__ = [
     "slice_map",
     "slices",
     "strip",
+    "tradeoff",
 ]

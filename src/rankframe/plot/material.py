@@ -12,6 +12,7 @@ from rankframe.base.columns import DOC, QUERY, RANK
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, did_you_mean, shown
 from rankframe.base.options import Policies
+from rankframe.catalogue.counts import documents
 from rankframe.curves.curve import Kind, curve
 from rankframe.decisions.compare import compare
 from rankframe.decisions.comparison import Comparison
@@ -32,6 +33,10 @@ from rankframe.tuning.tune import tune
 AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
 # What is said of one ranking, whatever it stands beside.
 _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
+# What a catalogue and those who are shown it are called, beside that.
+_SHOWN = ("ranks", "unit", "gaps", "train", "exclude_seen", "items", "catalogue")
+# What is traded, where nobody says otherwise: accuracy, and how much is shown.
+TRADED = ("ndcg@10", "coverage@10")
 _EVERY = "num_relevant"  # defined for every judged query
 
 
@@ -182,6 +187,29 @@ class Material:
             graded = dict(rows.drop_nulls(RANK).select(RANK, "relevance").rows())  # allowed: one
             found[f"{name}, query {query}"] = [graded.get(at) for at in range(1, length + 1)]
         return found
+
+    def documents(self) -> dict[str, pl.LazyFrame]:
+        """How often each run shows each document."""
+        named = (*_RANKED, *_SHOWN)
+        policies = {name: self.policies[name] for name in named if name in self.policies}
+        return {
+            name: documents(run, k=self.k, columns=self.columns, **policies)
+            for name, run in self.runs.items()
+        }
+
+    @property
+    def two_metrics(self) -> tuple[str, str]:
+        """The metrics that are drawn against each other: the one up, the one across."""
+        asked = self.several
+        if len(asked) > 2:
+            raise OptionError(f"two metrics are drawn against each other, not {len(asked)}.")
+        others = [metric for metric in reversed(TRADED) if metric not in asked]
+        up, across = [*asked, *others][:2]
+        return up, across
+
+    def traded(self) -> dict[str, Result]:
+        """Both of them, for each run."""
+        return self._evaluated(list(self.two_metrics))
 
     def history(self) -> pl.DataFrame:
         """The stored results, the oldest first."""

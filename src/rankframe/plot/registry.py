@@ -17,8 +17,8 @@ from rankframe.plot.material import Material
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
 # What its files are: judgments and runs; two rankings or more, the first of which is the reference;
-# stored results; or it takes none.
-Takes: TypeAlias = Literal["runs", "rankings", "results", "nothing"]
+# stored results; runs alone, of which it is looked at what they show; or it takes none.
+Takes: TypeAlias = Literal["runs", "rankings", "results", "shown", "nothing"]
 _COUNTED = {1: "one run", 2: "two runs"}
 
 
@@ -56,6 +56,8 @@ class Definition:
             return
         if self.takes == "results" and not material.folders:
             raise OptionError(f"{drawn} stored results: give their folders.")
+        if self.takes == "shown" and not count:
+            raise OptionError(f"{drawn} runs, without judgments: give RUN.")
         if self.takes == "rankings" and (material.qrels is None or not count):
             raise OptionError(f"{drawn} rankings: give a reference, and what is compared with it.")
         if self.takes == "runs" and (material.qrels is None or not count):

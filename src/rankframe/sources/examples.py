@@ -11,7 +11,7 @@ from rankframe.base.errors import OptionError, UnreadableInputError
 ExampleName: TypeAlias = Literal["shop", "movies"]
 # The judgments of each, and which of its files are runs, the one to compare with first.
 _QRELS = {"shop": "qrels", "movies": "ratings"}
-_RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "als")}
+_RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "item_based", "als")}
 
 
 class Example(NamedTuple):
@@ -21,20 +21,24 @@ class Example(NamedTuple):
     qrels: the judgments.
     runs: the rankings, by name.
     queries: what is known of the queries, for slices; None where nothing is.
+    train: interactions from before; None where there are none.
+    items: what is known of the documents; None where nothing is.
     """
 
     folder: Path
     qrels: Path
     runs: Mapping[str, Path]
     queries: Path | None
+    train: Path | None
+    items: Path | None
 
 
 def example(name: ExampleName) -> Example:
     """Data to try things with, which ships with rankframe: nothing is downloaded.
 
     name: "shop", the search of a shop (three systems, 2,000 queries, grades 0 to 3, and what is
-        known of the queries), or "movies", a recommender (two systems, 600 users, held-out ratings
-        of 0.5 to 5 stars).
+        known of the queries), or "movies", a recommender (three systems, 600 users, held-out
+        ratings of 0.5 to 5 stars, what the users rated before, and 1,500 films).
 
     >>> shop = rf.example("shop")
     >>> list(shop.runs), shop.qrels.name
@@ -45,12 +49,12 @@ def example(name: ExampleName) -> Example:
     if name not in (known := get_args(ExampleName)):
         raise OptionError.choice("name", name, known)
     folder = _folder() / name
-    queries = folder / "queries.parquet"
+    tables = (folder / f"{table}.parquet" for table in ("queries", "train", "items"))
     return Example(
         folder,
         folder / f"{_QRELS[name]}.parquet",
         {run: folder / f"{run}.parquet" for run in _RUNS[name]},
-        queries if queries.is_file() else None,
+        *(table if table.is_file() else None for table in tables),
     )
 
 
