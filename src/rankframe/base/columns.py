@@ -339,3 +339,16 @@ DOCUMENTS_FRAME: Final = FrameColumns(
     },
     r"top([1-9]\d*)",
 )
+
+VALUES_FRAME: Final = FrameColumns(
+    "values",
+    "one value of an attribute of documents, over all queries; in order of the values. Documents "
+    "with several values count for each with an equal part",
+    {
+        "value": Column(_TEXT, "the value"),
+        "documents": Column(_NUMBER, "documents in the catalogue that have it"),
+        "interactions": Column(_NUMBER, "interactions in `train` of documents that have it"),
+        "exposure": Column(_NUMBER, "Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
+    },
+    r"(?!)",  # none has a parameter
+)

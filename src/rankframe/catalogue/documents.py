@@ -7,7 +7,7 @@ documents is computed once of all, and once without each group, which gives its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from rankframe.base.columns import DOC, DOCUMENTS_FRAME
 from rankframe.base.errors import MetricParameterError
+from rankframe.catalogue.distinct import shrinkage
+from rankframe.catalogue.exposure import Exposed, exposures
 from rankframe.catalogue.items import Catalogue
 from rankframe.catalogue.rows import ShownRows
 from rankframe.engine.tally import WHOLE, SliceKey
@@ -55,18 +57,27 @@ class Shows:
     # documents that the catalogue does not know (of no way of slicing, by group), and slices of
     # queries: way, number, doc_id, bucket, times
     rest: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMA))
+    # by attribute of documents: at which ranks its values were shown
+    exposed: Mapping[str, Exposed] = field(default_factory=dict)
     _waiting: list[pl.DataFrame] = field(default_factory=list)
 
     @classmethod
-    def none(cls, cutoffs: Sequence[int | None], catalogue: Catalogue) -> Shows:
-        """Nothing counted yet."""
+    def none(
+        cls, cutoffs: Sequence[int | None], catalogue: Catalogue, by: Mapping[str, int] | None = None
+    ) -> Shows:
+        """Nothing counted yet; `by`: attributes, and down to which rank these are counted."""
         size, buckets = len(catalogue.docs), len(cutoffs)
-        groups = GROUPS if GROUPS * size * buckets <= _MOST_CELLS else 1
+        sets = {name: catalogue.value_sets(name) for name in by or {}}
+        cells = size * buckets + sum(sets[name].count * k for name, k in (by or {}).items())
+        groups = GROUPS if GROUPS * cells <= _MOST_CELLS else 1
         return cls(
             tuple(cutoffs),
             groups,
             np.zeros((groups, size, buckets), np.int32),
             np.zeros((groups, buckets), np.int64),
+            exposed={
+                name: Exposed.none(sets[name], groups, k) for name, k in (by or {}).items()
+            },
         )
 
     def add(self, rows: ShownRows, slices: Sequence[NDArray[np.int64]]) -> None:
@@ -88,6 +99,8 @@ class Shows:
         for way, number in enumerate(slices):
             self._wait(way, number[code], rows, inside, bucket[inside])
             self._wait(way, number[shown], None, np.flatnonzero(shown), first[shown])
+        for exposed in self.exposed.values():
+            exposed.add(rows.numbers, rows.rank, rows.code, group, slices)
 
     def _bucket(self, rank: NDArray[np.integer]) -> NDArray[np.int64]:
         last = np.iinfo(np.int64).max
@@ -127,6 +140,7 @@ class Shows:
             self.known + other.known,
             self.lists + other.lists,
             _added(pl.concat([self.rest, other.rest])),
+            {name: ours + other.exposed[name] for name, ours in self.exposed.items()},
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -135,17 +149,18 @@ class Shows:
         at = np.flatnonzero(self.known)
         return _filled, (
             self.cutoffs, self.groups, self.known.shape, at, self.known.ravel()[at], self.lists,
-            self.rest,
+            self.rest, self.exposed,
         )  # fmt: skip
 
 
 def _filled(
     cutoffs: tuple[int | None, ...], groups: int, shape: tuple[int, ...],
     at: NDArray[np.int64], counts: NDArray[np.int32], lists: NDArray[np.int64], rest: pl.DataFrame,
+    exposed: Mapping[str, Exposed],
 ) -> Shows:  # fmt: skip
     known = np.zeros(shape, np.int32)
     known.ravel()[at] = counts
-    return Shows(cutoffs, groups, known, lists, rest)
+    return Shows(cutoffs, groups, known, lists, rest, exposed)
 
 
 def _added(rows: pl.DataFrame) -> pl.DataFrame:
@@ -215,6 +230,9 @@ class _Counted:
     times: NDArray[np.int64]
     lists: NDArray[np.int64]
     cutoffs: tuple[int | None, ...]
+    # by attribute: group × set of values × rank
+    exposed: Mapping[str, NDArray[np.int64]]
+    catalogue: Catalogue
 
     def lists_within(self, k: int | None) -> int:
         """How many lists show anything in their top k."""
@@ -250,7 +268,11 @@ class _Counted:
             {DOC: docs, "in_catalogue": inside, "popularity": popularity,
              "interactions": interactions}
         )  # fmt: skip
-        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs)
+        exposed = {
+            name: some.counts if whole else some.of_slice(*of)
+            for name, some in shows.exposed.items()
+        }
+        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs, exposed, catalogue)
 
     @cached_property
     def _total(self) -> NDArray[np.int64]:
@@ -270,11 +292,53 @@ class _Counted:
         return self.documents.with_columns(columns)
 
 
+    def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
+        """The values frame of an attribute, without a group of queries."""
+        sets, counts = self.catalogue.value_sets(by), self.exposed[by].sum(axis=0)
+        if without is not None:
+            counts = counts - self.exposed[by][without]
+        inside = self.catalogue.inside.astype(np.int64)
+        return pl.DataFrame(
+            {
+                "value": sets.names,
+                "documents": sets.shares(sets.by_set(inside)),
+                "interactions": sets.shares(sets.by_set(self.catalogue.interactions)),
+                "exposure": sets.shares(exposures(counts, k)),
+            }
+        )
+
+    def shrunk(self, metric: Metric, left: float | None) -> float | None:
+        """What a count of distinct documents is said to be without a group (see `distinct`)."""
+        if metric.label not in self._shrinkages:
+            times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
+            inside = np.ones(len(self.documents), np.bool_)
+            if not metric.params.get("count"):
+                inside = self.documents["in_catalogue"].to_numpy()
+            whole = _value(metric, self.frame())
+            self._shrinkages[metric.label] = whole, shrinkage(times[:, inside] > 0)
+        whole, factor = self._shrinkages[metric.label]
+        if whole is None or left is None or factor is None:
+            return None
+        return whole + factor * (left - whole)
+
+    @cached_property
+    def _shrinkages(self) -> dict[str, tuple[float | None, float | None]]:
+        return {}
+
+
 def _values(
     metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
 ) -> list[float | None]:
-    frame = counted.frame(without)
-    return [_value(metric, frame) for metric in metrics]
+    documents, found = counted.frame(without), []
+    for metric in metrics:
+        facts, frame = metric.definition, documents
+        if facts is not None and facts.by_value:
+            frame = counted.values(metric.params["by"], metric.params["k"], without)
+        value = _value(metric, frame)
+        if without is not None and facts is not None and facts.distinct:
+            value = counted.shrunk(metric, value)
+        found.append(value)
+    return found
 
 
 def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
@@ -295,7 +359,10 @@ def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
 def check_columns(metrics: Sequence[Metric]) -> None:
     """Refuse an expression over columns that the documents frame does not have."""
     for metric in metrics:
-        lacking = [n for n in metric.expr().meta.root_names() if DOCUMENTS_FRAME.find(n) is None]
+        names = metric.expr().meta.root_names()
+        if metric.definition is not None and metric.definition.by_value:
+            continue
+        lacking = [name for name in names if DOCUMENTS_FRAME.find(name) is None]
         if lacking:
             raise MetricParameterError(
                 f"expression {metric.label!r} uses {lacking[0]!r}, which is not a column of the "

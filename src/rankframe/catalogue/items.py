@@ -18,6 +18,7 @@ from rankframe.base.columns import DOC, DOCUMENTS_FRAME, QUERY, SHOWN_FRAME, SYN
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, listing, number_of
 from rankframe.catalogue.attributes import Values, Vectors
+from rankframe.catalogue.exposure import ValueSets
 from rankframe.inputs.train import COUNT
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.column_names import Asked, Columns, first_called
@@ -134,6 +135,14 @@ class Catalogue:
         if name not in made:
             made[name] = Values.of(self.attribute(name))
         return made[name]
+
+    def value_sets(self, name: str) -> ValueSets:
+        """Documents by the set of values that they have of an attribute."""
+        made: dict[str, Any] = self._made
+        key = f"sets {name}"
+        if key not in made:
+            made[key] = ValueSets.of(self.values(name))
+        return made[key]
 
     def vectors(self, name: str) -> Vectors:
         """An attribute as vectors of length 1."""

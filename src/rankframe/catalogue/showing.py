@@ -106,6 +106,8 @@ class Showing:
                 catalogue.values(of.partition("=")[0])
             else:
                 catalogue.values(catalogue.cut(of)[0] if base == "divergence" else of)
+        for name in self.by_value:
+            catalogue.value_sets(name)
 
     @property
     def asked(self) -> set[float]:
@@ -120,6 +122,16 @@ class Showing:
         if any(metric.definition is None for metric in self.documents):
             ks.add(None)
         return [*sorted(k for k in ks if k is not None), *([None] if None in ks else [])]
+
+    @property
+    def by_value(self) -> dict[str, int]:
+        """Attributes of documents by whose values ranks are counted, and down to which."""
+        found: dict[str, int] = {}
+        for metric in self.documents:
+            if metric.definition is not None and metric.definition.by_value:
+                by, k = metric.params["by"], metric.params["k"]
+                found[by] = max(k, found.get(by, 0))
+        return found
 
     @property
     def deepest(self) -> int | None:
@@ -182,7 +194,7 @@ class _Taken:
                 self.parts.append(values)
             shows = self.counts.shows
             if of.documents:
-                shows = shows or Shows.none(of.cutoffs, of.catalogue)
+                shows = shows or Shows.none(of.cutoffs, of.catalogue, of.by_value)
                 shows.add(rows, slices)
             self.counts = ShownCounts(
                 0,

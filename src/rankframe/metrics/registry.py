@@ -75,6 +75,10 @@ class Facts:
     pooled: Condition = False
     # it computes 2 to the power of a grade
     exponential: Condition = False
+    # over documents: it looks at values of the attribute `by`, a row each (the values frame)
+    by_value: bool = False
+    # over documents: it counts distinct ones, of which a jackknife says too much
+    distinct: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
