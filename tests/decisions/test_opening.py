@@ -10,9 +10,10 @@ import pytest
 
 import rankframe as rf
 from rankframe.base.options import Policies
-from rankframe.decisions.opening import Opening, open_systems
+from rankframe.decisions.opening import Opening, everything, open_systems, slices_of
 from rankframe.decisions.systems import Runs
 from rankframe.evaluation.evaluate import DEFAULT_METRICS
+from rankframe.inputs.queries import Known, read_attributes
 from tests.support.compared import ATTRIBUTES, QRELS, QUERIES, RUNS, compared, count
 
 
@@ -94,3 +95,37 @@ def test_what_cannot_be_opened_is_refused_before_any_run_is_read(refusal) -> Non
     assert "Did you mean" in refusal(opened, None, runs, "mapp")
     assert "by= needs queries=" in refusal(opened, None, runs, "map", by="locale")
     assert "no such file" in refusal(opened(None, runs, "map").side_by_side)
+
+
+SOME = pl.Series("query_id", ["a", "b", "c", "d"])
+KNOWN_OF_THEM = pl.DataFrame(
+    {"query_id": ["d", "a", "b"], "locale": ["de", "en", "de"], "size": [10, 2, 2]}
+)
+
+
+def test_everything_is_called_so() -> None:
+    whole = everything(SOME)
+    assert (whole.by, whole.name, whole.title) == (None, None, "all queries")
+    assert whole.rows.tolist() == [0, 1, 2, 3]
+
+
+def test_each_query_is_in_one_slice_of_each_way() -> None:
+    attributes = read_attributes(KNOWN_OF_THEM, by=["locale", ("locale", "size")])
+    assert attributes is not None
+    found = slices_of(attributes, attributes.of(SOME))
+    assert [(some.title, some.rows.tolist()) for some in found] == [
+        ("locale: de", [1, 3]),
+        ("locale: en", [0]),
+        ("locale: (none)", [2]),
+        ("locale × size: de × 2", [1]),
+        ("locale × size: de × 10", [3]),
+        ("locale × size: en × 2", [0]),
+        ("locale × size: (none) × (none)", [2]),
+    ]
+    for way in ("locale", "locale × size"):
+        rows = np.concatenate([some.rows for some in found if some.by == way])
+        assert sorted(rows.tolist()) == [0, 1, 2, 3]
+
+
+def test_nothing_is_sliced_where_nothing_is_known() -> None:
+    assert slices_of(None, Known()) == []

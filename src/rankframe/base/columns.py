@@ -312,8 +312,7 @@ SHOWN_FRAME: Final = FrameColumns(
                 ("has", _FLAG, "the attribute has this value: `has_of_genre=drama`"),
                 ("values", _WHOLE, "how many values the attribute has"),
                 ("new", _WHOLE, "how many of them no document above has"),
-                ("crowd", _NUMBER, "Σ over its values of (c + 1)·log2(c + 1) − c·log2(c), c: "
-                 "documents above with the value"),
+                ("crowd", _NUMBER, "Σ of (c + 1)·log2(c + 1) − c·log2 c, c above with a value"),
                 ("pairs", _WHOLE, "documents above with a value, where it has one itself"),
                 ("unlike", _NUMBER, "Σ over these of the Jaccard distance of the values"),
                 ("vector", _WHOLE, "1 where the attribute is a vector, else 0"),

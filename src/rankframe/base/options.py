@@ -230,6 +230,12 @@ class Policies(Options):
         return self.duplicates if self.unit is None else "keep_best"
 
     @property
+    def shows(self) -> bool:
+        """Whether there is anything that only what is shown is compared with."""
+        tables = (self.train, self.items, self.catalogue, self.base)
+        return any(table is not None for table in tables)
+
+    @property
     def keeps_gaps(self) -> bool:
         """Whether units have the ranks of their best chunks."""
         return self.unit is not None and self.gaps == "kept" and self.ranks != "kept"

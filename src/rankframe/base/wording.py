@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from rankframe.base.errors import RankframeError
 from rankframe.base.options import Average
@@ -189,3 +189,13 @@ def naming_the_run(name: str) -> Iterator[None]:
     except RankframeError as error:
         error.run = name
         raise
+
+
+def outcomes_text(row: Mapping[str, Any]) -> str:
+    """In how many queries something is better, the same, and worse; nothing where nobody says.
+
+    >>> outcomes_text({"wins": 3, "ties": 1_000, "losses": 0})
+    '3/1,000/0'
+    """
+    counts = [row[name] for name in ("wins", "ties", "losses")]
+    return "" if None in counts else "/".join(f"{count:,}" for count in counts)

@@ -199,7 +199,7 @@ def divergence(
     *,
     kept: float = 0.99,
 ) -> Floats:
-    """Steck's Σ p ln(p / q̃) of each of so many lists; NaN where the list has nothing in train.
+    """Steck's Σ p ln(p / q̃) of each of so many lists; NaN where either side has no values.
 
     `shown`: list and document of every row in order; `train`: the same of rows in train, and how
     often each is there.
@@ -210,22 +210,21 @@ def divergence(
     keys = np.unique(key_p)
     p = np.bincount(np.searchsorted(keys, key_p), weights=weight_p, minlength=len(keys))
     here = np.isin(key_q, keys)
-    q = np.bincount(
-        np.searchsorted(keys, key_q[here]), weights=weight_q[here], minlength=len(keys)
-    )
+    q = np.bincount(np.searchsorted(keys, key_q[here]), weights=weight_q[here], minlength=len(keys))
     of = keys // size
     total_p = np.bincount(of, weights=p, minlength=lists)
     total_q = np.bincount(key_q // size, weights=weight_q, minlength=lists)
     p = p / total_p[of]
     q = np.divide(q, total_q[of], out=np.zeros(len(q)), where=total_q[of] > 0)
     terms = p * np.log(p / (kept * q + (1 - kept) * p))
-    return np.where(total_p > 0, np.bincount(of, weights=terms, minlength=lists), np.nan)
+    both = (total_p > 0) & (total_q > 0)
+    return np.where(both, np.bincount(of, weights=terms, minlength=lists), np.nan)
 
 
 def _weights(
     values: Values, lists: Ints, docs: Ints, often: Floats, size: int
 ) -> tuple[Ints, Floats]:
-    """list × value of every value of every document, by list, value and document; and its part."""
+    """List × value of every value of every document, by list, value and document; and its part."""
     row, number = values.of_rows(docs)
     key = lists[row] * size + number
     order = np.lexsort((often[row], docs[row], key))

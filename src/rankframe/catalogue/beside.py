@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from rankframe.arrays.chunk import Chunk, hashed
 from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.options import Ties
-from rankframe.inputs.train import COUNT
 from rankframe.frames.found import judged_rows
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.inputs.scanned import Scanned
+from rankframe.inputs.train import COUNT
 
 Ints = NDArray[np.int64]
 WHAT: Final = "_what"

@@ -19,11 +19,11 @@ from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, listing, number_of
 from rankframe.catalogue.attributes import Values, Vectors
 from rankframe.catalogue.exposure import ValueSets
-from rankframe.inputs.train import COUNT
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.column_names import Asked, Columns, first_called
 from rankframe.inputs.scan import Source, describe, open_table, refuse_pattern
 from rankframe.inputs.scanned import Scanned
+from rankframe.inputs.train import COUNT
 
 Ints = NDArray[np.int64]
 _CUT = re.compile(r"(.+)_top([1-9]\d*)")
@@ -47,12 +47,12 @@ class Catalogue:
 
     @classmethod
     def of(
-        cls, train: Scanned | None, items: Source | None, catalogue: Source | None,
+        cls, trained: Trained | None, items: Source | None, catalogue: Source | None,
         columns: Columns | None = None,
     ) -> Catalogue:  # fmt: skip
         """Read what is known of documents."""
-        known = _popularity(train)
-        queries = None if train is None else _queries(train)
+        known = None if trained is None else trained.documents
+        queries = None if trained is None else trained.queries
         attributes = _items(items, "items", columns)
         inside = attributes if catalogue is None else _items(catalogue, "catalogue", columns)
         if inside is None:
@@ -173,23 +173,24 @@ def document_hashes(chunk: Chunk, rows: Ints) -> NDArray[np.uint64]:
     return chunk.key[rows] ^ chunk.hashes[chunk.code[rows]]
 
 
-def _popularity(train: Scanned | None) -> pl.DataFrame | None:
-    """Of each document in train: queries that have it, and how often."""
-    if train is None:
-        return None
-    counted = train.frame.group_by(QUERY, DOC).agg(pl.col(COUNT).sum())
-    try:
-        return (
-            counted.group_by(DOC)
-            .agg(pl.len().cast(pl.Int64).alias("popularity"), pl.col(COUNT).sum())
-            .collect(engine="streaming")
-        )
-    except READ_ERRORS as error:
-        raise unreadable(train.name, error) from error
+@dataclass(frozen=True)
+class Trained:
+    """What train says of documents: doc_id, popularity, count; and how many queries it has."""
 
+    documents: pl.DataFrame
+    queries: int
 
-def _queries(train: Scanned) -> int:
-    return train.frame.select(pl.col(QUERY).n_unique()).collect(engine="streaming").item()
+    @classmethod
+    def of(cls, train: Scanned) -> Trained:
+        """Count."""
+        counted = train.frame.group_by(QUERY, DOC).agg(pl.col(COUNT).sum())
+        users = pl.len().cast(pl.Int64).alias("popularity")
+        try:
+            pairs = counted.collect(engine="streaming")
+        except READ_ERRORS as error:
+            raise unreadable(train.name, error) from error
+        documents = pairs.group_by(DOC).agg(users, pl.col(COUNT).sum())
+        return cls(documents, pairs[QUERY].n_unique())
 
 
 def _items(source: Source | None, role: str, columns: Columns | None) -> pl.DataFrame | None:

@@ -61,8 +61,13 @@ class ShownRows:
 
     @classmethod
     def of(
-        cls, chunk: Chunk, sides: Sides, catalogue: Catalogue, policies: Policies, deepest: int | None
-    ) -> ShownRows:  # fmt: skip
+        cls,
+        chunk: Chunk,
+        sides: Sides,
+        catalogue: Catalogue,
+        policies: Policies,
+        deepest: int | None,
+    ) -> ShownRows:
         """The documents of a chunk down to a rank."""
         chunk, rank = shown_places(chunk, policies)
         limits = [limit for limit in (deepest, policies.k_max) if limit is not None]
@@ -122,13 +127,13 @@ class ShownRows:
             "relevant": self._relevant,
             "judged": self._judged,
             "seen": lambda: self._there(self.sides.trained),
-            "popularity": partial(self._known, catalogue.popularity, 0),
-            "interactions": partial(self._known, catalogue.interactions, 0.0),
+            "popularity": partial(self._known, catalogue.popularity),
+            "interactions": partial(self._known, catalogue.interactions),
             "popularity_rank": self._popularity_rank,
-            "more_popular": partial(self._known, catalogue.more_popular, 1.0),
+            "more_popular": partial(self._known, catalogue.more_popular, otherwise=1.0),
             "train_queries": lambda: self._constant(catalogue.train_queries or 0),
             "train_interactions": lambda: self._constant(catalogue.train_interactions),
-            "in_catalogue": partial(self._known, catalogue.inside, False),
+            "in_catalogue": lambda: self._known(catalogue.inside, otherwise=False),
             "catalogue_size": lambda: self._constant(catalogue.size),
             "base_rank": self._base_rank,
         }
@@ -137,7 +142,7 @@ class ShownRows:
     def _constant(self, value: float) -> NDArray[Any]:
         return np.full(len(self.rows), value)
 
-    def _known(self, of_documents: NDArray[Any], otherwise: Any) -> NDArray[Any]:
+    def _known(self, of_documents: NDArray[Any], *, otherwise: Any = 0) -> NDArray[Any]:
         """What is known of each row's document."""
         if not len(of_documents):
             return np.full(len(self.rows), otherwise)
@@ -181,7 +186,7 @@ class ShownRows:
         return (self.sides.judged.find(self.chunk) >= 0)[self.chunk.code[self.rows]]
 
     def _popularity_rank(self) -> pl.Series:
-        place = self._known(self.catalogue.popularity_rank, 0)
+        place = self._known(self.catalogue.popularity_rank)
         return pl.Series(np.where(place > 0, place, np.nan)).fill_nan(None).cast(pl.Int64)
 
     def _base_rank(self) -> pl.Series:

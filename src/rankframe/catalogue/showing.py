@@ -17,9 +17,10 @@ from rankframe.base.errors import DuplicateError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
 from rankframe.catalogue.beside import Sides
-from rankframe.catalogue.documents import Shows, check_columns
+from rankframe.catalogue.documents import check_columns
 from rankframe.catalogue.items import Catalogue
 from rankframe.catalogue.rows import BESIDE, ShownRows
+from rankframe.catalogue.shows import Shows
 from rankframe.engine.grouped import Told, take_grouped
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.scattered import take_scattered

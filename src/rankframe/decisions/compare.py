@@ -26,6 +26,7 @@ from rankframe.decisions.comparison import (
 )
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.directions import Names
+from rankframe.decisions.documents import rows_over_documents
 from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, Opening, open_systems
 from rankframe.decisions.systems import Runs
@@ -91,7 +92,8 @@ def compare(
 
     `systems` are runs by name, evaluated against `qrels`. Without `qrels`, they are stored values:
     results, their folders, or tables with query_id and a column a metric; nothing is evaluated
-    again, and `metrics` are the columns to compare (default: all that every system has).
+    again, and `metrics` are the columns to compare (default: all that every system has). With
+    `train` or `items`, they are runs also without `qrels`, of which metrics look at what is shown.
 
     baseline: the system that others are compared with; without one, every pair is compared. One
         system that is its own baseline is not compared, but has its values in the same form.
@@ -112,7 +114,9 @@ def compare(
     lower_is_better: stored columns under names of your own of which less is better.
     queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
-    A query where a metric is undefined for one system is left out of that metric for all.
+    A query where a metric is undefined for one system is left out of that metric for all. Metrics
+    over documents (coverage, gini, …) are of all lists of each system; their differences are tested
+    by leaving out groups of queries, whatever the `test`.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -125,9 +129,9 @@ def compare(
     setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
     policies = SharedPolicies.given(locals()).each
     runs = None
-    if qrels is not None:
+    if qrels is not None or policies.shows:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
-    elif bounds:
+    if qrels is None and bounds:
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
@@ -153,12 +157,14 @@ def compared(
     _check_names(opening.names, baseline)
     setup.check_metrics(chosen)
     opened = opening.side_by_side(depths)
+    averaged = [metric for metric in chosen if metric.frame != "documents"]
     columns_of = [
-        Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in chosen
+        Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in averaged
     ]
-    table, values = _compared(opened, columns_of, setup, progress)
+    table, values = _compared(opened, columns_of, chosen, setup, progress)
     if bounds and opened.held is not None and opening.runs is not None:
-        values = _with_bounds(values, opened.held, opening.names, chosen, opening.runs.policies,
+        judged = [metric for metric in chosen if metric.frame == "judged"]
+        values = _with_bounds(values, opened.held, opening.names, judged, opening.runs.policies,
                               opening.attributes)  # fmt: skip
     found = Comparison(
         table=table,
@@ -167,7 +173,7 @@ def compared(
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
-            name: system.values.select(QUERY, *(metric.label for metric in chosen))
+            name: system.values.select(QUERY, *(metric.label for metric in averaged))
             for name, system in opened.aligned.systems.items()
         },
         baseline=baseline,
@@ -227,7 +233,11 @@ def _with_bounds(
 
 
 def _compared(
-    opened: Opened, columns: Sequence[Column], setup: Setup, progress: Report | None
+    opened: Opened,
+    columns: Sequence[Column],
+    metrics: Sequence[Metric],
+    setup: Setup,
+    progress: Report | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row for each metric, subset and pair of systems; and one for each system."""
     aligned, subsets = opened.aligned, opened.subsets
@@ -237,6 +247,7 @@ def _compared(
         base = names.index(setup.baseline)
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
+    places = {metric.label: at for at, metric in enumerate(metrics)}
     found: list[tuple[int, dict[str, object]]] = []
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
@@ -248,14 +259,18 @@ def _compared(
         )
         of = {"by": subset.by, "slice": subset.name}
         found_p = p_values(here, pairs, setup)
-        for at, one in enumerate(here):
+        for one, of_one in zip(here, found_p, strict=True):
+            at = places[one.column.metric.label]
             singles += [
                 (at, {**of, "system": name, **one.single(i)}) for i, name in enumerate(names)
             ]
-            for (i, j), p_value in zip(pairs, found_p[at], strict=True):
+            for (i, j), p_value in zip(pairs, of_one, strict=True):
                 named = {**of, "baseline": names[i], "system": names[j], "p_value": p_value}
                 found.append((at, {**named, **one.pair(i, j)}))
         done += len(subset.rows)
+    for label, of_pairs, of_systems in rows_over_documents(opened, metrics, pairs, setup):
+        found += [(places[label], row) for row in of_pairs]
+        singles += [(places[label], row) for row in of_systems]
     table = _in_order(found, PAIR_SCHEMA)
     return _with_corrected(table, setup), _in_order(singles, SYSTEM_SCHEMA)
 

@@ -18,6 +18,7 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import (
     best_of,
     number_text,
+    outcomes_text,
     p_text,
     percent_text,
     share_text,
@@ -283,7 +284,7 @@ class Comparison(Exported):
             ),
             p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
             "" if self.note("policy_correction") == "none" else p_text(row["p_value"]),
-            f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
+            outcomes_text(row),
             share_text(row["judged"]),
         )  # fmt: skip
 

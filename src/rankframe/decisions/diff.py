@@ -30,8 +30,8 @@ from rankframe.decisions.lacking import lacks
 from rankframe.decisions.systems import System, retrieved_beside
 from rankframe.engine.held import hold
 from rankframe.engine.plan import PerQuery
+from rankframe.evaluation.both import job_for
 from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.evaluation.lists import Lists, named_case
 from rankframe.evaluation.result import Result
@@ -144,16 +144,17 @@ def diff(
     attributes = None
     if chosen.average == "weighted":
         attributes = read_attributes(told.queries, weight=weight, metrics=[chosen], columns=columns)
-    job = Job(
-        judged_plan([chosen, retrieved]), policies, attributes=attributes, intervals=Intervals(None)
-    )
+    job = job_for(
+        [chosen, retrieved], policies, columns=columns, attributes=attributes,
+        intervals=Intervals(None),
+    )  # fmt: skip
     judgments = scan(qrels, "qrels", columns, relevance=relevance)
     runs: list[Scanned] = []
     for side, source in zip(SIDES, (a, b), strict=True):
         with naming_the_run(side):
             runs.append(scan_run(source, policies, columns))
     asked = None if told.queries is None else told.queries.asked
-    refuse_absent_columns(columns, judgments, *runs, queries=asked)
+    refuse_absent_columns(columns, judgments, *runs, *job.others, queries=asked)
     held = hold(judgments, runs, job.row_bytes, again=True)
     results: list[Result] = []
     for side, run, pieces in zip(SIDES, held.rights, held.pieces, strict=True):
@@ -179,7 +180,7 @@ def diff(
 
 
 def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
-    found = resolve(metric)
+    found = resolve(metric, "judged", "shown")
     if len(found) > 1:
         raise MetricParameterError(
             f"a diff is of one metric, not of {len(found)}: take {found[0].label!r}, for instance."

@@ -21,13 +21,14 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.directions import Names, refuse_unknown
+from rankframe.decisions.documents import document_check
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
 from rankframe.decisions.lacking import MANY
-from rankframe.decisions.opening import Opened, open_systems
+from rankframe.decisions.opening import Opened, Subset, open_systems
 from rankframe.decisions.stored import read_systems
-from rankframe.decisions.subsets import Subset
 from rankframe.decisions.systems import Runs, System
 from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Status, Verdict
+from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
@@ -124,11 +125,15 @@ def gate(
             ", a frame with query_id and attributes.",
         )
     stored, runs = {BASELINE: _one(baseline, BASELINE)}, None
-    if qrels is None:
+    if qrels is None and not policies.shows:
         stored[CANDIDATE] = _one(run, CANDIDATE)
     else:
         runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
-    own = {} if metrics is None else {metric.label: metric for metric in resolve(metrics)}
+    own = (
+        {}
+        if metrics is None
+        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES)}
+    )
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
         stored, runs, wanted,
@@ -206,12 +211,14 @@ class _Judge:
     def checks(self, rule: Rule) -> list[dict[str, object]]:
         """A rule, for all queries or for each slice that it speaks of."""
         by = None if rule.by is None else " × ".join(rule.by)
-        column = Column.of(
-            self.metrics[rule.metric], self.opened.aligned, weights=self.opened.known.weights
-        )
+        metric = self.metrics[rule.metric]
         # A rule that finds no slice cannot be decided: nothing says that it holds.
         nothing = Subset(None, None, np.empty(0, np.int64))
         chosen = [some for some in self.opened.subsets if some.by == by] or [nothing]
+        if metric.frame == "documents":
+            least = self.demands.min_queries
+            return [document_check(rule, metric, self.opened, some, least) for some in chosen]
+        column = Column.of(metric, self.opened.aligned, weights=self.opened.known.weights)
         return [self._check(rule, column, some) for some in chosen]
 
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:

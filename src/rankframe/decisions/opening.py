@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from rankframe.base.options import Comparing, MissingAmong, Unpaired
 from rankframe.decisions.align import Aligned, align
 from rankframe.decisions.directions import Names, with_directions
 from rankframe.decisions.lacking import Lack, lacks, refuse_unshared
 from rankframe.decisions.stored import read_systems, refuse_other_evaluations, stored_metrics
-from rankframe.decisions.subsets import Subset, everything, slices_of
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
+from rankframe.engine.tally import WHOLE, SliceKey
+from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.evaluate import DEFAULT_METRICS
 from rankframe.inputs.queries import (
     Attributes,
@@ -24,6 +29,38 @@ from rankframe.inputs.queries import (
 )
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns
 from rankframe.metrics.names import Metric, Metrics, resolve
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Queries that are compared among themselves, by their places: all, or a slice."""
+
+    by: str | None
+    name: str | None
+    rows: NDArray[np.int64]
+    # the way of slicing and the number of the slice
+    key: SliceKey = WHOLE
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return "all queries" if self.by is None else f"{self.by}: {self.name}"
+
+
+def everything(queries: pl.Series) -> Subset:
+    """All of them."""
+    return Subset(None, None, np.arange(len(queries)))
+
+
+def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
+    """Every slice of the queries that something is known of."""
+    if attributes is None:
+        return []
+    return [
+        Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
+        for way, numbers in enumerate(known.slices)
+        for number in np.unique(numbers).tolist()
+    ]
 
 
 @dataclass(frozen=True)
@@ -71,14 +108,15 @@ class Opening:
         refuse_other_evaluations(systems)
         if self.missing == "zero_if_few":
             refuse_unshared(systems)
-        aligned = align(systems, self.metrics, self.unpaired)
+        averaged = [metric for metric in self.metrics if metric.frame != "documents"]
+        aligned = align(systems, averaged, self.unpaired)
         queries, attributes = aligned.queries, self.attributes
         known = Known() if attributes is None else attributes.of(queries)
         refuse_strangers(known.absent, len(queries), queries)
         if any(metric.average == "weighted" for metric in self.metrics):
             known.refuse_unweighted(len(queries))
         subsets = [everything(queries), *slices_of(attributes, known)]
-        return Opened(systems, aligned, known, subsets, held, lacks(systems, self.metrics))
+        return Opened(systems, aligned, known, subsets, held, lacks(systems, averaged))
 
 
 def open_systems(
@@ -98,11 +136,13 @@ def open_systems(
     """Read stored values and attributes, and find the metrics that every system has or gets."""
     Comparing(unpaired=unpaired)  # refuses what it cannot be
     systems = read_systems(stored)
-    chosen: list[Metric] = []
-    if runs is None or systems:
+    if runs is None:
         chosen = stored_metrics(systems, metrics)
-    if runs is not None:
-        chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    else:
+        chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics, *RUN_FRAMES)
+        averaged = [metric for metric in chosen if metric.frame != "documents"]
+        if systems and averaged:  # which have values per query alone
+            stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
     chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
     if runs is None:

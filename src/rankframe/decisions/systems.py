@@ -11,12 +11,13 @@ from rankframe.base.columns import QUERY
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.progress import Progress, Report
 from rankframe.base.wording import naming_the_run
+from rankframe.catalogue.documents import OverDocuments
 from rankframe.engine.held import Held, hold
 from rankframe.engine.memory import limit_of
 from rankframe.engine.plan import PerQuery
 from rankframe.evaluation.agree import PAIR_COUNTS
+from rankframe.evaluation.both import job_for
 from rankframe.evaluation.evaluate import evaluate_computed
-from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import Attributes, asked_of
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
@@ -37,6 +38,8 @@ class System:
     evidence: Sequence[str] = ()
     # what was evaluated, by name, as far as it is known
     inputs: Mapping[str, str] = field(default_factory=dict)
+    # what metrics over documents are made of
+    over_documents: OverDocuments | None = None
 
     @property
     def values(self) -> pl.DataFrame:
@@ -53,7 +56,8 @@ class System:
 class Runs:
     """Runs by name, the judgments that they are evaluated against, and how."""
 
-    qrels: Source
+    # None: metrics look at what is shown alone
+    qrels: Source | None
     sources: Mapping[str, Source]
     policies: Policies
     columns: Columns | None = None
@@ -73,23 +77,32 @@ def evaluate_runs(
     """Evaluate each run, with the sums that averages over sums need, and with how much of its top
     k was judged: at the cutoff of each metric, and at these depths. Also the inputs, as read.
     """
-    beside, judged = _judged_beside(metrics, depths)
-    retrieved = retrieved_beside(metrics)
-    job = Job(
-        judged_plan([*metrics, *beside, retrieved]),
-        runs.policies,
+    limit, policies = limit_of(runs.max_memory), runs.policies
+    qrels, beside, judged, evidence = None, [], {}, []
+    if runs.qrels is not None:
+        grade = policies.relevance
+        qrels = scan(runs.qrels, "qrels", runs.columns, relevance=grade, limit=limit)
+        averaged = [metric for metric in metrics if metric.frame != "documents"]
+        beside, judged = _judged_beside(averaged, depths)
+        evidence = [retrieved_beside(metrics)]
+    job = job_for(
+        [*metrics, *beside, *evidence],
+        policies,
+        judgments=qrels is not None,
+        columns=runs.columns,
         attributes=None if attributes is None else attributes.weights_alone,
+        slices=attributes,
         intervals=Intervals(None),
+        limit=limit,
     )
-    limit = limit_of(runs.max_memory)
-    grade = runs.policies.relevance
-    qrels = scan(runs.qrels, "qrels", runs.columns, relevance=grade, limit=limit)
     opened: list[Scanned] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
-            opened.append(scan_run(source, runs.policies, runs.columns, limit=limit))
-    refuse_absent_columns(runs.columns, qrels, *opened, queries=asked_of(attributes))
-    held = hold(qrels, opened, job.row_bytes, runs.max_memory, again=runs.again)
+            opened.append(scan_run(source, policies, runs.columns, limit=limit))
+    sides = [*([] if qrels is None else [qrels]), *opened, *job.others]
+    refuse_absent_columns(runs.columns, *sides, queries=asked_of(attributes))
+    left = job.left(None) if qrels is None else qrels
+    held = hold(left, opened, job.row_bytes, runs.max_memory, again=runs.again)
     found = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
 
@@ -99,9 +112,12 @@ def evaluate_runs(
 
         with naming_the_run(repr(name)):
             result, computed = evaluate_computed(
-                held.left, run, job, pieces=pieces, progress=report
+                None if qrels is None else held.left, run, job, pieces=pieces, progress=report
             )
-        found[name] = System(computed, result.ledger, judged, (retrieved.label,), result.inputs)
+        found[name] = System(
+            computed, result.ledger, judged, [one.label for one in evidence], result.inputs,
+            result.over_documents,
+        )  # fmt: skip
     return found, held
 
 

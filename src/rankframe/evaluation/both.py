@@ -15,9 +15,8 @@ from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.catalogue.beside import JUDGED, WHAT, beside
-from rankframe.catalogue.items import Catalogue
-from rankframe.catalogue.showing import ShownCounts, Showing
-from rankframe.inputs.train import open_train
+from rankframe.catalogue.items import Catalogue, Trained
+from rankframe.catalogue.showing import Showing, ShownCounts
 from rankframe.engine.grouped import Told
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import tally_values
@@ -27,10 +26,10 @@ from rankframe.evaluation.ledger import Counts
 from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.scan import Columns, scan
 from rankframe.inputs.scanned import Scanned, part_of
+from rankframe.inputs.train import open_train
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.parts import Parts
 from rankframe.metrics.registry import Frame
-
 
 # What the metrics of a run may look at.
 RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "shown", "documents")
@@ -119,7 +118,9 @@ class Both:
             judged = merged(evaluate_found(lookup.found(), job))
         return self.together(judged, *self.showing.worked(left, part_of(right, "run")))
 
-    def shown(self, qrels: Scanned | None, run: Scanned, told: Told) -> tuple[PerQuery, ShownCounts]:
+    def shown(
+        self, qrels: Scanned | None, run: Scanned, told: Told
+    ) -> tuple[PerQuery, ShownCounts]:
         """Read a run with what lies beside it, where all of that fits in memory."""
         only = replace(self, judged=None).left(qrels)
         return self.showing.worked(only.frame.collect(engine="streaming"), run, told)
@@ -154,12 +155,8 @@ def _joined(plan: Plan, judged: PerQuery, shown: PerQuery) -> PerQuery:
 
     left, right = taken("judged", judged.frames), taken("shown", shown.frames)
     values = {**{c.name: c for c in right[0]}, **{c.name: c for c in left[0]}}
-    sums = [
-        pl.DataFrame([*one, *other]) for one, other in zip(left[1:], right[1:], strict=True)
-    ]
-    return PerQuery(
-        pl.DataFrame([both[QUERY], *(values[label] for label in plan.labels)]), *sums
-    )
+    sums = [pl.DataFrame([*one, *other]) for one, other in zip(left[1:], right[1:], strict=True)]
+    return PerQuery(pl.DataFrame([both[QUERY], *(values[label] for label in plan.labels)]), *sums)
 
 
 def job_for(
@@ -169,10 +166,14 @@ def job_for(
     judgments: bool = True,
     columns: Columns | None = None,
     attributes: Attributes | None = None,
+    slices: Attributes | None = None,
     intervals: Intervals | None = None,
     limit: int | None = None,
 ) -> Job | Both:
-    """The evaluation of metrics, whatever they look at; `judgments`: whether there are any."""
+    """The evaluation of metrics, whatever they look at; `judgments`: whether there are any.
+
+    `slices`: those of metrics over documents, where they are not among the attributes.
+    """
     intervals = intervals or Intervals()
     judged = [metric for metric in metrics if metric.frame == "judged"]
     if judged and not judgments:
@@ -191,20 +192,22 @@ def job_for(
             policies.base, "run", columns, order=policies.order, ranks=policies.ranks,
             called="base", limit=limit,
         )  # fmt: skip
-    catalogue = Catalogue.of(train, policies.items, policies.catalogue, columns)
+    trained = None if train is None else Trained.of(train)
+    catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns)
     showing = Showing.of(
         [metric for metric in metrics if metric.frame != "judged"],
         policies,
         catalogue,
-        given=_given(policies, judgments=judgments),
-        attributes=attributes,
+        given=given_tables(policies, judgments=judgments),
+        attributes=slices or attributes,
     )
     return Both(
         tuple(metrics), job if judged else None, showing, train, base, attributes, intervals
     )
 
 
-def _given(policies: Policies, *, judgments: bool) -> Collection[str]:
+def given_tables(policies: Policies, *, judgments: bool) -> Collection[str]:
+    """Which tables there are that metrics of what is shown may need."""
     given = {name for name in ("train", "items", "base") if getattr(policies, name) is not None}
     return given | ({"qrels"} if judgments else set())
 
@@ -220,7 +223,5 @@ def _refuse_idle(policies: Policies) -> None:
     if policies.train is not None and not policies.exclude_seen:
         raise OptionError(
             Option("train", bare=True), " has no effect: no metric looks at what was shown. Add "
-            "one, such as novelty@10, or pass ", Option("exclude_seen", True), ".",
+            "one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
         )  # fmt: skip
-
-

@@ -25,8 +25,8 @@ from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limi
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.work import Piece, merged
 from rankframe.evaluation.about import about_frame
-from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.both import RUN_FRAMES, Both, job_for
+from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.job import Job, evaluate_found
 from rankframe.evaluation.lookup import Lookup
 from rankframe.evaluation.result import PER_QUERY_FILE, RESULT_FILES, Result
@@ -213,9 +213,7 @@ def evaluate_computed(
     return result, piece.computed
 
 
-def _in_one(
-    qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report | None
-) -> Piece:
+def _in_one(qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report | None) -> Piece:
     """All queries, where what has to be held fits in memory."""
     if isinstance(job, Both):
         judged = None

@@ -242,10 +242,9 @@ def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
 def columns_of(run: Scanned, called: str) -> list[tuple[str, float | None, str]]:
     """What ordered a run, and which of its columns were not looked at."""
     items: list[tuple[str, float | None, str]] = [(f"{called}{ORDER}", None, run.ordered)]
-    if run.whole_run is not None:
-        dropped = run.whole_run.count() - run.count()
+    if run.excluded is not None:
         note = "rows of documents that their query has in train: dropped"
-        items.append((f"{called}_seen_dropped", dropped, note))
+        items.append((f"{called}_seen_dropped", run.excluded(), note))
     if run.unused:
         note = f"not looked at: {listing(run.unused)}"
         items.append((f"{called}_columns_unused", len(run.unused), note))

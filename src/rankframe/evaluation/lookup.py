@@ -84,8 +84,9 @@ class Lookup:
     @property
     def _key(self) -> Hashable:
         """Whatever else is asked of the run, with the same key the same is found."""
-        # Units are in the run already.
-        names = [name for name in Policies.names(frame_only=True) if name != "unit"]
+        # Units are in the run already, and what queries have had is not.
+        done = ("unit", "train", "exclude_seen")
+        names = [name for name in Policies.names(frame_only=True) if name not in done]
         options = (getattr(self.policies, name) for name in names)
         scanned = self.run.scanned
         return Found, *options, *scanned.mapping.items(), scanned.distance

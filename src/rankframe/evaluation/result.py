@@ -21,10 +21,11 @@ from rankframe.base.outputs import fresh_folder, recover
 from rankframe.base.places import place
 from rankframe.base.remote import Remote, explained
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.catalogue.documents import OverDocuments
 from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
-from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.evaluation.ledger import OVER_DOCUMENTS
+from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, slices_html
 from rankframe.sources.addresses import scan_files
 from rankframe.sources.writers import write_parquet
@@ -82,7 +83,10 @@ class Result(Exported):
         ledger: pl.DataFrame,
         slices: pl.DataFrame | None = None,
         inputs: Mapping[str, str] | None = None,
+        over_documents: OverDocuments | None = None,
     ) -> None:
+        # what metrics over documents are made of, for those that compare; never stored
+        self.over_documents = over_documents
         self.summary = summary
         self.ledger = ledger
         self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices

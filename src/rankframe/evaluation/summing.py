@@ -10,7 +10,7 @@ import polars as pl
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import MissingQueriesError
 from rankframe.base.options import Policies
-from rankframe.catalogue.documents import aggregates
+from rankframe.catalogue.documents import Aggregate, OverDocuments
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
 from rankframe.evaluation.both import Both, BothCounts
@@ -62,12 +62,19 @@ def summed_up(
         ledger=ledger_of(piece, job, sides[1]),
         slices=sliced,
         inputs=inputs_of(sides),
+        over_documents=over_documents(piece, job),
     )
 
 
-def _refuse_judged(
-    counts: Counts, policies: Policies, no_overlap: Callable[..., NoReturn]
-) -> None:
+def over_documents(piece: Piece, job: Job | Both) -> OverDocuments | None:
+    """What metrics over documents are made of, where there are any."""
+    if not isinstance(job, Both) or not isinstance(piece.counts, BothCounts):
+        return None
+    shows = piece.counts.shown.shows
+    return None if shows is None else OverDocuments(shows, job.showing.catalogue)
+
+
+def _refuse_judged(counts: Counts, policies: Policies, no_overlap: Callable[..., NoReturn]) -> None:
     if not counts.overlap and policies.no_overlap == "error":
         no_overlap(shared_queries=counts.missing < counts.qrels_queries)
     if counts.lacking is not None and policies.missing == "error":
@@ -77,16 +84,15 @@ def _refuse_judged(
 def _of_documents(piece: Piece, job: Both, of: SliceKey) -> pl.DataFrame:
     """Rows of a summary for metrics over documents."""
     assert isinstance(piece.counts, BothCounts)
-    showing, shows = job.showing, piece.counts.shown.shows
-    if shows is None:
-        rows = [(metric.label, None, None, None, None, 0) for metric in showing.documents]
-        return pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    confidence = job.intervals.confidence if job.intervals.ci and of == WHOLE else None
-    found = aggregates(showing.documents, shows, showing.catalogue, of=of, confidence=confidence)
-    rows = [
-        (metric.label, one.value, *(one.bounds or (None, None)), None, one.lists)
-        for metric, one in zip(showing.documents, found, strict=True)
-    ]
+    metrics, shows = job.showing.documents, piece.counts.shown.shows
+    confidence, rows = job.intervals.confidence, []
+    groups = job.intervals.ci is not None and of == WHOLE
+    found = [Aggregate(None, 0)] * len(metrics)
+    if shows is not None:
+        found = OverDocuments(shows, job.showing.catalogue).of(metrics, of, groups=groups)
+    for metric, one in zip(metrics, found, strict=True):
+        bounds = one.bounds(confidence) or (None, None)
+        rows.append((metric.label, one.value, *bounds, None, one.lists))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,8 +58,8 @@ class Scanned:
     # whether its documents are called by what they are part of; if it is whole, as it was before
     in_units: bool = False
     before: Scanned | None = field(default=None, compare=False, repr=False)
-    # the run with what queries have had, where that was dropped
-    whole_run: Scanned | None = field(default=None, compare=False, repr=False)
+    # how many rows of what queries have had were dropped of a run; None: none is
+    excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
 
     def count(self) -> int:
         """How many rows it has."""

@@ -21,7 +21,21 @@ _COUNTS: Final = ("count", "counts")
 def open_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> Scanned:
-    """Open interactions: query_id, doc_id, and how often, where that is said; else once a row."""
+    """Open interactions, and refuse what is wrong with any; see `find_train`."""
+    train = find_train(source, columns, limit=limit)
+    _check(train)
+    return train
+
+
+def find_train(
+    source: Source, columns: Columns | None = None, *, limit: int | None = None
+) -> Scanned:
+    """Interactions: query_id, doc_id, and how often, where that is said; else once a row.
+
+    No row is looked at.
+    """
+    if isinstance(source, Scanned):
+        return source
     try:
         found = scan(source, "qrels", columns, called="train", limit=limit)
     except MissingColumnError:  # of grades, which it needs none; or of what is missed again
@@ -33,9 +47,7 @@ def open_train(
         often = "_count"
         raw = raw.with_columns(pl.lit(1.0).alias(often))
     mapping = {QUERY: found.mapping[QUERY], DOC: found.mapping[DOC], COUNT: often}
-    train = replace(found.changed(raw), mapping=mapping)
-    _check(train)
-    return train
+    return replace(found.changed(raw), mapping=mapping, grade=None)
 
 
 def without_seen(run: Scanned, train: Scanned) -> Scanned:
@@ -43,8 +55,8 @@ def without_seen(run: Scanned, train: Scanned) -> Scanned:
     seen = train.frame.select(QUERY, DOC)
     frame = run.frame.join(seen, on=[QUERY, DOC], how="anti", maintain_order="left")
     same = {name: name for name in run.frame.collect_schema()}
-    changed = run.changed(frame)
-    return replace(changed, mapping=same, distance=False, seekable=False, whole_run=run)
+    left = replace(run.changed(frame), mapping=same, distance=False, seekable=False)
+    return replace(left, excluded=lambda: run.count() - left.count())
 
 
 def _check(train: Scanned) -> None:
@@ -52,7 +64,11 @@ def _check(train: Scanned) -> None:
     count = pl.col(COUNT)
     bad = count.is_null() | ~(count >= 1) | (count != count.floor())
     some = train.frame.filter(bad).select(pl.len(), pl.col(COUNT).first())
-    rows, example = some.collect(engine="streaming").row(0)
+    refuse_counts(*some.collect(engine="streaming").row(0))
+
+
+def refuse_counts(rows: int, example: float | None) -> None:
+    """Refuse so many rows of train, one of which has such a count."""
     if rows:
         raise BadValueError(
             "train", f"a {COUNT} that is no whole number of at least 1", rows, repr(example),

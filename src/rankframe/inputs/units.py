@@ -38,10 +38,11 @@ def scan_run(
     run = scan(source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit)
     if policies.unit is not None:
         run = in_units(run, policies.unit)
-    if not policies.exclude_seen or run.whole_run is not None:
+    if not policies.exclude_seen or run.excluded is not None:
         return run
     if policies.train is None:
-        raise OptionError(Option("exclude_seen", True), " needs ", Option("train", bare=True), ".")
+        said = Option("exclude_seen", value=True)
+        raise OptionError(said, " needs ", Option("train", bare=True), ".")
     return without_seen(run, open_train(policies.train, columns, limit=limit))
 
 

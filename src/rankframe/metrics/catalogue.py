@@ -103,7 +103,7 @@ def entropy(k: int | None = None) -> pl.Expr | Ratio:
     synonyms=("personalization",),
 )
 def personalisation(k: int) -> pl.Expr | Ratio:
-    """How much two lists differ: 1 less the mean share of the top k that two of them have in common.
+    """How much two lists differ: 1 less the mean share of their top k that they have in common.
 
     Every pair of lists counts, without any being looked at. Agrees with Evidently.
 

@@ -156,6 +156,11 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
     if unknown := [key for key in params if key not in definition.parameters]:
         what = "cutoff" if unknown[0] == "k" else unknown[0]
         raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
+    empty = inspect.Parameter.empty
+    needed = [key for key, one in definition.parameters.items() if one.default is empty]
+    if lacking := [key for key in needed if key not in params]:
+        said = "a cutoff, such as @10" if lacking[0] == "k" else f"{lacking[0]}=…"
+        raise MetricParameterError(f"{text!r}: {definition.name} needs {said}.")
     made = Metric(label, average, definition, params)
     try:
         value = made.build()

@@ -39,7 +39,7 @@ def surprise(*, of: str = "popularity", among_all: str = "train_queries") -> pl.
 
 
 def places(k: int | None) -> pl.Expr:
-    """k as a number to divide a query's value by; without k, how many documents are shown."""
+    """K as a number to divide a query's value by; without k, how many documents are shown."""
     return among(None) if k is None else of_query("retrieved") * 0 + float(k)
 
 
@@ -209,8 +209,8 @@ def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
 
     p: the shares of the values of an attribute of `items` among the query's rows in train, by
     their counts; q: those among the documents shown. A document with several values counts for
-    each with an equal part. 0: the same mix. Needs `train` and `items`; undefined for queries
-    without any in train.
+    each with an equal part. 0: the same mix. Needs `train` and `items`; undefined where no
+    document of either has a value.
 
     >>> round(shown.select(calibration(k=2, by="genre")).item(), 12)
     0.683197249264
@@ -234,4 +234,6 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ra
     0.38685280723454163
     """
     worth = 1.0 / (pl.col(RANK) + 1).log(2)
-    return Ratio(among(k, where(pl.col(f"has_of_{by}={value}"), worth)), among(k, worth), empty=None)
+    return Ratio(
+        among(k, where(pl.col(f"has_of_{by}={value}"), worth)), among(k, worth), empty=None
+    )

@@ -21,6 +21,7 @@ from rankframe.base.wording import naming_the_run
 from rankframe.decisions.contrast import Setup
 from rankframe.decisions.gate_rules import Demands, read_demands
 from rankframe.engine.held import Held, hold
+from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.evaluate import DEFAULT_METRICS
 from rankframe.evaluation.job import Job
 from rankframe.inputs.described import Described
@@ -119,7 +120,7 @@ def report(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
     held = _held(qrels, systems, told, given, columns)
-    base = baseline if baseline is not None else next(iter(systems), None)
+    against = baseline if baseline is not None else next(iter(systems), None)
     if demands is not None and len(systems) < 2:
         raise OptionError(
             Option("rules"), " set a run against a baseline: give two runs or more."
@@ -129,7 +130,7 @@ def report(
         beside={"queries": queries, "texts of queries": query_text, "titles": titles},
         metrics=chosen, demands=demands, by=_ways(by, demands),
         slice_order=slice_order or {}, told=told, policies=given,
-        setup=Setup(base, Comparing.given(locals()), Intervals.given(locals())),
+        setup=Setup(against, Comparing.given(locals()), Intervals.given(locals())),
         date=when, command=command, progress=progress,
     )  # fmt: skip
     with unchecked():
@@ -140,10 +141,18 @@ def report(
 
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
     """Those asked for, and those that rules speak of."""
-    chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics)
+    chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics, *RUN_FRAMES)
+    if chosen[0].frame != "judged":
+        raise OptionError(
+            f"a report is about its first metric, query by query, and {chosen[0].label!r} does not "
+            "look at judgments: give one that does first, such as ndcg@10."
+        )
     labels = {metric.label for metric in chosen}
     ruled = [] if demands is None else dict.fromkeys(rule.metric for rule in demands.rules)
-    return [*chosen, *(one for name in ruled if name not in labels for one in resolve(name))]
+    return [
+        *chosen,
+        *(one for name in ruled if name not in labels for one in resolve(name, *RUN_FRAMES)),
+    ]
 
 
 def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ import polars as pl
 from rankframe.base.wording import (
     count_text,
     number_text,
+    outcomes_text,
     p_text,
     percent_text,
     share_text,
@@ -223,8 +224,8 @@ def _alone(name: str, found: Comparison) -> str:
 
 def _outcomes(row: Mapping[str, Any]) -> Cell:
     """In how many queries it is better, the same, and worse."""
-    said = "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses"))
-    return Cell(escaped(said), float(row["wins"]), csv=said)
+    said = outcomes_text(row)
+    return Cell(escaped(said), float(row["wins"] or 0), csv=said)
 
 
 def _short(value: float | None) -> str:

@@ -8,6 +8,7 @@ back is a few numbers for each metric and slice.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -56,7 +57,7 @@ _TROUBLES = ("versions", "bad", "duplicates", "error", "failed")  # the worst fi
 
 
 def do_work(
-    sides: tuple[Input, Input],
+    sides: Sequence[Input],
     work: Work,
     values: Mapping[str, str],
     finish: Callable[[Piece], Result],
@@ -88,15 +89,16 @@ def do_work(
 
 
 def _answers(
-    sides: tuple[Input, Input], work: Work, values: Mapping[str, str], partitions: int
+    sides: Sequence[Input], work: Work, values: Mapping[str, str], partitions: int
 ) -> DataFrame:
     """What every partition answers."""
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     numbers = max(len(side.sent) for side in sides) - 2
-    both = sides[0].tagged(0, numbers).unionAll(sides[1].tagged(1, numbers))
-    left, right = ((side.scanned.role, side.sent) for side in sides)
-    payload = cloudpickle.dumps(Task(work, (left, right)))
+    tagged = [side.tagged(at, numbers) for at, side in enumerate(sides)]
+    both = functools.reduce(lambda one, other: one.unionAll(other), tagged)
+    sent = tuple((side.scanned.role, side.sent) for side in sides)
+    payload = cloudpickle.dumps(Task(work, sent))
     function = on_executors("evaluated", payload, answer_schema(values), versions())
     columns = ", ".join(f"v{at} {_DDL[kind]}" for at, kind in enumerate(values.values()))
     return sent_by(both, f"xxhash64({QUERY})", partitions).mapInArrow(
@@ -192,9 +194,11 @@ def _refuse_alike(labels: Iterable[str]) -> None:
             )
 
 
-def _refuse_empty(sides: tuple[Input, Input], piece: Piece | None) -> None:
-    """Refuse a side without rows, where nobody counted them before."""
+def _refuse_empty(sides: Sequence[Input], piece: Piece | None) -> None:
+    """Refuse a side without rows, where nobody counted them before: one of two, or the run."""
     counted = piece.counts.rows if piece else (0, 0)
-    for side, rows in zip(sides, counted, strict=True):
+    runs = [side for side in sides if side.scanned.role == "run"]
+    pairs = [(sides[0], counted[0])] if len(sides) == 2 else []
+    for side, rows in [*pairs, ((runs or sides[1:])[0], counted[1])]:
         if not rows:
             raise EmptyInputError(side.scanned.role, side.scanned.name)

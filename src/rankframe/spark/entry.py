@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
@@ -24,9 +24,10 @@ from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
 from rankframe.engine.memory import long_ids
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
+from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, refuse_whole_input
 from rankframe.evaluation.grades import refuse_grades
-from rankframe.evaluation.job import Job, judged_plan
+from rankframe.evaluation.job import judged_plan
 from rankframe.evaluation.summing import summed_up
 from rankframe.inputs.queries import By, asked_of, read_attributes
 from rankframe.inputs.scan import (
@@ -38,11 +39,12 @@ from rankframe.inputs.scan import (
     scan_ranking,
 )
 from rankframe.inputs.units import units_of
-from rankframe.metrics.names import Metrics, resolve
+from rankframe.metrics.names import Metric, Metrics, resolve
+from rankframe.spark.beside import Beside, collected, with_highest
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.result import SparkResult
-from rankframe.spark.session import find_session, first_row, is_spark_frame, spark_errors
+from rankframe.spark.session import find_session, first_row, is_spark_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +60,7 @@ _SAMPLE = 1_000
 
 
 def evaluate(
-    qrels: Source,
+    qrels: Source | None,
     run: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
@@ -98,60 +100,73 @@ def evaluate(
     spark: the session; else that of the inputs, the active one, or a new one.
     partitions: how many; by default about a million rows each.
     queries: what is known of queries, in any form that `rf.evaluate` reads, or as a Spark
-        DataFrame; it is sent to every executor.
+        DataFrame; it is sent to every executor. So are `items` and `catalogue`, and of `train` what
+        it says of documents; `train` and `base` themselves are like qrels.
 
     All else is as in `rf.evaluate`. Rows have no order on Spark: `ties="as_given"` is refused, and
     so is a run with neither score nor rank. The values are kept on the cluster until the result's
     `unpersist` is called or the session ends.
     """
-    wanted = resolve(metrics)
+    wanted = resolve(metrics, *RUN_FRAMES)
     policies = Policies.given(locals())
     if not isinstance(unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(unit))  # sent to every executor
     intervals = Intervals.given(locals())
-    plan = judged_plan(wanted)
-    refuse_whole_input(plan, "leave it out, or use rf.evaluate")
-    check_partitions(partitions)
-    session = find_session(spark, (qrels, run))
-    known = _collected(queries) if is_spark_frame(queries) else queries
-    attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
-    sides = (
-        open_input(
-            qrels,
-            session,
-            named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance)),
-            "qrels",
-        ),
-        open_input(
-            run, session, named_alike(run, lambda f: scan(f, "run", columns, ranks=ranks)), "run"
-        ),
+    refuse_whole_input(
+        judged_plan([metric for metric in wanted if metric.frame == "judged"]),
+        "leave it out, or use rf.evaluate",
     )
-    refuse_absent_columns(columns, *(side.scanned for side in sides), queries=asked_of(attributes))
-    refuse_row_order(sides[1], ties, order)
-    highest = sides[0].highest()
-
-    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
-        listed = ", ".join(f"double('{grade!r}')" for grade in known)
-        bad = sides[0].tagged().where(f"n0 > 0 and n0 not in ({listed})")
-        count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
-        return count, example
-
-    refuse_grades(wanted, highest, without_gain)
-    job = Job(plan, policies, highest, attributes, intervals)
-    values = dict.fromkeys(plan.labels, "double")
+    check_partitions(partitions)
+    session = find_session(spark, (run, qrels, train, base))
+    known = collected(queries) if is_spark_frame(queries) else queries
+    attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
+    judged = None
+    if qrels is not None:
+        find = named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance))
+        judged = open_input(qrels, session, find, "qrels")
+    find = named_alike(run, lambda f: scan(f, "run", columns, ranks=ranks))
+    given = open_input(run, session, find, "run")
+    refuse_row_order(given, ties, order)
+    beside = Beside.of(policies, session, columns)
+    if exclude_seen:
+        given = beside.without_seen(given)
+    others = [side for side in (judged, given, beside.train, beside.base) if side is not None]
+    asked = asked_of(attributes)
+    refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked)
+    job = beside.job(wanted, judgments=judged is not None, columns=columns, attributes=attributes,
+                     intervals=intervals)  # fmt: skip
+    if judged is not None:
+        job = with_highest(job, _checked_grades(wanted, judged))
+    plan, sides = job.plan, beside.sides(job, judged, given)
 
     def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
-        (judged, given), key = sides, DOC if shared_queries else QUERY
+        assert judged is not None  # nobody else looks for judged documents
+        key = DOC if shared_queries else QUERY
         others = (judged, given) if shared_queries else (None, None)
         raise NoOverlapError(key, given.some_ids(key, others[0]), judged.some_ids(key, others[1]))
 
+    opened = (None if judged is None else judged.scanned, given.scanned)
     return do_work(
         sides,
         job,
-        values,
-        lambda piece: summed_up(piece, job, (sides[0].scanned, sides[1].scanned), no_overlap_seen),
+        dict.fromkeys(plan.labels, "double"),
+        lambda piece: summed_up(piece, job, opened, no_overlap_seen),
         partitions=partitions or partitions_for(session, sides, job.row_bytes),
     )
+
+
+def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
+    """The largest grade, after those that metrics do not take were refused."""
+    highest = qrels.highest()
+
+    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
+        listed = ", ".join(f"double('{grade!r}')" for grade in known)
+        bad = qrels.tagged().where(f"n0 > 0 and n0 not in ({listed})")
+        count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
+        return count, example
+
+    refuse_grades(metrics, highest, without_gain)
+    return highest
 
 
 def agree(
@@ -225,17 +240,13 @@ def check_partitions(partitions: int | None) -> None:
 def partitions_for(session: SparkSession, sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
     """How many: what a worker's memory asks for, or what keeps all cores at work."""
     rows = [side.count() for side in sides]
+    sizes = [*row_bytes, row_bytes[0], row_bytes[0]][: len(rows)]
     need = sum(
         count * (size + long_ids(side.id_lengths(_SAMPLE)))
-        for side, count, size in zip(sides, rows, row_bytes, strict=True)
+        for side, count, size in zip(sides, rows, sizes, strict=True)
     )
     cores = 1
     with suppress(Exception):  # Spark Connect does not tell
         cores = session.sparkContext.defaultParallelism
     busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
     return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
-
-
-def _collected(frame: Any) -> pl.DataFrame:
-    with spark_errors():
-        return pl.DataFrame(frame.toArrow())

@@ -16,9 +16,11 @@ import polars as pl
 
 from rankframe.base.columns import QUERY
 from rankframe.base.errors import DuplicateError, RankframeError
+from rankframe.catalogue.beside import beside
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.tally import SliceKey, Tally
 from rankframe.engine.work import Piece, Work
+from rankframe.evaluation.both import Both
 from rankframe.inputs.scanned import part_of
 from rankframe.inputs.units import in_units
 from rankframe.inputs.validate import first_broken, quoted_keys
@@ -46,7 +48,7 @@ class Task:
 
     work: Work
     # of each side: what errors call it, and its columns → those of the rows that are sent
-    sides: tuple[tuple[str, Mapping[str, str]], tuple[str, Mapping[str, str]]]
+    sides: tuple[tuple[str, Mapping[str, str]], ...]
     # Two tasks are never the same to Spark, which would answer the second from what it kept of the
     # first, though a file may have changed since.
     number: str = field(default_factory=lambda: uuid4().hex)
@@ -108,7 +110,7 @@ def evaluated(
     frames = apart(batches, [columns for _, columns in task.sides])
     if not frames:
         return
-    found = _worked_on(task, *frames)
+    found = _worked_on(task, frames)
     if isinstance(found, Piece):
         yield from answered(found.values, schema)
         yield from (answer_row(schema, SUMS, *part) for part in _parts(found))
@@ -168,24 +170,38 @@ def added_up(
         yield answer_row(schema, SUMS, key, settled)
 
 
-def _worked_on(task: Task, left: pl.DataFrame, right: pl.DataFrame) -> Piece | list[Trouble]:
-    if bad := broken_rules([role for role, _ in task.sides], (left, right)):
+def _worked_on(task: Task, frames: Sequence[pl.DataFrame]) -> Piece | list[Trouble]:
+    roles = [role for role, _ in task.sides]
+    if bad := broken_rules(roles, frames):
         return bad
     try:
+        left, right = _left_and_right(task.work, dict(zip(roles, frames, strict=True)))
         unit = getattr(task.work, "unit", None)
         if unit is not None:
             right = in_units(part_of(right, "run"), unit).frame.collect()
         return task.work.piece(left, right)
     except DuplicateError as error:
-        order = [role for role, _ in task.sides].index(error.role)
+        order = roles.index(error.role)
         return [{"is": "duplicates", "order": (order,), "role": error.role, "count": error.count,
                  "example": error.example}]  # fmt: skip
     except RankframeError as error:
         return [{"is": "error", "error": error}]
     except Exception as error:  # noqa: BLE001 (whatever it is, it is said on the driver)
-        queries = pl.concat([left[QUERY], right[QUERY]])
+        queries = pl.concat([frame[QUERY] for frame in frames])
         return [{"is": "failed", "message": f"{type(error).__name__}: {error}",
                  "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
+
+
+def _left_and_right(
+    work: Work, frames: Mapping[str, pl.DataFrame]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of the two sides; what lies beside a run, as one."""
+    if not isinstance(work, Both):
+        left, right = frames.values()
+        return left, right
+    kinds = ("qrels", "train", "base")
+    sides = [part_of(frames[kind], "qrels") if kind in frames else None for kind in kinds]
+    return beside(*sides).frame.collect(), frames["run"]
 
 
 def broken_rules(roles: Sequence[str], frames: Sequence[pl.DataFrame]) -> list[Trouble]:

@@ -29,6 +29,17 @@ from rankframe.stats.paired import (
 __all__ = ["CORRECTIONS", "TESTS", "against_margin", "corrected", "fewest_queries"]
 
 
+def two_sided(statistic: float, freedom: int) -> float:
+    """How likely Student's t is this far from 0.
+
+    >>> round(two_sided(2.262157163, 9), 6)
+    0.05
+    """
+    from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
+
+    return float(2 * stdtr(freedom, -abs(statistic)))
+
+
 @significance_test("t")
 @each_pair
 def t(paired: Paired, base: int, other: int) -> float | None:
@@ -36,8 +47,6 @@ def t(paired: Paired, base: int, other: int) -> float | None:
 
     Where differences do not vary there is no error to go by: the p value of the sign test.
     """
-    from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
-
     difference = paired.ratios[other] - paired.ratios[base]
     error = difference_error(paired, base, other)
     if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
@@ -46,7 +55,7 @@ def t(paired: Paired, base: int, other: int) -> float | None:
         return (
             1.0 if only_rounding(difference, paired, base, other) else _signs(paired, base, other)
         )
-    return float(2 * stdtr(paired.queries - 1, -abs(difference) / error))
+    return two_sided(difference / error, paired.queries - 1)
 
 
 @significance_test("wilcoxon", takes="plain means")
