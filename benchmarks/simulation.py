@@ -461,9 +461,9 @@ def simulate(experiments: int, names: list[str]) -> str:
     return "\n".join([about, "", *tables])
 
 
-def write(path: Path, tables: str) -> None:
+def write(path: Path, tables: str, marks: tuple[str, str] = _MARKS) -> None:
     """Into a page between its marks, or as a page."""
-    first, last = _MARKS
+    first, last = marks
     page = path.read_text(encoding="utf-8") if path.exists() else f"{first}\n{last}\n"
     before, found, rest = page.partition(first)
     after = rest.partition(last)[2]

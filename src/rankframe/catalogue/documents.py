@@ -185,7 +185,7 @@ class _Counted:
             top = "" if k is None else f"_top{k}"
             columns.append(pl.Series(f"shown{top}", times[:, at]))
             columns.append(pl.Series(f"lists{top}", np.full(len(times), lists[at])))
-        return self.documents.with_columns(columns)
+        return self.documents.hstack(columns)
 
     def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
         """The values frame of an attribute, without a group of queries."""
@@ -209,12 +209,22 @@ class _Counted:
             inside = np.ones(len(self.documents), np.bool_)
             if not metric.params.get("count"):
                 inside = self.documents["in_catalogue"].to_numpy()
-            whole = _value(metric, self.frame())
+            whole = _value(metric, self.expr(metric), self.frame())
             self._shrinkages[metric.label] = whole, shrinkage(times[:, inside] > 0)
         whole, factor = self._shrinkages[metric.label]
         if whole is None or left is None or factor is None:
             return None
         return whole + factor * (left - whole)
+
+    def expr(self, metric: Metric) -> pl.Expr:
+        """A metric's expression, built once."""
+        if metric.label not in self._built:
+            self._built[metric.label] = metric.expr()
+        return self._built[metric.label]
+
+    @cached_property
+    def _built(self) -> dict[str, pl.Expr]:
+        return {}
 
     @cached_property
     def _shrinkages(self) -> dict[str, tuple[float | None, float | None]]:
@@ -232,21 +242,39 @@ def _limits(metric: Metric) -> tuple[float | None, float | None]:
 def _values(
     metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
 ) -> list[float | None]:
-    documents, found = counted.frame(without), []
+    documents = counted.frame(without)
+    plain = [metric for metric in metrics if not _by_value(metric)]
+    found = dict(
+        zip((one.label for one in plain), _together(plain, counted, documents), strict=True)
+    )
     for metric in metrics:
-        facts, frame = metric.definition, documents
-        if facts is not None and facts.by_value:
+        if _by_value(metric):
             frame = counted.values(metric.params["by"], metric.params["k"], without)
-        value = _value(metric, frame)
-        if without is not None and facts is not None and facts.distinct:
-            value = counted.shrunk(metric, value)
-        found.append(value)
-    return found
+            found[metric.label] = _value(metric, counted.expr(metric), frame)
+        elif without is not None and metric.definition is not None and metric.definition.distinct:
+            found[metric.label] = counted.shrunk(metric, found[metric.label])
+    return [found[metric.label] for metric in metrics]
 
 
-def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
+def _by_value(metric: Metric) -> bool:
+    return metric.definition is not None and metric.definition.by_value
+
+
+def _together(
+    metrics: Sequence[Metric], counted: _Counted, frame: pl.DataFrame
+) -> list[float | None]:
+    """All of them over one frame: at once, or one by one, where one is to blame for something."""
+    expressions = [counted.expr(metric) for metric in metrics]
+    if all(metric.definition is not None for metric in metrics) and metrics:
+        row = frame.select(one.alias(f"{at}") for at, one in enumerate(expressions)).row(0)
+        return [_number(value) for value in row]
+    pairs = zip(metrics, expressions, strict=True)
+    return [_value(metric, expression, frame) for metric, expression in pairs]
+
+
+def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
     try:
-        found = frame.select(metric.expr().alias("value"))["value"]
+        found = frame.select(expression.alias("value"))["value"]
     except pl.exceptions.PolarsError as error:
         said = str(error).split("\n", maxsplit=1)[0]
         raise MetricParameterError(f"expression {metric.label!r} failed: {said}.") from error
@@ -255,7 +283,10 @@ def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
             f"expression {metric.label!r} gives {len(found):,} × {found.dtype} over the documents "
             "frame, not one number."
         )
-    value = found.item()
+    return _number(found.item())
+
+
+def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
@@ -263,7 +294,7 @@ def check_columns(metrics: Sequence[Metric]) -> None:
     """Refuse an expression over columns that the documents frame does not have."""
     for metric in metrics:
         names = metric.expr().meta.root_names()
-        if metric.definition is not None and metric.definition.by_value:
+        if _by_value(metric):
             continue
         lacking = [name for name in names if DOCUMENTS_FRAME.find(name) is None]
         if lacking:

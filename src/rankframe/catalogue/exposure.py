@@ -91,7 +91,6 @@ class Exposed:
     these add up.
     """
 
-    sets: ValueSets
     # group of queries × set × rank
     counts: Ints
     # of all queries, relevant documents shown, by set × rank; None where nobody asks
@@ -101,10 +100,10 @@ class Exposed:
     _waiting: list[pl.DataFrame] = field(default_factory=list)
 
     @classmethod
-    def none(cls, sets: ValueSets, groups: int, k: int, *, hits: bool = False) -> Exposed:
+    def none(cls, groups: int, sets: int, k: int, *, hits: bool = False) -> Exposed:
         """Nothing counted yet."""
-        found = np.zeros((sets.count, k), np.int64) if hits else None
-        return cls(sets, np.zeros((groups, sets.count, k), np.int64), found)
+        found = np.zeros((sets, k), np.int64) if hits else None
+        return cls(np.zeros((groups, sets, k), np.int64), found)
 
     @property
     def k(self) -> int:
@@ -113,31 +112,29 @@ class Exposed:
 
     def add(
         self,
-        numbers: Ints,
+        sets: Ints,
         rank: Ints,
         code: NDArray[np.integer],
         group: Ints,
-        slices: Sequence[Ints],
+        slices: Sequence[Ints] = (),
         relevant: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Count rows: the number of each document, its rank, and its list, of which the group and
+        """Count rows: the set of each document, its rank, and its list, of which the group and
         slices are known.
         """
         inside = np.flatnonzero(rank <= self.k)
-        of, place = self.sets.of_rows(numbers[inside]), rank[inside] - 1
-        code = code[inside]
-        _, sets, ranks = self.counts.shape
-        cells = (group[code] * sets + of) * ranks + place
+        sets, place, code = sets[inside], rank[inside] - 1, code[inside]
+        _, size, ranks = self.counts.shape
+        cells = (group[code] * size + sets) * ranks + place
         np.add.at(self.counts.reshape(-1), cells, 1)
         if self.hits is not None and relevant is not None:
             found = relevant[inside]
-            np.add.at(self.hits.reshape(-1), of[found] * ranks + place[found], 1)
+            np.add.at(self.hits.reshape(-1), sets[found] * ranks + place[found], 1)
         for way, number in enumerate(slices):
-            some = {"number": number[code], "set": of, "rank": place}
-            frame = pl.DataFrame(some).select(
+            some = pl.DataFrame({"number": number[code], "set": sets, "rank": place}).select(
                 pl.lit(way).alias("way"), pl.all(), pl.lit(1).alias(_COUNT)
             )
-            self._waiting.append(_added(frame.cast(_SCHEMA)))  # pyright: ignore[reportArgumentType]
+            self._waiting.append(_added(some.cast(_SCHEMA)))  # pyright: ignore[reportArgumentType]
         if sum(one.height for one in self._waiting) > _WAITING:
             self.settle()
 
@@ -155,7 +152,7 @@ class Exposed:
         if hits is not None and other.hits is not None:
             hits = hits + other.hits
         rest = _added(pl.concat([self.rest, other.rest]))
-        return Exposed(self.sets, self.counts + other.counts, hits, rest)
+        return Exposed(self.counts + other.counts, hits, rest)
 
     def of_slice(self, way: int, number: int) -> Ints:
         """The counts of a slice of queries, as those of one group."""

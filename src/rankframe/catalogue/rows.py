@@ -124,7 +124,7 @@ class ShownRows:
             SCORE: self._scores,
             "retrieved": self._retrieved,
             RELEVANCE: lambda: _or_null(self._grades),
-            "relevant": self._relevant,
+            "relevant": lambda: self.relevant,
             "judged": self._judged,
             "seen": lambda: self._there(self.sides.trained),
             "popularity": partial(self._known, catalogue.popularity),
@@ -177,7 +177,9 @@ class ShownRows:
     def _there(self, indexed: Any) -> NDArray[np.bool_]:
         return ~np.isnan(self._beside(indexed))
 
-    def _relevant(self) -> NDArray[np.bool_]:
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Which documents are relevant, where judgments are at hand."""
         with np.errstate(invalid="ignore"):
             return self._grades > 0 if self.rel is None else self._grades >= self.rel
 

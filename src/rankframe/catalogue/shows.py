@@ -57,18 +57,27 @@ class Shows:
         cutoffs: Sequence[int | None],
         catalogue: Catalogue,
         by: Mapping[str, int] | None = None,
+        *,
+        hits: bool = False,
     ) -> Shows:
-        """Nothing counted yet; `by`: attributes, and down to which rank these are counted."""
+        """Nothing counted yet.
+
+        `by`: attributes, and down to which rank their values are counted; `hits`: also how often
+        these are relevant.
+        """
+        by = by or {}
         size, buckets = len(catalogue.docs), len(cutoffs)
-        sets = {name: catalogue.value_sets(name) for name in by or {}}
-        cells = size * buckets + sum(sets[name].count * k for name, k in (by or {}).items())
+        sets = {name: catalogue.value_sets(name).count for name in by}
+        cells = size * buckets + sum(sets[name] * k for name, k in by.items())
         groups = GROUPS if GROUPS * cells <= _MOST_CELLS else 1
         return cls(
             tuple(cutoffs),
             groups,
             np.zeros((groups, size, buckets), np.int32),
             np.zeros((groups, buckets), np.int64),
-            exposed={name: Exposed.none(sets[name], groups, k) for name, k in (by or {}).items()},
+            exposed={
+                name: Exposed.none(groups, sets[name], k, hits=hits) for name, k in by.items()
+            },
         )
 
     def add(self, rows: ShownRows, slices: Sequence[NDArray[np.int64]]) -> None:
@@ -90,8 +99,10 @@ class Shows:
         for way, number in enumerate(slices):
             self._wait(way, number[code], rows, inside, bucket[inside])
             self._wait(way, number[shown], None, np.flatnonzero(shown), first[shown])
-        for exposed in self.exposed.values():
-            exposed.add(rows.numbers, rows.rank, rows.code, group, slices)
+        for name, exposed in self.exposed.items():
+            sets = rows.catalogue.value_sets(name).of_rows(rows.numbers)
+            relevant = None if exposed.hits is None else rows.relevant
+            exposed.add(sets, rows.rank, rows.code, group, slices, relevant)
 
     def _bucket(self, rank: NDArray[np.integer]) -> NDArray[np.int64]:
         last = np.iinfo(np.int64).max
