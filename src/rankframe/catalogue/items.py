@@ -26,6 +26,11 @@ from rankframe.inputs.scanned import Scanned
 from rankframe.inputs.train import COUNT
 
 Ints = NDArray[np.int64]
+# An attribute that documents have by themselves, and its values: the head are the most popular
+# ones that make up so much of all interactions, cold ones are not in train.
+POPULARITY = "popularity"
+HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
+_HEAD_SHARE = 0.8
 _CUT = re.compile(r"(.+)_top([1-9]\d*)")
 
 
@@ -157,7 +162,9 @@ class Catalogue:
         return {}
 
     def attribute(self, name: str) -> pl.Series:
-        """A column of the items; refused where there is none."""
+        """A column of the items, or popularity; refused where there is none."""
+        if name == POPULARITY:
+            return self._popularity
         if name not in self.attributes.columns:
             there = self.attributes.columns
             raise OptionError(
@@ -166,6 +173,16 @@ class Catalogue:
                 f" has {listing(there)}." if there else " was not given.",
             )
         return self.attributes[name]
+
+    @cached_property
+    def _popularity(self) -> pl.Series:
+        if self.train_queries is None:
+            raise OptionError(
+                f"the attribute {POPULARITY!r} of documents needs ", Option("train", bare=True),
+                ": rows of query_id and doc_id from before, such as what users had bought.",
+            )  # fmt: skip
+        warm = np.where(self.more_popular < _HEAD_SHARE, HEAD, TAIL)
+        return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
 
 
 def document_hashes(chunk: Chunk, rows: Ints) -> NDArray[np.uint64]:

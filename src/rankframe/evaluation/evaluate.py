@@ -19,6 +19,7 @@ from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
@@ -74,6 +75,7 @@ def evaluate(
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
+    items_by: str | Sequence[str] | None = None,
     ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
@@ -133,6 +135,10 @@ def evaluate(
     by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
         result's `slices` has every slice.
     weight: an attribute to weigh queries by, for `average=weighted`.
+    items_by: attributes of `items` to slice documents by, `["genre"]`; "popularity" is one that
+        `train` gives them: head (the most popular that make up 80% of interactions), tail, cold
+        (not in train). The result's `items` says what the documents of each slice get, in the top k
+        of all lists: k is the largest cutoff of a metric, or 10.
     ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
         bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
     confidence, replicates, seed: of the intervals.
@@ -163,6 +169,7 @@ def evaluate(
     job = job_for(
         wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
         intervals=intervals, limit=limit,
+        items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
     )  # fmt: skip
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))

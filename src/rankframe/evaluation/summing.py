@@ -11,6 +11,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import MissingQueriesError
 from rankframe.base.options import Policies
 from rankframe.catalogue.documents import Aggregate, OverDocuments
+from rankframe.catalogue.sliced import item_slices
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
 from rankframe.evaluation.both import Both, BothCounts
@@ -63,7 +64,17 @@ def summed_up(
         slices=sliced,
         inputs=inputs_of(sides),
         over_documents=over_documents(piece, job),
+        items=_of_items(piece, job),
     )
+
+
+def _of_items(piece: Piece, job: Job | Both) -> pl.DataFrame | None:
+    """Slices of the items, where they were asked for."""
+    if not isinstance(job, Both) or job.showing.items_by is None:
+        return None
+    assert isinstance(piece.counts, BothCounts)  # that is what both count
+    shows = piece.counts.shown.shows
+    return item_slices(job.showing.items_by, shows, job.showing.catalogue)
 
 
 def over_documents(piece: Piece, job: Job | Both) -> OverDocuments | None:
@@ -117,6 +128,8 @@ def ledger_of(piece: Piece, job: Job | Both, run: Scanned) -> pl.DataFrame:
     if isinstance(counts, BothCounts) and isinstance(job, Both):
         showing, judged = job.showing, None
         items = shown_items(counts.shown, showing.catalogue, len(showing.documents))
+        if (asked := showing.items_by) is not None:
+            items.append(("items_k", asked.k, "slices of items look at so much of each list"))
         if counts.judged is not None:
             judged = make_ledger(counts.judged, described, run, rel=policies.rel)
         return shown_ledger(judged, items, described, run, evaluated=counts.evaluated)
