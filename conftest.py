@@ -1,4 +1,4 @@
-"""What docstring examples find in scope: `rf`, and a small judged `frame`."""
+"""What docstring examples find in scope: `rf`, and small frames: judged, `shown`, `documents`."""
 
 import polars as pl
 import pytest
@@ -12,7 +12,41 @@ settings.load_profile("rankframe")
 
 
 @pytest.fixture(autouse=True)
-def _examples(doctest_namespace: dict[str, object]) -> None:
+def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
     qrels = {"q": {"a": 3, "b": 1, "c": 1, "d": 0}}
     run = {"q": {"a": 4.0, "x": 3.0, "c": 2.0, "d": 1.0}}
     doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())
+    if request.node.name.startswith("rankframe.metrics."):
+        doctest_namespace.update(shown=_shown(), documents=DOCUMENTS)
+
+
+def _shown() -> pl.DataFrame:
+    """What a user is shown: a, that they and another have; b, that one has; c, that nobody has."""
+    items = pl.DataFrame(
+        {
+            "doc_id": ["a", "b", "c", "e"],
+            "genre": ["comedy", "drama", "comedy", "drama"],
+            "vector": [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 1.0]],
+        }
+    )
+    train = {"u": ["a"], "v": ["a"], "w": ["b"], "x": ["e"]}
+    run = {"u": ["a", "b", "c"]}
+    made = rf.shown(run, {"u": {"b": 1, "c": 1}}, train=train, items=items, base={"u": ["a", "d"]})
+    frame = made.collect()
+    # What depends on a value or a cutoff is not in the lazy frame.
+    cut = rf.evaluate(None, run, "calibration(by=genre)@2", train=train, items=items)
+    return frame.with_columns(
+        (pl.col("genre") == "drama").alias("has_of_genre=drama"),
+        pl.lit(cut["calibration(by=genre)@2"]).alias("divergence_of_genre_top2"),
+    )
+
+
+# One list of a, b, one of a, d, which is not in the catalogue.
+DOCUMENTS = pl.DataFrame(
+    {
+        "doc_id": ["a", "b", "c", "d", "e"],
+        "in_catalogue": [True, True, True, False, True],
+        "shown_top2": [2, 1, 0, 1, 0],
+        "lists_top2": [2] * 5,
+    }
+)

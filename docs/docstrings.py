@@ -24,6 +24,7 @@ AS_IN = {
     "fuse": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
     "gate": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),
     "judge": ("evaluation.evaluate.evaluate",),
+    "shown": ("evaluation.evaluate.evaluate",),
     "pair": ("evaluation.agree.agree", "evaluation.evaluate.evaluate"),
     "stacked": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
     "tune": ("fusion.fuse.fuse", "decisions.compare.compare", "evaluation.evaluate.evaluate"),

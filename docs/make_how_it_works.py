@@ -16,7 +16,7 @@ from rankframe.base.columns import FrameColumns
 PAGE = DOCS / "how_it_works.md"
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
 # What follows the name of a column for a parameter: an example.
-_FOR = {"judged": "rel2", "pair": "top10"}
+_FOR = {"judged": "rel2", "pair": "top10", "shown": "of_genre", "documents": "top10"}
 
 
 def written() -> dict[Path, str]:

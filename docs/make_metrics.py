@@ -29,6 +29,10 @@ and found(i) the number of relevant documents at ranks 1 to i. Every metric also
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
 `weighted` or `sum`.
 
+Metrics of what was shown look at every document of a list, judged or not, those of the catalogue at
+every document over all lists: `train` are interactions from before, `items` the documents that could
+be shown, with their attributes ([frames](how_it_works.md#the-frames)).
+
 Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """
 STUB_HEADER = '"""The public names for type checkers, written by docs/make.py."""\n\n'

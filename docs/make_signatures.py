@@ -39,6 +39,10 @@ class Taker:
 
 TAKERS = (
     Taker("evaluation/judge.py", "judge", (Policies, Storage), frame_only=True),
+    Taker(
+        "evaluation/shown.py", "shown", (Policies, Storage),
+        without=("missing", "no_relevant", "no_overlap", "judged_only"),
+    ),
     Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
     Taker("fusion/stacked.py", "stacked", (FusionPolicies, Storage), frame_only=True),
     Taker("fusion/fuse.py", "fuse", (FusionPolicies, Storage)),

@@ -37,6 +37,7 @@ _HOMES = {
     "gate": "decisions.gate",
     "history": "evaluation.history",
     "judge": "evaluation.judge",
+    "shown": "evaluation.shown",
     "metric": "metrics.metric",
     "pair": "evaluation.pair",
     "rbo_p": "metrics.agreement",

@@ -16,6 +16,7 @@ from rankframe.evaluation.history import history
 from rankframe.evaluation.judge import judge
 from rankframe.evaluation.pair import pair
 from rankframe.evaluation.result import Result
+from rankframe.evaluation.shown import shown
 from rankframe.fusion.fuse import fuse
 from rankframe.fusion.stacked import stacked
 from rankframe.inputs.graded_rows import from_relevance
@@ -34,6 +35,7 @@ from rankframe.metrics.agreement import (
     rbo_res,
     rbo_weight,
 )
+from rankframe.metrics.catalogue import coverage, entropy, gini, personalisation
 from rankframe.metrics.correlation import fcp, kendall_tau, ndpm, pearson, spearman, tau_ap
 from rankframe.metrics.counts import (
     judged,
@@ -85,6 +87,18 @@ from rankframe.metrics.order import (
     yaap,
 )
 from rankframe.metrics.scaled import compat, sdcg
+from rankframe.metrics.shown import (
+    calibration,
+    diversity,
+    exposure_share,
+    ild,
+    long_tail,
+    novelty,
+    popularity,
+    repeated,
+    unexpectedness,
+)
+from rankframe.metrics.shown_relevant import efd, epc, serendipity
 from rankframe.metrics.trec import (
     bin_g,
     g_measure,
@@ -108,15 +122,18 @@ success = hit_rate
 __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
     "agree", "area_under", "auc", "average_overlap", "average_precision", "average_recall", "bin_g",
-    "bpref", "cg", "compare", "compat", "curve", "dcg", "diff", "eleven_point", "err", "evaluate",
-    "example", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses",
-    "from_topk", "fuse", "g_measure", "gate", "history", "hit_rate", "hits", "ideal_dcg", "infap",
-    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "metric", "mrr", "ncg", "ndcg",
-    "ndcg_rel", "ndpm", "nerr", "num_nonrelevant_judged_retrieved", "num_relevant",
-    "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson", "plot", "precision",
+    "bpref", "calibration", "cg", "compare", "compat", "coverage", "curve", "dcg", "diff",
+    "diversity", "efd", "eleven_point", "entropy", "epc", "err", "evaluate", "example",
+    "exposure_share", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance",
+    "from_responses", "from_topk", "fuse", "g_measure", "gate", "gini", "history", "hit_rate",
+    "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau",
+    "lag", "long_tail", "metric", "mrr", "ncg", "ndcg", "ndcg_rel", "ndpm", "nerr", "novelty",
+    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
+    "overlap", "pair", "pearson", "personalisation", "plot", "popularity", "precision",
     "precision_at_recall", "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p",
     "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
-    "relative_precision", "report", "rndcg", "sdcg", "set_f", "set_map", "set_precision",
-    "set_recall", "spark", "spearman", "stacked", "success", "tau_ap", "thin", "trec_rbp",
-    "trec_rbp_resid", "trec_unj", "tune", "unjudged", "utility", "yaap",
+    "relative_precision", "repeated", "report", "rndcg", "sdcg", "serendipity", "set_f", "set_map",
+    "set_precision", "set_recall", "shown", "spark", "spearman", "stacked", "success", "tau_ap",
+    "thin", "trec_rbp", "trec_rbp_resid", "trec_unj", "tune", "unexpectedness", "unjudged",
+    "utility", "yaap",
 ]  # fmt: skip

@@ -89,8 +89,8 @@ def test_gap_by_definition_wherever_rows_are() -> None:
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        ("exposure_gap@2", "needs by="),
-        ("exposure_gap(by=genre)", "needs a cutoff, such as @10"),
+        ("exposure_gap@2", "needs by: "),
+        ("exposure_gap(by=genre)", "needs a cutoff: "),
         ("exposure_gap(by=color)@2", "no attribute 'color' of documents: items has 'genre'"),
         ("exposure_gap(by=genre, target=train)@2", "needs train"),
         ("exposure_gap(by=genre, target=me)@2", "must be 'catalogue' or 'train'"),

@@ -282,7 +282,7 @@ STACKED_FRAME: Final = FrameColumns(
 SHOWN_FRAME: Final = FrameColumns(
     "shown",
     "one document that was shown: retrieved, judged or not; by query, then rank. Attributes of "
-    "`items` are columns too",
+    "`items` are columns too (one that is called like these: `items.score`)",
     {
         QUERY: Column(_TEXT, "the query"),
         DOC: Column(_TEXT, "the document"),

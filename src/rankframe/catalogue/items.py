@@ -210,6 +210,12 @@ class Trained:
         return cls(documents, pairs[QUERY].n_unique())
 
 
+def _attribute_name(name: str) -> str:
+    """What an attribute is called: its name, unless the frames have a column of that name."""
+    own = set(SHOWN_FRAME.columns) - set(SHOWN_FRAME.parametric) | set(DOCUMENTS_FRAME.columns)
+    return f"items.{name}" if name in own or SHOWN_FRAME.split(name)[1] is not None else name
+
+
 def _items(source: Source | None, role: str, columns: Columns | None) -> pl.DataFrame | None:
     """doc_id and attributes, each document once."""
     if source is None:
@@ -231,13 +237,9 @@ def _items(source: Source | None, role: str, columns: Columns | None) -> pl.Data
     for one in found:
         refuse_pattern(role, one)
     others = [one for one in found if one != key]
-    if clash := [one for one in others if SHOWN_FRAME.find(one) or DOCUMENTS_FRAME.find(one)]:
-        raise OptionError(
-            Option(role, bare=True),
-            f" has a column {clash[0]!r}, which the shown frame has too. Give it another name.",
-        )
     try:
-        table = raw.select(pl.col(key).cast(pl.String).alias(DOC), *others).collect()
+        named = [pl.col(one).alias(_attribute_name(one)) for one in others]
+        table = raw.select(pl.col(key).cast(pl.String).alias(DOC), *named).collect()
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
     empty = (table[DOC].is_null() | (table[DOC] == "")).sum()

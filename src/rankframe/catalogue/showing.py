@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk
 from rankframe.arrays.tables import Index
-from rankframe.base.columns import SHOWN_FRAME, FrameColumns
+from rankframe.base.columns import SHOWN_FRAME, Column, FrameColumns
 from rankframe.base.errors import DuplicateError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
@@ -158,43 +159,104 @@ class Showing:
         return None if None in ks else max(ks)
 
     def worked(
-        self, left: pl.DataFrame, run: Scanned, told: Told = lambda _: None,
+        self,
+        left: pl.DataFrame,
+        run: Scanned,
+        told: Told = lambda _: None,
         at_once: int | None = None,
-    ) -> tuple[PerQuery, ShownCounts]:  # fmt: skip
+    ) -> tuple[PerQuery, ShownCounts]:
         """Read a run, whatever the order of its rows; `left`: all rows beside it."""
         sides = Sides.of(left, sorted(self.asked), self.policies.ties)
-        batches = Batches(run, run.frame, at_once)
-        ways: list[Callable[[_Taken], bool]] = [
-            lambda taken: take_grouped(batches, taken.take, told) and not taken.repeats(),
-            lambda taken: take_scattered(batches, taken.take, told),
-            # queries with the same hash
-            lambda taken: take_grouped(batches.by_name(), taken.take, told, surely=True),
-        ]
-        for way in ways:
-            found = _Taken(self, sides)
-            try:
-                if way(found):
-                    break
-            except DuplicateError:
-                # Said of the whole input: how many in all, and which rows of it.
-                load_one_of_each(run)
-                raise
-        else:
-            raise AssertionError("in order of their names, the rows of a query are together")
+        found = each_chunk(run, lambda: _Taken(of=self, sides=sides), told, at_once)
         counts = replace(found.counts, beside_rows=left.height)
         return PerQuery.joined([self.plan.no_values(), *found.parts], ordered=False), counts
 
 
-@dataclass
-class _Taken:
-    """What was made of the chunks so far."""
+class Taking(Protocol):
+    """Takes the chunks of a run, from several threads."""
 
-    of: Showing
-    sides: Sides
-    parts: list[PerQuery] = field(default_factory=list)
-    counts: ShownCounts = field(default_factory=ShownCounts)
+    def take(self, chunk: Chunk) -> bool:
+        """Work on one."""
+        ...
+
+    def repeats(self) -> bool:
+        """Whether a query seems to have come twice."""
+        ...
+
+
+_Taking = TypeVar("_Taking", bound=Taking)
+
+
+def each_chunk(
+    run: Scanned,
+    fresh: Callable[[], _Taking],
+    told: Told = lambda _: None,
+    at_once: int | None = None,
+) -> _Taking:
+    """Read a run in chunks of whole queries, whatever the order of its rows: whoever took them all.
+
+    `fresh` makes one that took none yet: it begins anew where rows are not as they seemed.
+    """
+    batches = Batches(run, run.frame, at_once)
+    ways: list[Callable[[_Taking], bool]] = [
+        lambda taking: take_grouped(batches, taking.take, told) and not taking.repeats(),
+        lambda taking: take_scattered(batches, taking.take, told),
+        # queries with the same hash
+        lambda taking: take_grouped(batches.by_name(), taking.take, told, surely=True),
+    ]
+    for way in ways:
+        taking = fresh()
+        try:
+            if way(taking):
+                return taking
+        except DuplicateError:
+            # Said of the whole input: how many in all, and which rows of it.
+            load_one_of_each(run)
+            raise
+    raise AssertionError("in order of their names, the rows of a query are together")
+
+
+@dataclass
+class Queries:
+    """The queries that came so far."""
+
     _hashes: list[NDArray[np.uint64]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def repeats(self) -> bool:
+        """Whether one seems to have come twice."""
+        return bool(self._hashes) and Index(np.concatenate(self._hashes)).repeats
+
+
+@dataclass(kw_only=True)
+class Frames(Queries):
+    """The shown frame, as it comes."""
+
+    catalogue: Catalogue
+    sides: Sides
+    policies: Policies
+    columns: Collection[str]
+    k: int | None = None
+    parts: list[pl.DataFrame] = field(default_factory=list)
+
+    def take(self, chunk: Chunk) -> bool:
+        """Make it of a chunk."""
+        rows = ShownRows.of(chunk, self.sides, self.catalogue, self.policies, self.k)
+        part = rows.frame(self.columns)
+        with self._lock:
+            self._hashes.append(chunk.hashes)
+            self.parts.append(part)
+        return True
+
+
+@dataclass
+class _Taken(Queries):
+    """What was made of the chunks so far."""
+
+    of: Showing = field(kw_only=True)
+    sides: Sides = field(kw_only=True)
+    parts: list[PerQuery] = field(default_factory=list)
+    counts: ShownCounts = field(default_factory=ShownCounts)
 
     def take(self, chunk: Chunk) -> bool:
         """Work on a chunk."""
@@ -227,15 +289,9 @@ class _Taken:
             )
         return True
 
-    def repeats(self) -> bool:
-        """Whether a query seems to have come twice."""
-        return bool(self._hashes) and Index(np.concatenate(self._hashes)).repeats
-
 
 def _with_attributes(catalogue: Catalogue) -> FrameColumns:
     """The shown frame with the attributes of the items."""
-    from rankframe.base.columns import Column  # noqa: PLC0415
-
     own = {name: Column(kind, "") for name, kind in catalogue.attributes.schema.items()}
     return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **own})
 

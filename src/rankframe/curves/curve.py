@@ -24,6 +24,7 @@ from rankframe.curves.by_score import (
     vertical_mean,
 )
 from rankframe.curves.drawn import Curve
+from rankframe.evaluation.both import refuse_idle
 from rankframe.evaluation.job import Job
 from rankframe.inputs.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
@@ -164,6 +165,7 @@ def curve(
         )
     metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
     policies = Policies.given(locals())
+    refuse_idle(policies)
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = scan(qrels, "qrels", columns, relevance=relevance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import os
 import re
@@ -237,7 +238,10 @@ def _of_query(side: Scanned, name: str) -> tuple[int, float, float]:
     ids, at_once = side.frame.select(QUERY, DOC), bytes_at_once(side)
     counts = pl.len(), pl.col(QUERY, DOC).str.len_bytes().sum()
     steps = in_steps(ids, at_once, seekable=side.seekable)
-    found = pl.concat(some.filter(pl.col(QUERY) == name).select(counts) for some in steps)
+    found = pl.concat(
+        some.filter(pl.col(QUERY) == name).select(counts)
+        for some in itertools.chain([ids.clear().collect()], steps)
+    )
     rows, *lengths = found.sum().row(0)
     return rows, *(length / max(rows, 1) for length in lengths)
 

@@ -185,7 +185,7 @@ def job_for(
         )  # fmt: skip
     job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
     if len(judged) == len(metrics) and items_by is None:
-        _refuse_idle(policies)
+        refuse_idle(policies)
         return job
     train = None if policies.train is None else open_train(policies.train, columns, limit=limit)
     base = None
@@ -215,7 +215,7 @@ def given_tables(policies: Policies, *, judgments: bool) -> Collection[str]:
     return given | ({"qrels"} if judgments else set())
 
 
-def _refuse_idle(policies: Policies) -> None:
+def refuse_idle(policies: Policies) -> None:
     """Refuse tables that nobody looks at."""
     for name in ("items", "catalogue", "base"):
         if getattr(policies, name) is not None:

@@ -11,6 +11,7 @@ from rankframe.base.columns import DOC, JUDGED_FRAME, QUERY, SCORE, at_level
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies, is_number
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.evaluation.both import refuse_idle
 from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
@@ -70,6 +71,7 @@ def judge(
     └──────────┴──────────┘
     """
     policies = Policies.given(locals(), frame_only=True)
+    refuse_idle(policies)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
     schema = JUDGED_FRAME.schema

@@ -156,11 +156,11 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
     if unknown := [key for key in params if key not in definition.parameters]:
         what = "cutoff" if unknown[0] == "k" else unknown[0]
         raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
-    empty = inspect.Parameter.empty
-    needed = [key for key, one in definition.parameters.items() if one.default is empty]
-    if lacking := [key for key in needed if key not in params]:
-        said = "a cutoff, such as @10" if lacking[0] == "k" else f"{lacking[0]}=…"
-        raise MetricParameterError(f"{text!r}: {definition.name} needs {said}.")
+    needed = [n for n, p in definition.parameters.items() if p.default is inspect.Parameter.empty]
+    if lacking := [name for name in needed if name not in params]:
+        how = "a cutoff: " if lacking[0] == "k" else ""
+        example = f"{definition.name}@10" if how else f"{definition.name}({lacking[0]}=…)"
+        raise MetricParameterError(f"{text!r} needs {how or f'{lacking[0]}: '}{example}.")
     made = Metric(label, average, definition, params)
     try:
         value = made.build()

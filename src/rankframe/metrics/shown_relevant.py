@@ -37,8 +37,8 @@ def serendipity(k: int | None = None, *, rel: float | None = None) -> pl.Expr | 
     `train`, and `items` unless train is the catalogue. Agrees with RecTools' Serendipity, which
     counts queries without judgments as 0.
 
-    >>> shown.select(serendipity(k=2)).item()
-    0.25
+    >>> shown.select(serendipity(k=3)).item()
+    0.16666666666666666
     """
     size = pl.col("catalogue_size")
     own = (size + 1 - pl.col(RANK)) / size

@@ -22,6 +22,7 @@ from rankframe.decisions.lacking import refuse_unshared
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
 from rankframe.engine.terms import Terms
+from rankframe.evaluation.both import refuse_idle
 from rankframe.evaluation.evaluate import check_grades
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.lookup import read_judgments
@@ -134,6 +135,7 @@ def tune(
     check_folds(folds)
     check_budget(budget)
     shared = SharedPolicies.given(locals())
+    refuse_idle(shared)
     fusing = FusionPolicies(
         rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
         unit=unit, depth=depth,
