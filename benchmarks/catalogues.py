@@ -43,7 +43,7 @@ METRICS = {
 }
 # (documents, users): experiments
 CELLS = {
-    (documents, users): 300 if users < 10_000 else 100
+    (documents, users): 200 if users < 10_000 and documents < 10_000 else 80
     for documents in (200, 2_000, 20_000)
     for users in (100, 400, 2_000, 20_000)
 }

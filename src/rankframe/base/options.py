@@ -44,6 +44,8 @@ ChartKind: TypeAlias = Literal[
     "agreement", "history", "fusion_weights",
 ]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
+# The largest less the least of several means, or the mean difference of two of them.
+GapKind: TypeAlias = Literal["range", "mean"]
 Average: TypeAlias = Literal["macro", "micro", "geometric", "weighted", "sum"]
 
 _FEWEST_REPLICATES = 100

@@ -68,6 +68,8 @@ class Both:
     base: Scanned | None
     attributes: Attributes | None = None
     intervals: Intervals = field(default_factory=Intervals)
+    # all metrics in order, where gaps between slices are among them
+    asked: tuple[Metric, ...] = ()
     row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
     @cached_property

@@ -13,7 +13,8 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.checks import check_flag
 from rankframe.base.columns import RELEVANCE
-from rankframe.base.errors import MetricParameterError
+from rankframe.base.errors import MetricParameterError, OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
@@ -36,10 +37,12 @@ from rankframe.inputs.queries import (
     By,
     asked_of,
     read_attributes,
+    slicings,
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
+from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.sources.writers import About
 
@@ -99,7 +102,9 @@ def evaluate(
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
-        what `rf.metric` makes of one.
+        what `rf.metric` makes of one. "gap(ndcg@10, by=group)" is how far the averages over slices
+        by an attribute of `queries` are apart: the largest less the least, or, with kind=mean, the
+        mean difference of two.
     columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
         or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
     storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
@@ -156,11 +161,13 @@ def evaluate(
     0.5
     """
     check_flag("overwrite", overwrite)
-    wanted = resolve(metrics, *RUN_FRAMES)
+    asked = resolve(metrics, *RUN_FRAMES, "gap")
+    wanted = [metric for metric in asked if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
+    ways = _with_gaps(by, asked, queries)
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
     judgments = None
     if qrels is not None:
@@ -171,6 +178,8 @@ def evaluate(
         intervals=intervals, limit=limit,
         items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
     )  # fmt: skip
+    if len(asked) > len(wanted):
+        job = replace(job, asked=tuple(asked))
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))
     pieces = count_pieces(job.left(judgments), documents, job.row_bytes, max_memory)
@@ -179,6 +188,24 @@ def evaluate(
     with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
         evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
     return Result.read(output)
+
+
+def _with_gaps(
+    by: By | Sequence[By] | None, asked: Sequence[Metric], queries: Source | None
+) -> list[tuple[str, ...]] | None:
+    """Ways of slicing, those that gaps are between included."""
+    ways = slicings(by)
+    for metric in asked:
+        if metric.gap is None:
+            continue
+        if queries is None:
+            raise OptionError(
+                f"{metric.label!r} needs ", Option("queries"),
+                f", a frame with query_id and {metric.gap.by!r}.",
+            )  # fmt: skip
+        if (metric.gap.by,) not in ways:
+            ways.append((metric.gap.by,))
+    return ways or None
 
 
 def evaluate_scanned(

@@ -25,7 +25,7 @@ from rankframe.catalogue.documents import OverDocuments
 from rankframe.catalogue.sliced import ITEMS_SCHEMA
 from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
-from rankframe.evaluation.ledger import OVER_DOCUMENTS
+from rankframe.evaluation.ledger import GAPS, OVER_DOCUMENTS
 from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, slices_html
 from rankframe.sources.addresses import scan_files
@@ -240,8 +240,8 @@ class Result(Exported):
             raise UnreadableInputError(str(folder), "its writing was not completed")
         counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
         lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
-        over = frames["ledger"].filter(pl.col("item") == OVER_DOCUMENTS)["value"].to_list()
-        if len(lacking) != sum(over) or counted not in ([], [queries]):
+        over = frames["ledger"].filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
+        if len(lacking) != over.sum() or counted not in ([], [queries]):
             raise UnreadableInputError(
                 str(folder), "its files are not of one result", "Write it anew: files were mixed"
             )

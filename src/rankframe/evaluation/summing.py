@@ -16,9 +16,22 @@ from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
 from rankframe.evaluation.both import Both, BothCounts
 from rankframe.evaluation.job import Job
-from rankframe.evaluation.ledger import Counts, make_ledger, shown_items, shown_ledger
+from rankframe.evaluation.ledger import (
+    Counts,
+    make_ledger,
+    shown_items,
+    shown_ledger,
+    with_items,
+)
 from rankframe.evaluation.result import Result
-from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, SMALL, summarise, summarise_slices
+from rankframe.evaluation.summary import (
+    SCHEMA,
+    SLICE_SCHEMA,
+    SMALL,
+    summarise,
+    summarise_gaps,
+    summarise_slices,
+)
 from rankframe.inputs.queries import refuse_strangers, unweighted_error
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.metric import Metric
@@ -57,10 +70,15 @@ def summed_up(
                 ).cast(SLICE_SCHEMA)  # pyright: ignore[reportArgumentType]
             )  # fmt: skip
         sliced = _in_order(frames, job.metrics, list(slices))
+    ledger = ledger_of(piece, job, sides[1])
+    if gaps := [metric for metric in job.asked if metric.frame == "gap"]:
+        rows, items = summarise_gaps(gaps, metrics, slices, job.intervals)
+        summary = _in_order([summary, rows], job.asked, [])
+        ledger = with_items(ledger, items)
     return Result(
         summary=summary,
         per_query=piece.values,
-        ledger=ledger_of(piece, job, sides[1]),
+        ledger=ledger,
         slices=sliced,
         inputs=inputs_of(sides),
         over_documents=over_documents(piece, job),

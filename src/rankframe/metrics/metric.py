@@ -12,9 +12,19 @@ from rankframe.base.checks import LONGEST_NAME, is_pattern
 from rankframe.base.columns import JUDGED_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError
 from rankframe.base.messages import shorten
-from rankframe.base.options import Average
+from rankframe.base.options import Average, GapKind
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition, Frame
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the averages of a metric over slices of queries are apart."""
+
+    of: Metric
+    # an attribute of the queries
+    by: str
+    kind: GapKind = "range"
 
 
 @dataclass(frozen=True)
@@ -30,12 +40,16 @@ class Metric:
     lower_is_better: bool = False
     # the frame that a user's own looks at; None: as its columns say
     looks_at: Frame | None = None
+    # of a gap between slices, which has neither
+    gap: Gap | None = None
 
     @property
     def frame(self) -> Frame:
         """The frame that it looks at; a user's own, the judged one where that has its columns."""
         if self.definition is not None:
             return self.definition.frame
+        if self.gap is not None:
+            return "gap"
         if self.looks_at is not None or self.expression is None:
             return self.looks_at or "judged"
         names = self.expression.meta.root_names()

@@ -16,9 +16,10 @@ import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest, shorten, shown
-from rankframe.base.options import Average
+from rankframe.base.options import Average, GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Metric, metric, refuse_long
+from rankframe.metrics.gap import inside_gap
+from rankframe.metrics.metric import Gap, Metric, metric, refuse_long
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
@@ -38,6 +39,7 @@ _ELSEWHERE = {
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
+    "gap": "is a gap between slices of one run: see rf.evaluate, or `rankframe evaluate`.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
@@ -72,16 +74,29 @@ def resolve(metrics: Metrics, *frames: Frame) -> list[Metric]:
             raise MetricParameterError(
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
+    resolved = _with_inner(resolved)
     for one in resolved:
-        if one.definition is not None and one.frame not in (frames or ("judged",)):
+        known = one.definition is not None or one.gap is not None
+        if known and one.frame not in (frames or ("judged",)):
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.frame]}")
-        if one.definition is None and one.expression is None:
+        if not known and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
     labels = [m.label for m in resolved]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
         raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
     return resolved
+
+
+def _with_inner(metrics: Sequence[Metric]) -> list[Metric]:
+    """Metrics, and before a gap the one that it is of, where nobody asks for that itself."""
+    labels, found = {one.label for one in metrics}, []
+    for one in metrics:
+        if one.gap is not None and one.gap.of.label not in labels:
+            labels.add(one.gap.of.label)
+            found.append(one.gap.of)
+        found.append(one)
+    return found
 
 
 def parse(text: str) -> list[Metric]:
@@ -91,6 +106,8 @@ def parse(text: str) -> list[Metric]:
     {'gain': 'exp2', 'k': 10}
     """
     refuse_long(text)
+    if gap := inside_gap(text):
+        return _gaps(gap[0], text, **gap[1])
     name = text.strip()
     if level := _LEVEL.fullmatch(name):
         name = level["rest"]
@@ -132,6 +149,18 @@ def parse(text: str) -> list[Metric]:
     if not numbers:
         return [_metric(text.strip(), definition, params, text)]
     return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
+
+
+def _gaps(inner: str, text: str, by: str, kind: GapKind) -> list[Metric]:
+    """The gap of a metric, or of each where its name stands for several."""
+    made = []
+    for of in parse(inner):
+        if of.frame == "documents" or of.average == "sum":
+            why = "has no values per query" if of.frame == "documents" else "grows with a slice"
+            raise MetricParameterError(f"{text!r}: {of.label!r} {why}, so it has no gap.")
+        label = text.strip().replace(inner, of.label, 1)
+        made.append(Metric(label, lower_is_better=True, gap=Gap(of, by, kind)))
+    return made
 
 
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:

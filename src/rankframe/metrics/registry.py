@@ -35,7 +35,8 @@ Family = Literal[
     "The catalogue",
     "Two rankings",
 ]
-Frame = Literal["judged", "shown", "documents", "pair"]
+# A gap looks at slices of another metric.
+Frame = Literal["judged", "shown", "documents", "gap", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 
