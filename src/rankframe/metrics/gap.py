@@ -17,7 +17,7 @@ def inside_gap(text: str) -> tuple[str, dict[str, Any]] | None:
     """The name of a metric inside that of a gap, and the gap's own parameters; None: it is none.
 
     >>> inside_gap("gap(ndcg(gain=exp2)@10, by=group, kind=mean)")
-    ('ndcg(gain=exp2)@10', {'by': 'group', 'kind': 'mean'})
+    ('ndcg(gain=exp2)@10', {'kind': 'mean', 'by': 'group'})
     """
     found = _GAP.fullmatch(text.strip())
     if found is None:
