@@ -121,6 +121,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "prefs.txt").write_text(judgments.replace(" 0 ", " 0 0 "))
     titles = pl.read_parquet(bm25).select("doc_id", title="doc_id").unique("doc_id")
     titles.write_parquet(folder / "products.parquet")
+    clicks = pl.read_parquet(dense).select("query_id", "doc_id").gather_every(3)
+    clicks.write_parquet(folder / "clicks.parquet")
     (folder / "names.txt").write_text("red shoes\n")
     (folder / "gate.toml").write_text('rules = ["ndcg@10: at least 0.4"]')
     for run in (bm25, dense):

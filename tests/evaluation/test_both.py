@@ -44,8 +44,7 @@ def test_inputs_sorted_by_query_are_streamed() -> None:
 
 def test_threads_change_nothing(tmp_path: Path) -> None:
     script = (
-        "import sys; from tests.support.shown import shop; "
-        "shop().evaluated().write(sys.argv[1])"
+        "import sys; from tests.support.shown import shop; shop().evaluated().write(sys.argv[1])"
     )
     for threads in ("1", "3"):
         folder = tmp_path / threads
@@ -127,8 +126,8 @@ def test_units_are_shown_once() -> None:
 def test_what_is_missing_or_wrong_is_said(metric: object, options: dict, said: str) -> None:
     tables = {
         name: pl.DataFrame(value)
-        if isinstance(value, dict) and isinstance(next(iter(value.values())), list)
-        and name != "train" or (name == "train" and "doc_id" in value)
+        if (isinstance(value, dict) and isinstance(next(iter(value.values())), list)
+        and name != "train") or (name == "train" and "doc_id" in value)
         else value
         for name, value in options.items()
     }  # fmt: skip

@@ -42,7 +42,12 @@ def test_it_has_the_columns_that_there_is_something_for() -> None:
 def test_attributes_that_are_called_like_its_columns() -> None:
     items = pl.DataFrame({"doc_id": ["a"], "score": [7], "values": ["x"]})
     frame = rf.shown({"u": {"a": 1.0}}, items=items).collect()
-    assert frame.select("score", "items.score", "values", "new_of_values").row(0) == (1.0, 7, "x", 1)
+    assert frame.select("score", "items.score", "values", "new_of_values").row(0) == (
+        1.0,
+        7,
+        "x",
+        1,
+    )
 
 
 def test_a_cutoff_that_is_none() -> None:

@@ -71,9 +71,9 @@ def test_what_is_no_gap_is_refused(name: str, said: str) -> None:
 def test_gaps_are_of_evaluations() -> None:
     with pytest.raises(RankframeError, match="needs queries=, a frame with query_id and 'group'"):
         rf.evaluate(QRELS, RUN, GAP)
-    with pytest.raises(RankframeError, match="gap between slices of one run: see rf.evaluate"):
+    with pytest.raises(RankframeError, match="gap between slices of one run"):
         rf.compare(QRELS, {"a": RUN, "b": RUN}, [GAP], queries=USERS, by="group")
-    with pytest.raises(RankframeError, match="gap between slices of one run: see rf.evaluate"):
+    with pytest.raises(RankframeError, match="gap between slices of one run"):
         rf.gate(QRELS, RUN, rf.evaluate(QRELS, RUN, "mrr"), f"{GAP}: at most 0.1")
 
 

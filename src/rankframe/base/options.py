@@ -238,6 +238,12 @@ class Policies(Options):
         return any(table is not None for table in tables)
 
     @property
+    def judging(self) -> Policies:
+        """The same of a run that was opened, for those who look at judgments alone."""
+        tables = dict.fromkeys(("train", "items", "catalogue", "base"))
+        return Policies(**{**vars(self), **tables, "exclude_seen": False})
+
+    @property
     def keeps_gaps(self) -> bool:
         """Whether units have the ranks of their best chunks."""
         return self.unit is not None and self.gaps == "kept" and self.ranks != "kept"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -70,7 +70,8 @@ class ValueSets:
     def shares(self, of_sets: NDArray[np.number]) -> Floats:
         """What each value gets of numbers by set, those with several giving equal parts."""
         parts = of_sets[self.sets] / self.lengths[self.sets]
-        return np.bincount(self.numbers, weights=parts, minlength=len(self.names))
+        found = np.bincount(self.numbers, weights=parts, minlength=len(self.names))
+        return found.astype(np.float64, copy=False)
 
     def wholes(self, of_sets: Ints) -> Ints:
         """The same, where each value gets all of it."""
@@ -78,7 +79,7 @@ class ValueSets:
         np.add.at(found, self.numbers, of_sets[self.sets])
         return found
 
-    def by_set(self, of_documents: NDArray[np.number]) -> NDArray[np.number]:
+    def by_set(self, of_documents: NDArray[Any]) -> NDArray[Any]:
         """Numbers of documents of the catalogue, added up by set."""
         found = np.zeros(self.count, of_documents.dtype)
         np.add.at(found, self.of_documents, of_documents)

@@ -57,7 +57,8 @@ def compare(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="QRELS RUN...", help="Judgments, then two runs or more (NAME=RUN names one)."
+            metavar="QRELS RUN...",
+            help="Judgments (or none), then two runs or more (NAME=RUN names one).",
         ),
     ],
     *,

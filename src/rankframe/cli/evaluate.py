@@ -68,13 +68,19 @@ EXAMPLES = """
     --queries queries.parquet --by locale
 
   rankframe evaluate qrels.parquet hybrid.parquet --max-memory 3GiB -o hybrid
+
+  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@10 -m coverage@10 -m novelty@10 \\
+    --train clicks.parquet --items products.parquet
 """
 
 
 @takes(Policies, Intervals, Storage)
 def evaluate(
     qrels: Annotated[
-        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
+        str,
+        typer.Argument(
+            metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin); or none."
+        ),
     ],
     runs: Annotated[
         list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
@@ -112,12 +118,13 @@ def evaluate(
     from rankframe.base.outputs import fresh_folders
     from rankframe.base.places import refuse_taken, safe_names
     from rankframe.base.remote import is_address
+    from rankframe.evaluation.both import RUN_FRAMES
     from rankframe.evaluation.result import RESULT_FILES
     from rankframe.metrics.names import resolve
 
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
-    resolved = resolve(metrics)
+    resolved = resolve(metrics, *RUN_FRAMES)
     named = runs_by_name(runs, here=engine != "spark")
     names = list(named)
     options: dict[str, Any] = {
@@ -138,7 +145,7 @@ def evaluate(
         _refuse_without(engine, unknown)
         del options["storage_options"]
         results = _on_spark(
-            qrels, named, metrics, options, where,
+            sources[0] and qrels, named, metrics, options, where,
             overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,
             quiet=quiet,
         )  # fmt: skip
@@ -182,7 +189,7 @@ def _refuse_without(engine: str, options: dict[str, object]) -> None:
 
 
 def _on_spark(
-    qrels: str,
+    qrels: str | None,
     runs: Mapping[str, str],
     metrics: list[str],
     how: Mapping[str, Any],

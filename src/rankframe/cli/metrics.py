@@ -29,7 +29,7 @@ def metrics(
     from rich.console import Console
 
     from rankframe.metrics import REGISTRY
-    from rankframe.metrics.names import parse
+    from rankframe.metrics.names import definition_of
     from rankframe.terminal import tables as show
 
     console = Console()
@@ -37,6 +37,4 @@ def metrics(
         console.print(show.metric_list(list(REGISTRY.values())))
         show.say(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
         return
-    definition = parse(name)[0].definition
-    assert definition is not None  # a name always has one
-    console.print(show.metric_page(definition))
+    console.print(show.metric_page(definition_of(name)))

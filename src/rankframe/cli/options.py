@@ -152,7 +152,8 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     elif kind is bool:
         names = (f"--{one.name.replace('_', '-')}",)  # else typer adds one that says no
     metavar = None
-    if one.name == "unit":
+    file = kind is Any
+    if file:
         kind = str | None
     if group is Storage:
         kind, metavar, names = list[str] | None, "KEY=VALUE", (Option(one.name).said(flags=True),)
@@ -160,7 +161,7 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     shown = typer.Option(
         *names,
         help=said.help,
-        metavar=metavar or ("FILE" if one.name == "unit" else _metavar(kind)),
+        metavar=metavar or ("FILE" if file else _metavar(kind)),
         rich_help_panel=None if metavar else STATISTICS if statistics else POLICIES,
     )
     return inspect.Parameter(

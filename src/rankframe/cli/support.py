@@ -34,14 +34,18 @@ _NAMED = re.compile(r"([^/\\:=]+)=(.+)", re.DOTALL)
 # The last name of a table of a database.
 _TABLE = re.compile(r"^\w+:.*#(?:[\w$-]+\.)*([\w$-]+)$")
 
+# What is said for judgments where there are none.
+NOTHING = "none"
+
 
 def open_sources(given: list[str]) -> list[Any]:
-    """Paths as they are, and - as standard input."""
+    """Paths as they are, - as standard input, and for the first, judgments, none as nothing."""
     if given.count("-") > 1:
         raise OptionError("standard input (-) can be read only once.")
     if "-" in given and sys.stdin is None:
         raise OptionError("standard input (-) is closed.")
-    return [sys.stdin.buffer if source == "-" else source for source in given]
+    opened: list[Any] = [sys.stdin.buffer if source == "-" else source for source in given]
+    return [None, *opened[1:]] if given[:1] == [NOTHING] else opened
 
 
 def runs_by_name(given: Sequence[str], *, here: bool = True) -> dict[str, str]:

@@ -93,7 +93,7 @@ def compare(
     `systems` are runs by name, evaluated against `qrels`. Without `qrels`, they are stored values:
     results, their folders, or tables with query_id and a column a metric; nothing is evaluated
     again, and `metrics` are the columns to compare (default: all that every system has). With
-    `train` or `items`, they are runs also without `qrels`, of which metrics look at what is shown.
+    `train` or `items`, they are runs, of which metrics look at what is shown.
 
     baseline: the system that others are compared with; without one, every pair is compared. One
         system that is its own baseline is not compared, but has its values in the same form.
@@ -115,8 +115,7 @@ def compare(
     queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all. Metrics
-    over documents (coverage, gini, …) are of all lists of each system; their differences are tested
-    by leaving out groups of queries, whatever the `test`.
+    over documents (coverage, …) are tested by leaving out groups of queries, whatever the `test`.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -129,10 +128,10 @@ def compare(
     setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
     policies = SharedPolicies.given(locals()).each
     runs = None
-    if qrels is not None or policies.shows:
-        runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
     if qrels is None and bounds:
         raise OptionError("bounds need judgments and runs: stored values have neither.")
+    if qrels is not None or policies.shows:
+        runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
         unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
@@ -233,12 +232,9 @@ def _with_bounds(
 
 
 def _compared(
-    opened: Opened,
-    columns: Sequence[Column],
-    metrics: Sequence[Metric],
-    setup: Setup,
+    opened: Opened, columns: Sequence[Column], metrics: Sequence[Metric], setup: Setup,
     progress: Report | None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, pl.DataFrame]:  # fmt: skip
     """One row for each metric, subset and pair of systems; and one for each system."""
     aligned, subsets = opened.aligned, opened.subsets
     names = list(aligned.systems)
@@ -252,6 +248,8 @@ def _compared(
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
     for subset in subsets:
+        if not columns:  # all are over documents
+            break
         if progress is not None:
             progress(Progress("comparing", done, total, len(aligned.queries), "queries"))
         here = contrasts(

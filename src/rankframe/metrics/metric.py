@@ -95,6 +95,7 @@ def metric(
     *,
     higher_is_better: bool = True,
     average: Average = "macro",
+    frame: Frame | None = None,
 ) -> Metric:
     """A metric of your own, for use wherever the name of a metric is.
 
@@ -104,6 +105,8 @@ def metric(
     higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
         mean, mean by weight ("weighted") or "sum".
+    frame: what the expression looks at: "judged", "shown" (`rf.shown`), or "documents", one number
+        over all queries; by default the judged frame if it has all of the columns, else the shown.
 
     A plain expression with a name is a metric too, of which more is better.
 
@@ -142,7 +145,17 @@ def metric(
         raise MetricParameterError(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
-    return Metric(label, average, expression=expression, lower_is_better=not higher_is_better)
+    if frame is not None and frame not in get_args(Frame):
+        raise MetricParameterError(
+            f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
+        )
+    return Metric(
+        label,
+        average,
+        expression=expression,
+        lower_is_better=not higher_is_better,
+        looks_at=frame,
+    )
 
 
 def refuse_long(name: str) -> None:

@@ -163,6 +163,20 @@ def _gaps(inner: str, text: str, by: str, kind: GapKind) -> list[Metric]:
     return made
 
 
+def definition_of(name: str) -> Definition:
+    """The metric of a name, in any spelling; what it needs may be left out.
+
+    >>> definition_of("diversity").name, definition_of("map_cut_10").name
+    ('diversity', 'map')
+    """
+    found = _lookup(name)[0]
+    if found is None:
+        first = parse(name)[0]
+        found = (first if first.gap is None else first.gap.of).definition
+    assert found is not None  # a name always has one
+    return found
+
+
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
     """The metric of that name, and the parameters that the name sets."""
     key = base.strip().lower()

@@ -110,7 +110,7 @@ def gather(held: Held, asked: Asked) -> Material:
         for name in _best(found, others)
     }
     moved = {name: _movers(values) for name, values in changed.items()}
-    rows = _rows(held, runs, found, list(moved.values()), asked.policies.each)
+    rows = _rows(held, runs, found, list(moved.values()), asked.policies.each.judging)
     changes = _changes(found, base, changed, moved, rows, asked)
     tell("charts")
     part = "" if rows.some is None else (
@@ -294,7 +294,7 @@ def _bounded(rows: _Rows, asked: Asked) -> Comparison:
     opening = open_systems(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
-        list(asked.metrics),
+        [metric for metric in asked.metrics if metric.frame == "judged"],
         unpaired=asked.setup.comparing.unpaired,
         missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
         **{

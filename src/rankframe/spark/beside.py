@@ -79,11 +79,11 @@ class Beside:
         # What was read here is not sent again.
         policies = replace(self.policies, train=None, items=None, catalogue=None, base=None)
         judged = [metric for metric in metrics if metric.frame == "judged"]
+        if judged and not judgments:
+            raise OptionError(f"{judged[0].label!r} needs judgments.")
         job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
         if len(judged) == len(metrics):
             return job
-        if judged and not judgments:
-            raise OptionError(f"{judged[0].label!r} needs judgments.")
         items, catalogue = (_local(one) for one in (self.policies.items, self.policies.catalogue))
         known = Catalogue.of(self._trained(), items, catalogue, columns)
         showing = Showing.of(

@@ -1,0 +1,43 @@
+"""What was shown, on Spark: the same bits as here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from tests.support.on_spark import MARKS
+from tests.support.shown import NAMES, REVENUE, shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = MARKS
+SHOP = shop(2, users=120)
+
+
+def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("qrels", "run", "train", "base")}
+    for name, path in paths.items():
+        getattr(SHOP, name).write_parquet(path)
+    beside = {"train": paths["train"], "items": SHOP.items, "base": paths["base"]}
+    sliced = {"queries": SHOP.users, "by": "segment", "no_overlap": "zero"}
+    here = SHOP.evaluated()
+    there = rf.spark.evaluate(
+        paths["qrels"], paths["run"], [*NAMES, REVENUE], **beside, **sliced, spark=spark,
+        partitions=3,
+    )  # fmt: skip
+    assert_frame_equal(there.summary, here.summary, check_exact=True)
+    assert_frame_equal(there.slices, here.slices, check_exact=True)
+    assert_frame_equal(there.to_result().per_query, here.per_query, check_exact=True)
+    there.unpersist()
+    few = {"train": paths["train"], "exclude_seen": True}
+    alone = rf.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few)
+    other = rf.spark.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few, spark=spark)
+    assert_frame_equal(other.summary, alone.summary, check_exact=True)
+    assert other.count("run_seen_dropped") == alone.count("run_seen_dropped") > 0
+    with pytest.raises(rf.RankframeError, match="needs judgments"):
+        rf.spark.evaluate(None, paths["run"], "ndcg", spark=spark)
