@@ -253,6 +253,7 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
             row["metric"]: [row["ci_low"], row["ci_high"]] for row in result.summary.to_dicts()
         },
         **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
+        **({"items": result.items.to_dicts()} if result.items.height else {}),
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
         "counted": {
             item: int(value) if value is not None and value == int(value) else value
