@@ -35,7 +35,8 @@ def items_markdown(results: Mapping[str, Result]) -> list[str]:
     parts = []
     for title, by, lines in _tables(results):
         rows = [
-            markdown_row([markdown_text(by), *_HEADS]), markdown_row(["---", *("---:" for _ in _HEADS)]),
+            markdown_row([markdown_text(by), *_HEADS]),
+            markdown_row(["---", *("---:" for _ in _HEADS)]),
             *(markdown_row([markdown_text(cell) for cell in cells]) for cells in lines),
         ]  # fmt: skip
         parts.append("\n".join([f"{markdown_text(title)}:", "", *rows]))
