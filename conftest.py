@@ -7,7 +7,7 @@ from hypothesis import settings
 import rankframe as rf
 
 # Nothing is timed in tests. Few examples of many: plain Python is compared with on hundreds more.
-settings.register_profile("rankframe", deadline=None, max_examples=20)
+settings.register_profile("rankframe", deadline=None, max_examples=12)
 settings.load_profile("rankframe")
 
 

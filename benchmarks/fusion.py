@@ -1,182 +1,186 @@
 """Fusion of two runs beside hand-written SQL and ranx: `python -m benchmarks.fusion FOLDER`.
 
-From two Parquet files with text ids to the fused run as a Parquet file, by reciprocal rank fusion
-and by a weighted sum of min-max scores: 1M queries of 10 documents, and 7k of 1000. ranx gets a
-fiftieth of the queries: it reads into dicts of Python; what it takes to compile is not counted.
+Reciprocal rank fusion, and a weighted sum of min-max scores, of 1M queries with 10 documents in
+each run, and of 7k with 1000. All ways to say it in SQL are tried on a tenth, and the fastest is
+measured. ranx reads into dicts of Python, which takes minutes: it has its time (`--minutes`), its
+loading and its compiling are counted apart, and what it took is kept in FOLDER. Where it does not
+finish, or runs out of memory, it gets a tenth of the queries, the output says so, and it is set
+against rankframe on the same files: nothing is scaled. What it takes to fuse alone is set against
+rankframe between frames in memory. `--share 10` tries everything on a tenth.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from benchmarks.data import make
+from benchmarks.fusion_ways import IN_MEMORY, METHODS, OURS, sql_ways
 from benchmarks.layouts import SHAPES
 from benchmarks.measure import run_module
 
 SIZES = {"rec": 1_000_000, "search": 7_000}
-SHARE = 50  # of the queries that ranx gets, one in so many
-WEIGHTS = [0.3, 0.7]
-Work = Callable[[Path, Path, Path], None]
-
-_RANKED = """
-    select query_id, doc_id, score, row_number() over (
-        partition by query_id order by score desc, doc_id desc
-    ) as rank from read_parquet('{path}')
-"""
-_NORMED = """
-    select query_id, doc_id, {weight} * (score - min(score) over same) / greatest(
-        max(score) over same - min(score) over same, 1e-9
-    ) as part from read_parquet('{path}') window same as (partition by query_id)
-"""
-_FUSED = """
-    copy (
-        with parts as ({parts}),
-        fused as (select query_id, doc_id, sum(part) as score from parts group by all)
-        select query_id, doc_id, row_number() over (
-            partition by query_id order by score desc, doc_id desc
-        ) as rank, score from fused order by query_id, rank
-    ) to '{target}' (format parquet)
-"""
+_TENTH = 10
+_WAYS = "benchmarks.fusion_ways"
+Pair = tuple[Path, Path]
+Report = dict[str, Any]
 
 
-def measure(folder: Path, queries: dict[str, int] = SIZES) -> list[dict[str, Any]]:
-    """Wall and CPU seconds, imports apart, and peak bytes of each way, by shape and method."""
-    table = []
-    for shape, count in queries.items():
-        files = make(replace(SHAPES[shape], queries=count), folder)
-        other = _disturbed(files.run)
-        for method in ("rrf", "wsum"):
-            for way in WAYS:
-                few = way == "ranx"
-                pair = [_some(path, count) if few else path for path in (files.run, other)]
-                report = run_module("benchmarks.fusion", way, method, *pair)
-                times = {key: report[key] for key in ("wall", "cpu", "peak")}
-                facts = {"shape": shape, "method": method, "way": way, "rows": report["rows"]}
-                table.append(facts | times)
-                print(json.dumps(table[-1]), file=sys.stderr, flush=True)
-    return table
+def measure(
+    folder: Path, shapes: list[str], *, share: int, repeat: int, minutes: float
+) -> list[Report]:
+    """A report for each shape and method: seconds of each way in every round, and ratios."""
+    reports = []
+    for shape in shapes:
+        queries = SIZES[shape] // share
+        pair, fewer = _pair(shape, queries, folder), _pair(shape, queries // _TENTH, folder)
+        ranx, of = _ranx(pair, folder, minutes), pair
+        if ranx is None:
+            ranx, of = _ranx(fewer, folder, minutes), fewer
+        for method in METHODS:
+            found = _beside_sql(method, pair, fewer, repeat)
+            report = {"shape": shape, "queries": queries, "method": method, **found}
+            if ranx is not None:
+                ours = _rounds([OURS, IN_MEMORY], method, of, repeat)
+                there = queries if of == pair else queries // _TENTH
+                report["ranx"] = _beside_ranx(ranx, method, ours, there)
+            reports.append(report)
+            print(_said(report), file=sys.stderr, flush=True)
+    return reports
 
 
-def _rankframe(method: str) -> Work:
-    import rankframe as rf
-
-    weights = WEIGHTS if method == "wsum" else None
-
-    def work(a: Path, b: Path, target: Path) -> None:
-        rf.fuse({"a": a, "b": b}, method, weights=weights, output=target)
-
-    return work
-
-
-def _duckdb(method: str, *, join: bool = False) -> Work:
-    import duckdb
-
-    def work(a: Path, b: Path, target: Path) -> None:
-        sides = []
-        for path, weight in zip((a, b), WEIGHTS, strict=True):
-            if method == "rrf":
-                ranked = _RANKED.format(path=path)
-                sides.append(f"select query_id, doc_id, 1 / (60 + rank) as part from ({ranked})")
-            else:
-                sides.append(_NORMED.format(path=path, weight=weight))
-        if join:
-            parts = (
-                "select query_id, doc_id, coalesce(a.part, 0) + coalesce(b.part, 0) as part "
-                f"from ({sides[0]}) a full outer join ({sides[1]}) b using (query_id, doc_id)"
-            )
-        else:
-            parts = " union all ".join(sides)
-        with duckdb.connect() as database:
-            database.execute(_FUSED.format(parts=parts, target=target))
-
-    return work
+def _beside_sql(method: str, pair: Pair, fewer: Pair, repeat: int) -> Report:
+    """rankframe and the fastest SQL, turn by turn; and how many times as long that took."""
+    tried = {
+        way: min(run["cpu"] for run in runs)
+        for way, runs in _rounds(sql_ways(method), method, fewer, 2).items()
+    }
+    way = min(tried, key=tried.__getitem__)
+    runs = _rounds([OURS, way], method, pair, repeat)
+    _agree(method, {name: some[0] for name, some in runs.items()})
+    times = {unit: _best(runs[way], unit) / _best(runs[OURS], unit) for unit in ("cpu", "wall")}
+    return {"sql": way, "tried": tried, "runs": runs, "duckdb_times": times}
 
 
-def _ranx(method: str) -> Work:
-    import ranx
-
-    # The text of pandas 3 is not what it expects.
-    types: Any = {"query_id": object, "doc_id": object, "score": float}
-    how: dict[str, Any] = {"norm": None, "method": "rrf"}
-    if method == "wsum":
-        how = {"norm": "min-max", "method": "wsum", "params": {"weights": WEIGHTS}}
-
-    def work(a: Path, b: Path, target: Path) -> None:
-        runs = [
-            ranx.Run.from_df(
-                pl.read_parquet(path).to_pandas().astype(types),
-                q_id_col="query_id",
-                doc_id_col="doc_id",
-            )
-            for path in (a, b)
-        ]
-        fused = ranx.fuse(runs, **how)
-        fused.save(str(target), kind="parquet")
-
-    return work
+def _beside_ranx(ranx: Report, method: str, ours: dict[str, list[Report]], queries: int) -> Report:
+    """How many times as long ranx took: to fuse alone, set against frames in memory; and with
+    loading, though without writing, set against rankframe from file to file.
+    """
+    fused = ranx[method]
+    _agree(method, {OURS: ours[OURS][0], "ranx": fused})
+    times: dict[str, float] = {}
+    for unit in ("cpu", "wall"):
+        alone = fused["fusing"][unit]
+        whole = alone + ranx["loading"][unit]
+        times[f"fuse {unit}"] = alone / _best(ours[IN_MEMORY], unit)
+        times[f"whole {unit}"] = whole / _best(ours[OURS], unit)
+    return {"queries": queries, "loading": ranx["loading"], **fused, "times": times, "ours": ours}
 
 
-WAYS: dict[str, Callable[[str], Work]] = {
-    "rankframe": _rankframe,
-    "DuckDB, union all": _duckdb,
-    "DuckDB, full outer join": lambda method: _duckdb(method, join=True),
-    "ranx": _ranx,
-}
+def _rounds(ways: list[str], method: str, pair: Pair, repeat: int) -> dict[str, list[Report]]:
+    runs: dict[str, list[Report]] = {way: [] for way in ways}
+    for _ in range(repeat):
+        for way in ways:
+            runs[way].append(run_module(_WAYS, way, method, *pair))
+    return runs
 
 
-def _disturbed(path: Path) -> Path:
-    """Another run: documents exchanged, scores disturbed. Made once."""
+def _best(runs: list[Report], unit: str) -> float:
+    return min(run[unit] for run in runs)
+
+
+def _agree(method: str, found: dict[str, Report]) -> None:
+    """Times count where the fused runs have as many rows, and the same scores."""
+    (first, ours), *others = found.items()
+    for name, other in others:
+        for what in ("rows", "score", "some"):
+            # ranx tells of some queries only
+            if abs(other.get(what, ours[what]) - ours[what]) > 1e-6 * abs(ours[what]):
+                raise ValueError(f"{method}: {first} has {ours}, {name} {other}")
+
+
+def _ranx(pair: Pair, folder: Path, minutes: float) -> Report | None:
+    """What ranx took, measured once and kept; None where it did not finish in time."""
+    key = " ".join([pair[0].name, *(f"{name} {version(name)}" for name in ("ranx", "numba"))])
+    kept = folder / "fusion-ranx.json"
+    known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    found = known.get(key)
+    if found is None or found.get("minutes", minutes) < minutes:
+        try:
+            found = run_module(_WAYS, "ranx", "both", *pair, patience=minutes * 60)
+        except subprocess.TimeoutExpired:
+            found = {"unfinished": f"in {minutes:g} minutes", "minutes": minutes}
+        except RuntimeError as error:
+            if "MemoryError" not in str(error):
+                raise
+            found = {"unfinished": "in the memory that there is"}
+        kept.write_text(json.dumps({**known, key: found}, indent=1), encoding="utf-8")
+    if "unfinished" in found:
+        said = f"ranx did not finish {pair[0].name} {found['unfinished']}"
+        print(said, file=sys.stderr, flush=True)
+        return None
+    return found
+
+
+def _pair(shape: str, queries: int, folder: Path) -> Pair:
+    """Two runs: the second with documents exchanged, and scores disturbed. Made once."""
+    path = make(replace(SHAPES[shape], queries=queries), folder).run
     made = path.with_name(f"{path.stem}-other.parquet")
     if not made.exists():
         key = pl.struct("query_id", "doc_id")
         exchanged = pl.when(key.hash(1) % 2 == 0).then(pl.col("doc_id") + "x").otherwise("doc_id")
         disturbed = pl.col("score") + (key.hash(2) % 1000) / 2000
         pl.scan_parquet(path).with_columns(doc_id=exchanged, score=disturbed).sink_parquet(made)
-    return made
+    return path, made
 
 
-def _some(path: Path, queries: int) -> Path:
-    """The rows of some queries, the same ones of every run. Made once.
-
-    ranx wants the same queries in all runs.
-    """
-    made = path.with_name(f"{path.stem}-some-{queries // SHARE}.parquet")
-    if not made.exists():
-        kept = pl.col("query_id").hash(3) % SHARE == 0
-        pl.scan_parquet(path).filter(kept).sink_parquet(made)
-    return made
+def _said(report: Report) -> str:
+    """A report in a few lines."""
+    ours, theirs = (report["runs"][name] for name in (OURS, report["sql"]))
+    times = report["duckdb_times"]
+    lines = [f"{report['shape']}, {report['queries']:,} queries, {report['method']}"]
+    for name, runs in ((OURS, ours), (f"DuckDB ({report['sql']})", theirs)):
+        lines.append(f"  {name}: {_best(runs, 'cpu'):.2f} CPU s, {_best(runs, 'wall'):.2f} s")
+    lines.append(f"  DuckDB takes {times['cpu']:.2f} times the CPU, {times['wall']:.2f} the time")
+    if "ranx" not in report:
+        return "\n".join([*lines, "  ranx did not finish a tenth of this either"])
+    ranx = report["ranx"]
+    few = "" if ranx["queries"] == report["queries"] else f" of {ranx['queries']:,} queries only"
+    fusing, loading, ratio = ranx["fusing"], ranx["loading"], ranx["times"]
+    lines.append(
+        f"  ranx{few}: fuses in {fusing['cpu']:.2f} CPU s, {fusing['wall']:.2f} s, after loading "
+        f"for {loading['cpu']:.1f} CPU s. On the same files: {ratio['fuse cpu']:.1f} times "
+        f"the CPU ({ratio['fuse wall']:.1f} the time) of rankframe to fuse alone, "
+        f"{ratio['whole cpu']:.0f} times ({ratio['whole wall']:.0f}) with loading"
+    )
+    return "\n".join(lines)
 
 
 def main() -> None:
-    if len(sys.argv) == 2:
-        print(json.dumps(measure(Path(sys.argv[1])), indent=1))
-        return
-    way, method, *paths = sys.argv[1:]
-    a, b = map(Path, paths)
-    work = WAYS[way](method)
-    with tempfile.TemporaryDirectory() as folder:
-        # Parts are imported, and ranx is compiled, when they are first used.
-        small = [Path(folder) / "a.parquet", Path(folder) / "b.parquet"]
-        for path in small:
-            pl.DataFrame(
-                {"query_id": ["q", "q", "r"], "doc_id": ["a", "b", "a"], "score": [2.0, 1.0, 1.0]}
-            ).write_parquet(path)
-        work(small[0], small[1], Path(folder) / "small.parquet")
-        target = Path(folder) / "fused.parquet"
-        wall, cpu = time.perf_counter(), time.process_time()
-        work(a, b, target)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        rows = pl.scan_parquet(target).select(pl.len()).collect().item()
-    print(json.dumps({"wall": wall, "cpu": cpu, "rows": rows}))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="for inputs, and for what ranx took")
+    parser.add_argument("--shape", choices=list(SIZES), action="append", help="else all")
+    parser.add_argument("--share", type=int, default=1, help="one query in so many")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=20, help="for ranx, a shape")
+    parser.add_argument("--output", type=Path, help="a JSON file for all numbers")
+    given = parser.parse_args()
+    shapes = given.shape or list(SIZES)
+    found = measure(
+        given.folder, shapes, share=given.share, repeat=given.repeat, minutes=given.minutes
+    )
+    text = json.dumps(found, indent=1)
+    if given.output is not None:
+        given.output.write_text(text + "\n", encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ and found(i) the number of relevant documents at ranks 1 to i. Every metric also
 `macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
 `weighted` or `sum`.
 
-Metrics of what was shown look at every document of a list, judged or not, those of the catalogue at
-every document over all lists: `train` are interactions from before, `items` the documents that could
-be shown, with their attributes ([frames](how_it_works.md#the-frames)).
+Metrics of what was shown look at every document of a list, judged or not, those of the catalogue
+at every document over all lists: `train` are interactions from before, `items` the documents that
+could be shown, with their attributes ([frames](how_it_works.md#the-frames)).
 
 `gap(ndcg@10, by=group)`, of any metric that has values per query, is how far its averages over slices
 by an attribute of `queries` are apart: the largest less the least; with `kind=mean`, the mean difference

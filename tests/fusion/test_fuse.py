@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -115,7 +116,8 @@ def test_an_output_says_what_it_is(tmp_path: Path) -> None:
     rf.fuse({"a": A, "b": B}, "wsum", weights=[1, 2], output=target)
     about = json.loads(pl.read_parquet_metadata(target)["rankframe"])
     assert about["fusion"] == {
-        "method": "wsum", "norm": "min_max", "parameters": {"weights": [1.0, 2.0]},
+        "name": "wsum", "method": "wsum", "norm": "min_max",
+        "parameters": {"weights": [1.0, 2.0]}, "depth": None,
     }  # fmt: skip
     assert list(about["inputs"]) == ["a", "b"]
     rf.fuse({"a": A, "b": B}, pl.col("rank").sum(), output=tmp_path / "y.parquet")
@@ -163,6 +165,37 @@ def everything(runs: dict[str, pl.DataFrame], **how: object) -> dict[str, str]:
     return found
 
 
+def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unit = pl.col("doc_id").str.split("#").list.first()
+    a = {"q": {"x#1": 5.0, "x#2": 4.0, "y#1": 3.0, "z#1": 3.0}, "p": {"z#1": 1.0}}
+    b = {"q": {"y#2": 9.0, "y#3": 8.0, "w#1": 7.0, "x#9": 6.0}}
+    ranks: dict[Any, Any] = {
+        "closed": ({"x": 1, "z": 2, "y": 3}, {"y": 1, "w": 2, "x": 3}),
+        "kept": ({"x": 1, "z": 3, "y": 4}, {"y": 1, "w": 3, "x": 4}),
+    }
+    for gaps, (one, other) in ranks.items():
+        expected = {}
+        for doc in "wxyz":
+            expected[doc] = sum(1 / (60 + side[doc]) for side in (one, other) if doc in side)
+        for pieces in (1, 3):
+            monkeypatch.setattr("rankframe.fusion.fuse.count_pieces", lambda *_, n=pieces: n)
+            found = rf.fuse({"a": a, "b": b}, unit=unit, gaps=gaps).collect()
+            of = dict(found.filter(query_id="q").select("doc_id", "score").rows())
+            assert of == expected, gaps
+    # A depth is one of chunks then.
+    found = rf.stacked({"a": a, "b": b}, unit=unit, gaps="kept", depth=3).collect()
+    assert found.filter(query_id="q").select("run", "doc_id", "rank", "score").rows() == [
+        ("a", "x", 1, 5.0), ("a", "z", 3, 3.0), ("b", "y", 1, 9.0), ("b", "w", 3, 7.0),
+    ]  # fmt: skip
+    table = {doc: doc[0] for run in (a, b) for docs in run.values() for doc in docs}
+    qrels = {"q": {"z": 1, "w": 1}, "p": {"z": 1}}
+    for method in ("posfuse", "mapfuse"):
+        options = {"unit": table, "gaps": "kept", "qrels": qrels}
+        rf.fuse({"a": a, "b": b}, method, **options).collect()
+
+
 def test_same_bits_in_any_order_of_rows_and_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -175,7 +208,7 @@ def test_same_bits_in_any_order_of_rows_and_in_pieces(
     assert rf.fuse(shuffled, own).collect().equals(by_own)
     monkeypatch.setattr("rankframe.fusion.runs._BLOCK_ROWS", 40)
     assert everything(runs) == expected
-    for pieces in (2, 5, 200):
+    for pieces in (2, 7):
         monkeypatch.setattr("rankframe.fusion.fuse.count_pieces", lambda *_, n=pieces: n)
         assert everything(shuffled) == expected
         assert rf.fuse(shuffled, own).collect().equals(by_own)

@@ -225,7 +225,7 @@ def test_a_data_frame_of_pandas_with_arrays_in_its_cells() -> None:
     assert rf.evaluate({1: {1}, 2: {2}}, run, "mrr")["mrr"] == 0.75
 
 
-@pytest.mark.parametrize("max_memory", [None, "1MB"])
+@pytest.mark.parametrize("max_memory", [None, "8MB"])
 @pytest.mark.parametrize("scored", [True, False])
 def test_the_same_bits_as_the_long_form(
     many: tuple[pl.DataFrame, pl.DataFrame], tmp_path: Path, max_memory: str | None, scored: bool

@@ -74,7 +74,7 @@ def test_all_forms_layouts_and_pieces_give_the_same_bits(gaps: Any, tmp_path: Pa
         assert whole.summary.equals(rf.evaluate(qrels, run, METRICS, unit=unit, gaps=gaps).summary)
     for rows in (run.sort("query_id"), run.sort("score"), run.sort("query_id", "score")):
         rows.write_parquet(tmp_path / "run.parquet")
-        for limit in (None, "60kB"):
+        for limit in (None, "1MB"):
             found = rf.evaluate(
                 qrels, tmp_path / "run.parquet", METRICS, unit=table, gaps=gaps, max_memory=limit
             )

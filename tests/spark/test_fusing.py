@@ -38,6 +38,41 @@ def test_the_bits_of_one_machine(spark, at: int) -> None:
     found.unpersist()
 
 
+def test_what_is_trained_and_units_have_the_bits_of_one_machine(spark) -> None:
+    few = RUNS["run 2"].filter(pl.col("query_id") > "q3")
+    runs = {**RUNS, "run 2": few}
+    some = pl.concat(list(RUNS.values())).select("query_id", "doc_id").unique()
+    judged = some.filter(pl.struct(pl.all()).hash(5) % 3 == 0).with_columns(
+        relevance=(pl.col("doc_id").hash(6) % 3).cast(pl.Float64)
+    )
+    # a query that no run has, and one that nobody judged
+    judged = pl.concat([judged, judged.head(1).with_columns(query_id=pl.lit("alone"))])
+    judged = judged.filter(pl.col("query_id") != RUNS["run 0"]["query_id"][0])
+    unit = pl.col("doc_id").str.slice(0, 2)
+    here, qrels = on_spark(spark, runs), sent(spark, judged)
+    in_units = judged.with_columns(unit).unique(["query_id", "doc_id"], keep="any")
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("mapfuse", {}), ("posfuse", {"rel": 2}), ("slidefuse(window=2)", {"depth": 5}),
+        ("probfuse(segments=3)", {}), ("segfuse", {"norm": "zmuv"}), ("bayesfuse", {}),
+    ]  # fmt: skip
+    for method, how in cases:
+        expected = rf.fuse(runs, method, qrels=judged, **how).collect()
+        found = fuse(here, method, qrels=qrels, partitions=4, **how)
+        assert found.to_polars().equals(expected), method
+        found.unpersist()
+    for method, how in (("rrf", {}), ("posfuse", {"qrels": in_units})):
+        of = {"unit": unit, "gaps": "kept"}
+        expected = rf.fuse(runs, method, **how, **of).collect()
+        there = {name: sent(spark, frame) for name, frame in how.items()}
+        found = fuse(here, method, partitions=2, **there, **of)
+        assert found.to_polars().equals(expected), method
+        found.unpersist()
+    twice = sent(spark, pl.concat([judged, judged[:7]]))
+    with pytest.raises(RankframeError) as wrong:
+        fuse(here, "posfuse", qrels=twice, partitions=2)
+    assert "qrels has 7 duplicate (query_id, doc_id) pairs" in str(wrong.value)
+
+
 def test_paths_and_outputs(spark, tmp_path: Path) -> None:
     paths = [tmp_path / f"{n}.parquet" for n in range(2)]
     for path, run in zip(paths, RUNS.values(), strict=False):
@@ -56,7 +91,8 @@ def test_paths_and_outputs(spark, tmp_path: Path) -> None:
 def test_what_is_refused(spark) -> None:
     runs = on_spark(spark, RUNS)
     cases: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
-        (runs, "mapfuse", {}, "is trained on judgments, which is not done on Spark"),
+        (runs, "mapfuse", {}, "mapfuse is trained on judgments. Pass them with qrels="),
+        (runs, "rrf", {"qrels": runs}, "is for methods that are trained, and rrf is not"),
         (runs, "rff", {}, "unknown method 'rff'"),
         (runs, "rrf", {"ties": "as_given"}, "has no meaning on Spark"),
         (runs, "rrf", {"partitions": 0}, "partitions must be"),

@@ -42,3 +42,21 @@ def test_what_is_trained_needs_three_folds() -> None:
     assert asked_families("mapfuse", "min_max", None, RUNS, budget=9, folds=3)
     with pytest.raises(RankframeError, match="needs at least 3 folds"):
         asked_families("mapfuse", "min_max", None, RUNS, budget=9, folds=2)
+
+
+def test_expressions_are_called_by_their_aliases() -> None:
+    own, by_rank = pl.col("normalised").sum().alias("own"), pl.col("rank").min()
+    found = asked_families([own, "sum", by_rank], ["max", "sum"], None, RUNS, budget=9, folds=5)
+    assert [(one.candidate.name, one.candidate.norm) for one in found] == [
+        ("sum", "max"), ("sum", "sum"), ("own", "max"), ("own", "sum"), (str(by_rank), None),
+    ]  # fmt: skip
+    assert method_of(found[2].candidate, RUNS).expression is own
+    for methods, said in (
+        ([own, own], "two methods are called 'own'"),
+        (by_rank.alias("rrf"), "two methods are called 'rrf'"),
+        ([own, 3], "are names and expressions"),
+        (pl.col("nothing").sum(), "has no column 'nothing'"),
+    ):
+        with pytest.raises(RankframeError) as error:
+            asked_families(methods, "max", None, RUNS, budget=9, folds=5)
+        assert said in str(error.value)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,6 +20,7 @@ from rankframe.tuning.folds import fold_numbers
 
 FAST: dict[str, Any] = {"replicates": 100, "folds": 3}
 Run = dict[str, dict[str, float]]
+ROOT = Path(__file__).parents[2]
 
 
 def data(
@@ -269,6 +274,80 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         found = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)
         assert found.candidates.equals(expected.candidates), name
         assert found.per_query.equals(expected.per_query), name
+
+
+def bits() -> str:
+    """Everything that is found by methods of all kinds, listed and searched, as text."""
+    qrels, given = data(12, queries=300, runs=3)
+    own = (pl.col("normalised") / pl.col("rank")).sum().alias("own")
+    found = rf.tune(qrels, given, ["rrf", "wsum", "posfuse", "mapfuse", own], "ndcg@5",
+                    norms=["min_max", "zmuv"], budget=12, grid={"k": [1, 60]}, **FAST)  # fmt: skip
+    frames = (found.candidates, found.against, found.folds, found.runs, found.per_query)
+    return "\n".join(frame.write_json() for frame in frames)
+
+
+def test_pieces_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, code = bits(), "from tests.tuning.test_tune import bits; print(bits(), end='')"
+    for threads in (1, 2, 4):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "POLARS_MAX_THREADS": str(threads)},
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == expected, threads
+    for pieces in (2, 50):
+        monkeypatch.setattr("rankframe.fusion.pieces.count_pieces", lambda *_, n=pieces: n)
+        assert bits() == expected, pieces
+
+
+def test_a_limit_is_for_all_that_is_held() -> None:
+    qrels, given = data(13)
+    expected = rf.tune(qrels, given, metric="mrr", **FAST)
+    found = rf.tune(qrels, given, metric="mrr", max_memory="300MB", **FAST)
+    assert found.candidates.equals(expected.candidates)
+    with pytest.raises(RankframeError, match="cannot be held"):
+        rf.tune(qrels, given, metric="mrr", max_memory=10_000, **FAST)
+
+
+def test_units_are_fused_as_fuse_does_it() -> None:
+    qrels, given = data(15, queries=30)
+    unit = pl.col("doc_id").replace({"d1": "d0", "d3": "d2", "d5": "d4"})
+    judged = {q: {d: g for d, g in of.items() if d not in ("d1", "d3", "d5")}
+              for q, of in qrels.items()}  # fmt: skip
+    found = {}
+    for gaps in ("closed", "kept"):
+        fused = rf.fuse(given, "rrf(k=1)", unit=unit, gaps=gaps)
+        expected = rf.evaluate(judged, fused, "ndcg@5", ci=None)["ndcg@5"]
+        tuned = rf.tune(judged, given, "rrf(k=1)", "ndcg@5", unit=unit, gaps=gaps, **FAST)
+        assert tuned.in_sample == expected
+        alone = rf.evaluate(judged, given["run0"], "ndcg@5", unit=unit, gaps=gaps, ci=None)
+        assert tuned.runs["value"][0] == alone["ndcg@5"]
+        found[gaps] = tuned.fuse(given).collect()
+        assert found[gaps].equals(fused.collect())
+    assert not found["kept"].equals(found["closed"])
+
+
+# --- methods of one's own
+
+
+def test_an_expression_is_tried_beside_names() -> None:
+    qrels, given = data(14, queries=30)
+    own = (pl.col("normalised") / pl.col("rank")).sum()
+    by_rank = (-pl.col("rank")).max()
+    first = rf.metric(pl.col("rank").min(), "first", higher_is_better=False)
+    for metric in ("ndcg@5", first):
+        found = rf.tune(qrels, given, [own.alias("own"), "rrf(k=60)", by_rank], metric,
+                        norms=["min_max", "zmuv"], missing="zero", **FAST)  # fmt: skip
+        rows = found.candidates.select("fusion", "norm", "value").rows()
+        assert {row[:2] for row in rows} == {
+            ("own", "min_max"), ("own", "zmuv"), ("rrf(k=60)", None), (str(by_rank), None),
+        }  # fmt: skip
+    found = rf.tune(qrels, given, own.alias("own"), "ndcg@5", **FAST)
+    assert found.best["norm"] == "min_max"
+    expected = rf.evaluate(qrels, rf.fuse(given, own), "ndcg@5", ci=None)["ndcg@5"]
+    assert found.in_sample == expected
+    again = rf.evaluate(qrels, rf.fuse(given, **found.best), "ndcg@5", ci=None)["ndcg@5"]
+    assert again == expected
 
 
 # --- averages of other kinds

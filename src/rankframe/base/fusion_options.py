@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankframe.base.option import Options, declared, option
-from rankframe.base.options import Duplicates, Order, Policies, Ranks, Ties, Unit, check_count
+from rankframe.base.options import Duplicates, Gaps, Order, Policies, Ranks, Ties, Unit, check_count
 
 
 def _as_in_evaluate(name: str, *, of_training: bool = False) -> Any:
@@ -26,6 +26,7 @@ class FusionPolicies(Options):
     ties: Ties = _as_in_evaluate("ties")  # noqa: RUF009
     duplicates: Duplicates = _as_in_evaluate("duplicates")  # noqa: RUF009
     unit: Unit = _as_in_evaluate("unit")  # noqa: RUF009
+    gaps: Gaps = _as_in_evaluate("gaps")  # noqa: RUF009
     depth: int | None = option(
         None,
         "look at the top so many documents of each run only, counted after duplicates are dropped.",
@@ -46,3 +47,13 @@ class FusionPolicies(Options):
     def run_duplicates(self) -> Duplicates:
         """Of the documents of a unit, the best is kept, whatever else there is twice."""
         return self.duplicates if self.unit is None else "keep_best"
+
+    @property
+    def keeps_gaps(self) -> bool:
+        """Whether units keep the ranks of their best documents."""
+        return self.unit is not None and self.gaps == "kept"
+
+    def described(self) -> dict[str, str]:
+        """As the ledger shows them: of gaps only where there may be any."""
+        lines = super().described()
+        return lines if self.unit is not None else {k: v for k, v in lines.items() if k != "gaps"}

@@ -15,6 +15,7 @@ from rankframe.cli.options import (
     Columns,
     Given,
     Ledger,
+    MaxMemory,
     Overwrite,
     Queries,
     Quiet,
@@ -29,6 +30,7 @@ from rankframe.cli.support import (
     progress_bar,
     runs_by_name,
     tell_if_every_relevant,
+    tell_if_not_held,
 )
 
 EXAMPLES = """
@@ -110,6 +112,7 @@ def tune(
     ] = None,
     overwrite: Overwrite = False,
     ledger: Ledger = False,
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
     how: Given,
     queries: Queries = None,
@@ -129,6 +132,7 @@ def tune(
     check_outputs([*opened, queries], folder=output)
     if output is not None:
         refuse_taken(output, TUNING_FILES, overwrite=overwrite)
+    tell_if_not_held(max_memory)
     systems: dict[str, Any] = dict(zip(runs, opened[1:], strict=True))
     chosen: dict[str, Any] = {"methods": method} if method else {}
     chosen |= {"norms": norm} if norm else {}
@@ -144,6 +148,7 @@ def tune(
             queries=queries,
             weight=weight,
             columns=column_names(column),
+            max_memory=max_memory,
             progress=report,
             **chosen,
             **how,

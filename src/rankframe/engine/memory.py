@@ -68,8 +68,8 @@ def not_held(max_memory: str | int | None) -> str | None:
     if max_memory is None or parse_size(max_memory) >= _LEAST:
         return None
     return (
-        f"a limit of {_size_text(parse_size(max_memory))} cannot be held: what is loaded before "
-        f"any row is read takes about {_size_text(_LOADED)}. One of {_size_text(_LEAST)} can"
+        f"a limit of {size_text(parse_size(max_memory))} cannot be held: what is loaded before "
+        f"any row is read takes about {size_text(_LOADED)}. One of {size_text(_LEAST)} can"
     )
 
 
@@ -227,8 +227,8 @@ def refuse_too_large_a_query(
             rows = sum(number for number, *_ in counted)
             raise OptionError(
                 f"query {name!r} has {rows:,} rows, which are worked on together and take about "
-                f"{_size_text(need)}: a limit of {_size_text(limit)} cannot be held. Pass ",
-                Option("max_memory", _size_text(need)),
+                f"{size_text(need)}: a limit of {size_text(limit)} cannot be held. Pass ",
+                Option("max_memory", size_text(need)),
                 ", or cut the query's list.",
             )
 
@@ -246,7 +246,7 @@ def _of_query(side: Scanned, name: str) -> tuple[int, float, float]:
     return rows, *(length / max(rows, 1) for length in lengths)
 
 
-def _size_text(size: int) -> str:
+def size_text(size: int) -> str:
     """A size as `parse_size` reads it, rounded up."""
     unit, word = (10**9, "GB") if size >= 10**9 else (10**6, "MB")
     return f"{math.ceil(size / unit * 10) / 10:g}{word}"

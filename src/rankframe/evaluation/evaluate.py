@@ -102,7 +102,9 @@ def evaluate(
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
-        what `rf.metric` makes of one. "gap(ndcg@10, by=group)" is how far the averages over slices
+        over the shown frame (`rf.shown`), or what `rf.metric` makes of one. Without judgments,
+        `qrels=None`, those that look at what was shown.
+        "gap(ndcg@10, by=group)" is how far the averages over slices
         by an attribute of `queries` are apart: the largest less the least, or, with kind=mean, the
         mean difference of two.
     columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
@@ -134,6 +136,15 @@ def evaluate(
         chunks; equal scores are ordered by unit.
     gaps: with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk
         ("kept").
+    train: interactions from before (query_id, doc_id, and how often: count), for metrics of what
+        was shown: popularity, what a query has had.
+    exclude_seen: drop documents from the run that its query has in `train`, before anything is
+        ranked.
+    items: the documents that could be shown, with their attributes: a frame with doc_id and any
+        other columns.
+    catalogue: the documents that could be shown, where these are not `items` (else those in
+        `train`).
+    base: another run, which `unexpectedness` compares with.
     judged_only: drop unjudged documents, and those of negative grade, from the run and close the
         gaps; after it was cut at `k_max`.
     queries: what is known of queries: a frame with query_id and attributes, in any readable form.

@@ -9,7 +9,7 @@ compared by the ids themselves: no collision of hashes changes anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import as_text, taken
+from rankframe.arrays.chunk import Chunk, as_text, hashed, taken
 from rankframe.arrays.segments import number_segments, position, ranges, segment_lengths, spread
 from rankframe.arrays.tables import probe, representatives
 from rankframe.base.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
@@ -25,7 +25,9 @@ from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.options import PairPolicies
 from rankframe.frames.pair_matching import Side, once
 from rankframe.frames.pair_ranking import Ranked
+from rankframe.frames.places import places
 from rankframe.frames.rank import kept_ranks, order_within
+from rankframe.frames.units import by_rank
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -211,6 +213,8 @@ def stack(queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies) -
 
     `queries`: their names; every one of them has rows in some run.
     """
+    if policies.keeps_gaps:
+        sides = [_with_gaps(side, policies) for side in sides]
     found = _stacked(queries, sides, policies)
     if found is None:
         sides = [once(side, "run", policies.run_duplicates) for side in sides]
@@ -254,16 +258,28 @@ def _stacked(
 
 def _ranked(side: Side, policies: FusionPolicies) -> tuple[Ranked, NDArray[np.int32]]:
     """The rows of a run best first, and their ranks."""
-    kept = policies.ranks == "kept"
+    kept = policies.ranks == "kept" or policies.keeps_gaps
     chunk = side.chunk
     cut = PairPolicies(ties=policies.ties, k_max=None if kept else policies.depth)
     ranked = Ranked.of(chunk, cut)
-    if not kept:
+    if not (kept and chunk.height):
         return ranked, ranked.rank
     given = kept_ranks(
         chunk.numbers[RANK], chunk.code, lambda row: chunk.queries[int(chunk.code[row])]
     )
     return ranked, ranked.picked(given)
+
+
+def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
+    """Of each unit the best of its documents, with the rank that this has among all of them."""
+    chunk = side.chunk
+    if not chunk.height:
+        return side
+    where = places(chunk, np.arange(chunk.height), policies.ties, policies.ranks)
+    best = by_rank(chunk.frame(), where.rank).frame
+    if policies.depth is not None:
+        best = best.filter(pl.col(RANK) <= policies.depth)
+    return replace(side, chunk=Chunk.of(hashed(best.lazy()).collect(engine="in-memory")))
 
 
 def _may_repeat(side: Side) -> bool:

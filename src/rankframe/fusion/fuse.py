@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.checks import check_flag
 from rankframe.base.columns import QUERY
-from rankframe.base.errors import OptionError, OutputError
+from rankframe.base.errors import OutputError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.messages import Option
 from rankframe.base.places import file_place, in_place, refuse_inputs
@@ -25,8 +25,9 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.fusion.names import Method, MethodLike, Weights, resolve
 from rankframe.fusion.pieces import count_pieces, fused, fused_in_pieces
 from rankframe.fusion.prepared import RUN_SCHEMA, Fuser, learned, refuse_unscored
+from rankframe.fusion.recorded import about_fusion
 from rankframe.fusion.runs import named_runs, open_runs, unscored
-from rankframe.fusion.training import hits_for
+from rankframe.fusion.training import check_judged, hits_for
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.scanned import Scanned
 from rankframe.sources.writers import About, format_of, write_as
@@ -49,6 +50,7 @@ def fuse(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
     depth: int | None = None,
     k_max: int | None = None,
     max_memory: str | int | None = None,
@@ -74,7 +76,8 @@ def fuse(
         use the grades themselves.
     depth: look at the top so many documents of each run only, counted after duplicates are dropped.
     k_max: keep the top so many documents of each query in the fused run.
-    columns, storage_options, relevance, order, ranks, ties, duplicates, unit: as in `evaluate`.
+    columns, storage_options, relevance, order, ranks, ties, duplicates, unit, gaps: as in
+        `evaluate`.
     max_memory: how much memory to take, such as "2GiB" (default: what the machine has). Larger runs
         are fused in pieces by query, with temporary files in TMPDIR, and the same bits. The fused
         run must fit, unless it goes to an output in Parquet.
@@ -100,10 +103,6 @@ def fuse(
     policies = FusionPolicies.given(locals())
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    if qrels is not None and not chosen.trained:
-        raise OptionError(
-            Option("qrels"), f" is for methods that are trained, and {chosen.label} is not."
-        )
     fusion = Fusion.opened(
         named, chosen, policies, qrels=qrels, columns=columns, max_memory=max_memory
     )
@@ -146,14 +145,13 @@ class Fusion:
         max_memory: str | int | None = None,
     ) -> Fusion:
         """Open runs by name, and judgments, and refuse what cannot be fused."""
+        check_judged(method, given=qrels is not None)
         limit = limit_of(max_memory)
         opened = open_runs(runs, policies, columns, limit)
         refuse_unscored(method, unscored(opened))
         judged = None
-        if method.trained and qrels is not None:
+        if qrels is not None:
             judged = scan(qrels, "qrels", columns, relevance=policies.relevance, limit=limit)
-        elif method.trained:
-            hits_for(method, None, opened, policies)  # which says so
         sides = [*opened.values(), *([] if judged is None else [judged])]
         refuse_absent_columns(columns, *sides)
         sources = (*runs.values(), *([] if qrels is None else [qrels]))
@@ -209,18 +207,7 @@ class Fusion:
 
     def _about(self) -> About:
         """What the file says of itself."""
-        norm = None if self.method.norm is None else self.method.norm.name
-        own = self.method.definition is None
-        return {
-            "frame": "run",
-            "fusion": {
-                "method": str(self.method.expression) if own else self.method.label,
-                "norm": norm,
-                "parameters": dict(self.method.params),
-            },
-            "policies": self.policies.described(),
-            "inputs": {name: {"name": run.name} for name, run in self.runs.items()},
-        }
+        return about_fusion(self.method, self.policies, self.runs)
 
 
 def _read_again(target: str | os.PathLike[str]) -> pl.LazyFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -69,6 +70,77 @@ def fused(
     return joined(iter(parts))
 
 
+@dataclass(frozen=True)
+class Portions:
+    """Runs in pieces by query, in temporary files: to be gone through as often as one likes."""
+
+    runs: Mapping[str, Scanned]
+    policies: FusionPolicies
+    splits: Mapping[str, Split]
+    pieces: int
+    # rows of each run
+    counted: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls, runs: Mapping[str, Scanned], policies: FusionPolicies, pieces: int, folder: Path
+    ) -> Portions:
+        """Deal the rows of all runs into so many pieces."""
+        counted = {name: _counted(name, run) for name, run in runs.items()}
+        at_once = bytes_at_once(*runs.values())
+        splits = {
+            name: _split(name, run, folder / f"run-{number}", pieces, at_once)
+            for number, (name, run) in enumerate(runs.items())
+        }
+        return cls(runs, policies, splits, pieces, counted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the runs, in their order."""
+        return tuple(self.runs)
+
+    @property
+    def rows(self) -> int:
+        """Of all runs."""
+        return sum(self.counted.values())
+
+    def parts(self) -> Iterator[tuple[dict[str, Scanned], int]]:
+        """The rows of each piece that has any, and how many were read so far."""
+        read = dict.fromkeys(self.runs, 0)
+        for number in range(self.pieces):
+            parts: dict[str, Scanned] = {}
+            before = sum(read.values())
+            for name, split in self.splits.items():
+                with naming_the_run(repr(name)):
+                    frame = split.checked(number)
+                read[name] += frame.height
+                parts[name] = part_of(frame, "run")
+                del frame
+            if (upto := sum(read.values())) > before:
+                yield parts, upto
+            del parts
+            give_back()
+        _refuse_lost_rows(self.runs, self.counted, read)
+
+    def in_memory(self) -> Iterator[HeldRuns]:
+        """One piece after the other."""
+        for parts, _ in self.parts():
+            yield HeldRuns.of(parts, self.policies)
+
+
+@contextmanager
+def held_runs(
+    runs: Mapping[str, Scanned], policies: FusionPolicies, max_memory: int | None
+) -> Iterator[HeldRuns | Portions]:
+    """Runs in memory, or in as many pieces as it takes to stay within a limit."""
+    pieces = count_pieces(runs, max_memory)
+    if pieces == 1:
+        yield HeldRuns.of(runs, policies)
+        return
+    with scratch_folder() as folder:
+        yield Portions.of(runs, policies, pieces, folder)
+
+
 @contextmanager
 def fused_in_pieces(
     runs: Mapping[str, Scanned],
@@ -79,37 +151,20 @@ def fused_in_pieces(
 ) -> Iterator[pl.LazyFrame]:
     """The same in so many pieces, through temporary files: to be read before these go."""
     tell = report or (lambda _: None)
-    counted = {name: _counted(name, run) for name, run in runs.items()}
-    total, rows, queries = sum(counted.values()), 0, 0
-    tell(Progress("reading", 0, total, 0))
+    queries = 0
+    tell(Progress("reading", 0, 0, 0))
     with scratch_folder() as folder:
-        at_once = bytes_at_once(*runs.values())
-        splits = {
-            name: _split(name, run, folder / f"run-{number}", pieces, at_once)
-            for number, (name, run) in enumerate(runs.items())
-        }
+        portions = Portions.of(runs, policies, pieces, folder)
         files: list[Path] = []
-        read = dict.fromkeys(runs, 0)
-        for number in range(pieces):
-            parts: dict[str, Scanned] = {}
-            for name, split in splits.items():
-                with naming_the_run(repr(name)):
-                    frame = split.checked(number)
-                read[name] += frame.height
-                parts[name] = part_of(frame, "run")
-            if sum(read.values()) == rows:
-                continue
-            rows = sum(read.values())
-            part = _piece(parts, splits, fuser, policies)
+        for parts, rows in portions.parts():
+            part = _piece(parts, portions.splits, fuser, policies)
             del parts
             queries += part[QUERY].n_unique()
-            files.append(folder / f"fused-{number:07}.parquet")
+            files.append(folder / f"fused-{len(files):07}.parquet")
             with room_for(folder):
                 part.write_parquet(files[-1], compression="lz4")
             del part
-            give_back()
-            tell(Progress("fusing", rows, total, queries))
-        _refuse_lost_rows(runs, counted, read)
+            tell(Progress("fusing", rows, portions.rows, queries))
         yield (joined_by_query(files, ordered=False) if files else pl.LazyFrame(schema=RUN_SCHEMA))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,6 +123,15 @@ class HeldRuns:
             if one.queries:
                 total += np.where(numbers >= 0, one.indexed.lengths.take(numbers), 0)
         return total
+
+    @property
+    def rows(self) -> int:
+        """Of all runs."""
+        return int(self.lengths.sum())
+
+    def in_memory(self) -> Iterator[HeldRuns]:
+        """One piece after the other: this one is all."""
+        yield self
 
     def blocks(self) -> list[Ints]:
         """The queries in stretches that fit in the cache."""

@@ -32,6 +32,7 @@ def stacked(
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
     unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
     depth: int | None = None,
 ) -> pl.LazyFrame:
     """The stacked frame of several runs: one row per run and document, for methods of your own.

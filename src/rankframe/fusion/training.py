@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,8 +22,10 @@ from rankframe.fusion.names import Method
 from rankframe.fusion.trained import Hits
 from rankframe.inputs.scanned import Scanned
 from rankframe.metrics.names import resolve
-from rankframe.stats.exact import exact_sum
+from rankframe.stats.exact import Exact, exact_sum
 
+# What is counted of a run, by length of the list and rank.
+COUNTED: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.Int64}
 _LOOKED_AT = (QUERY, RANK, "relevant", "retrieved")
 
 
@@ -45,12 +48,53 @@ class Judged:
             )
         )
 
-    def hits(self) -> Hits:
-        """Added up: whole numbers and exact sums, which no order of rows changes."""
-        mean = 0.0
+    def counts(self) -> Counts:
+        """Added up over these queries."""
+        total, queries = Exact(), 0
         if self.precision is not None and self.precision.height:
-            mean = float(exact_sum(self.precision["map"].to_numpy())) / self.precision.height
-        return _no_hits(mean) if self.rows is None else _hits(self.rows, mean)
+            total, queries = exact_sum(self.precision["map"].to_numpy()), self.precision.height
+        return Counts(None if self.rows is None else _counted(self.rows), total, queries)
+
+    def hits(self) -> Hits:
+        """The same, as trained methods take it."""
+        return self.counts().hits()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What judgments say of a run: whole numbers and exact sums, which no order of rows changes and
+    which add up over queries.
+    """
+
+    # length, rank, count: relevant documents at a rank of lists of a length; at rank 0, the lists;
+    # None: not asked for
+    table: pl.DataFrame | None
+    # of average precision, and of how many queries
+    precision: Exact
+    queries: int
+
+    @classmethod
+    def of_none(cls, queries: int) -> Counts:
+        """Of a run that lacks all of so many queries."""
+        lists = {"length": [0], "rank": [0], "count": [queries]}
+        return cls(pl.DataFrame(lists, COUNTED), Exact(), queries)
+
+    def hits(self) -> Hits:
+        """As trained methods take it."""
+        mean = float(self.precision) / self.queries if self.queries else 0.0
+        if self.table is None:
+            return _no_hits(mean)
+        table = self.table.sort("length", "rank")
+        lists, hits = (table.filter(rank) for rank in (pl.col("rank") == 0, pl.col("rank") > 0))
+        return Hits(
+            queries=int(lists["count"].sum()),
+            lengths=lists["length"].to_numpy(),
+            lists=lists["count"].to_numpy(),
+            length=hits["length"].to_numpy(),
+            rank=hits["rank"].to_numpy(),
+            count=hits["count"].to_numpy(),
+            map=mean,
+        )
 
 
 def judged_by(
@@ -90,17 +134,32 @@ def hits_for(
     method: Method, qrels: Scanned | None, runs: Mapping[str, Scanned], policies: FusionPolicies
 ) -> list[Hits] | None:
     """What a method needs to be told of judgments; None where it is not trained."""
-    if not method.trained:
-        return None
-    assert method.definition is not None  # an expression is not trained
+    check_judged(method, given=qrels is not None)
     if qrels is None:
+        return None
+    return hits_of(qrels, runs, policies, **needed(method))
+
+
+def needed(method: Method) -> dict[str, bool]:
+    """What a trained method looks at: hits by rank, or mean average precision."""
+    assert method.definition is not None  # an expression is not trained
+    means = method.definition.name == "mapfuse"
+    return {"by_rank": not means, "means": means}
+
+
+def check_judged(method: Method, *, given: bool) -> None:
+    """Refuse judgments where nothing is trained, and their lack where something is."""
+    if given and not method.trained:
+        raise OptionError(
+            Option("qrels"), f" is for methods that are trained, and {method.label} is not."
+        )
+    if method.trained and not given:
+        assert method.definition is not None  # an expression is not trained
         raise OptionError(
             f"{method.definition.name} is trained on judgments. Pass them with ",
             Option("qrels"),
             ", best of other queries than those that are fused.",
         )
-    means = method.definition.name == "mapfuse"
-    return hits_of(qrels, runs, policies, by_rank=not means, means=means)
 
 
 def _frame_policies(policies: FusionPolicies) -> Policies:
@@ -114,6 +173,7 @@ def _frame_policies(policies: FusionPolicies) -> Policies:
         ties=policies.ties,
         duplicates=policies.duplicates,
         unit=policies.unit,
+        gaps=policies.gaps,
         k_max=policies.depth,
     )
 
@@ -135,26 +195,19 @@ def _rows(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFram
         order=how.order,
         duplicates=how.duplicates,
         unit=how.unit,
+        gaps=how.gaps,
         k_max=how.k_max,
     )
     return frame.select(_LOOKED_AT).collect()
 
 
-def _hits(judged: pl.DataFrame, mean: float) -> Hits:
-    lists = judged.group_by(QUERY).agg(pl.col("retrieved").first())["retrieved"]
-    lengths, counts = np.unique(lists.to_numpy(), return_counts=True)
+def _counted(judged: pl.DataFrame) -> pl.DataFrame:
+    """Lists and relevant documents, by length and rank."""
+    lists = judged.group_by(QUERY).agg(length=pl.col("retrieved").first(), rank=pl.lit(0))
     relevant = judged.filter(pl.col("relevant"), pl.col(RANK).is_not_null())
-    pairs = np.stack([relevant["retrieved"].to_numpy(), relevant[RANK].to_numpy()])
-    of, hits = np.unique(pairs, axis=1, return_counts=True)
-    return Hits(
-        queries=len(lists),
-        lengths=lengths.astype(np.int64),
-        lists=counts,
-        length=of[0],
-        rank=of[1],
-        count=hits,
-        map=mean,
-    )
+    rows = [lists.select("length", "rank"), relevant.select(length="retrieved", rank=RANK)]
+    every = pl.concat([one.cast(pl.Int64) for one in rows])
+    return every.group_by("length", "rank").agg(pl.len().alias("count")).cast(pl.Int64)
 
 
 def _no_hits(mean: float) -> Hits:

@@ -37,6 +37,7 @@ from rankframe.inputs.scan import Source, describe
 from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.metrics.names import Metric
 from rankframe.reporting.drawings import drawings
+from rankframe.reporting.fused import fusions, weights_charts
 from rankframe.reporting.made import (
     Made,
     fingerprint_of_values,
@@ -72,6 +73,8 @@ class Asked:
     date: str
     command: str | None = None
     progress: Report | None = None
+    # charts that there are already, by what they show
+    drawn: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -284,8 +287,17 @@ def _only(rows: _Rows, queries: pl.Series) -> _Rows:
 def _drawn(
     rows: _Rows, found: Comparison, changes: Mapping[str, Moved], asked: Asked, sampled: str
 ) -> dict[str, Any]:
-    policies, intervals = vars(rows.policies), vars(asked.setup.intervals)
-    return drawings(rows.qrels, rows.runs, found, changes, policies, intervals, sampled)
+    intervals, weighed = asked.setup.intervals, _attributes(asked)
+    return {
+        **drawings(
+            rows.qrels, rows.runs, found, changes, vars(rows.policies), vars(intervals), sampled
+        ),
+        **weights_charts(
+            fusions(asked.systems), rows.qrels, rows.runs, found.metrics[0], rows.policies,
+            intervals, weighed if weighed.get("weight") else {}, sampled,
+        ),
+        **asked.drawn,
+    }  # fmt: skip
 
 
 def _bounded(rows: _Rows, asked: Asked) -> Comparison:

@@ -32,12 +32,14 @@ from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.plot.canvas import load_altair
 from rankframe.reporting.drawings import charts, unchecked
 from rankframe.reporting.first_screen import summary
+from rankframe.reporting.fused import tuned_chart
 from rankframe.reporting.gathered import Asked, gather
 from rankframe.reporting.made import said_date
 from rankframe.reporting.material import Material
 from rankframe.reporting.page import page
 from rankframe.reporting.queries import changes, sample
 from rankframe.reporting.sections import counted, definitions, details, holes, origin, slices
+from rankframe.tuning.outcome import Tuning
 
 
 @reaching
@@ -56,6 +58,7 @@ def report(
     slice_order: Mapping[str, Sequence[str]] | None = None,
     query_text: Source | None = None,
     titles: Source | None = None,
+    tuning: Tuning | None = None,
     date: str | datetime | None = None,
     command: str | None = None,
     test: options.Test = "t",
@@ -102,6 +105,8 @@ def report(
         numbers and dates as such, categories of an Enum as declared, texts by alphabet.
     query_text, titles: texts of queries and titles of documents, to be shown: a table with query_id
         (or doc_id) and a text, or a mapping.
+    tuning: what `rf.tune` found of two runs: the page draws the metric over their weights. Of a run
+        that `fuse` wrote to Parquet, of two others on the page, it does so by itself.
     date: what the page says of when it was made (default: SOURCE_DATE_EPOCH, else now). With the
         same date, the same data give the same page.
     command: what the page says of how it was made.
@@ -113,6 +118,7 @@ def report(
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done
     when = said_date(date)
+    drawn = {} if tuning is None else tuned_chart(tuning)
     given = SharedPolicies.given(locals())
     demands = None if rules is None else read_demands(rules)
     chosen = _metrics(metrics, demands)
@@ -131,7 +137,7 @@ def report(
         metrics=chosen, demands=demands, by=_ways(by, demands),
         slice_order=slice_order or {}, told=told, policies=given,
         setup=Setup(against, Comparing.given(locals()), Intervals.given(locals())),
-        date=when, command=command, progress=progress,
+        date=when, command=command, progress=progress, drawn=drawn,
     )  # fmt: skip
     with unchecked():
         html = _page(title, gather(held, asked))

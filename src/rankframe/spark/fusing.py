@@ -7,28 +7,31 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY, RANK, SCORE
-from rankframe.base.errors import DuplicateError, OptionError, OutputError, RankframeError
+from rankframe.base.errors import DuplicateError, OutputError, RankframeError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.messages import Option
 from rankframe.base.wording import naming_the_run
 from rankframe.fusion.names import MethodLike, Weights, resolve
 from rankframe.fusion.pieces import ROW_BYTES, fused
-from rankframe.fusion.prepared import Fuser, refuse_unscored
+from rankframe.fusion.prepared import Fuser, learned, refuse_unscored
 from rankframe.fusion.runs import named_runs, unscored
+from rankframe.fusion.training import check_judged
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
-from rankframe.inputs.scanned import part_of
+from rankframe.inputs.scanned import Scanned, part_of
+from rankframe.inputs.units import in_units, units_of
 from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
 from rankframe.spark.entry import check_partitions, named_alike, partitions_for
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
+from rankframe.spark.lessons import hits_on_spark
 from rankframe.spark.session import find_session, settings, spark_errors
 from rankframe.spark.worker import (
     TROUBLE,
@@ -92,53 +95,58 @@ def fuse(
     *,
     norm: str | None = None,
     weights: Weights | None = None,
+    qrels: Source | None = None,
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
     order: options.Order = "columns",
     ranks: options.Ranks = "renumbered",
     ties: options.Ties = "doc_desc",
     duplicates: options.Duplicates = "error",
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
     depth: int | None = None,
     k_max: int | None = None,
 ) -> SparkRun:
     """Fuse several runs on Spark: the scores of `rf.fuse`, to the last bit.
 
     runs: Spark DataFrames, or paths to Parquet that the executors can read, by name or in a list.
+    qrels: judgments for methods that are trained on them, likewise.
     spark: the session; else that of the inputs, the active one, or a new one.
     partitions: how many; by default about a million rows each.
 
-    All else is as in `rf.fuse`. Methods that are trained on judgments are not fused here. Rows have
-    no order on Spark: `ties="as_given"` is refused, and so is a run with neither score nor rank.
-    The fused run is kept on the cluster until its `unpersist` is called or the session ends.
+    All else is as in `rf.fuse`. Rows have no order on Spark: `ties="as_given"` is refused, and so
+    is a run with neither score nor rank. The fused run is kept on the cluster until its `unpersist`
+    is called or the session ends.
     """
-    policies = FusionPolicies(
-        order=order, ranks=ranks, ties=ties, duplicates=duplicates, depth=depth, k_max=k_max
-    )
+    policies = FusionPolicies.given(locals())
+    if not isinstance(unit, pl.Expr | None):
+        policies = replace(policies, unit=units_of(unit))  # sent to every executor
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    if chosen.trained:
-        raise OptionError(
-            f"{chosen.label} is trained on judgments, which is not done on Spark. Use rf.fuse."
-        )
+    check_judged(chosen, given=qrels is not None)
     check_partitions(partitions)
-    session = find_session(spark, list(named.values()))
+    session = find_session(spark, [*named.values(), *([] if qrels is None else [qrels])])
     sides: dict[str, Input] = {}
     for name, source in named.items():
         with naming_the_run(repr(name)):
             found = named_alike(source, lambda frame: scan(frame, "run", columns, ranks=ranks))
             sides[name] = open_input(source, session, found, "run")
             refuse_row_order(sides[name], ties, order)
+    judged = [] if qrels is None else [_judgments(qrels, session, columns, relevance)]
     opened = {name: side.scanned for name, side in sides.items()}
-    refuse_absent_columns(columns, *opened.values())
+    refuse_absent_columns(columns, *opened.values(), *(side.scanned for side in judged))
     refuse_unscored(chosen, unscored(opened))
     for name, side in sides.items():
         with naming_the_run(repr(name)):
             side.refuse_text()
             side.count()
-    fuser = Fuser(tuple(sides), chosen, None, k_max)
     every = list(sides.values())
     parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
+    hits = [hits_on_spark(chosen, one, sides, policies, parts) for one in judged]
+    fuser = Fuser(tuple(sides), chosen, learned(chosen, hits[0] if hits else None), k_max)
     with spark_errors(), settings(session, SETTINGS):
         answers = _answers(every, _Task.of(sides, fuser, policies), parts)
         answers.persist()
@@ -152,6 +160,16 @@ def fuse(
             raise
     frame = answers.where(f"kind = {VALUES}").select(QUERY, "v0", "v1", "v2")
     return SparkRun(frame.toDF(QUERY, *_COLUMNS), answers)
+
+
+def _judgments(
+    qrels: Source, session: SparkSession, columns: Columns | None, relevance: float | None
+) -> Input:
+    found = named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance))
+    opened = open_input(qrels, session, found, "qrels")
+    opened.refuse_text()
+    opened.count()
+    return opened
 
 
 @dataclass(frozen=True)
@@ -207,6 +225,8 @@ def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | li
         return [{**one, "run": repr(names[one["order"][0]])} for one in bad]
     try:
         parts = {name: part_of(frame, "run") for name, frame in zip(names, frames, strict=True)}
+        if (unit := task.policies.unit) is not None:
+            parts = {name: _in_units(name, part, unit) for name, part in parts.items()}
         return fused(parts, task.fuser, task.policies)
     except DuplicateError as error:
         order = [repr(name) for name in names].index(error.run)
@@ -218,3 +238,9 @@ def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | li
         queries = pl.concat([frame[QUERY] for frame in frames])
         return [{"is": "failed", "message": f"{type(error).__name__}: {error}",
                  "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
+
+
+def _in_units(name: str, part: Scanned, unit: Any) -> Scanned:
+    """A part of a run whose documents are called by their units."""
+    with naming_the_run(repr(name)):
+        return part_of(in_units(part, unit).frame.collect(), "run")

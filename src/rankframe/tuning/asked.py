@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import polars as pl
+
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option, shown
 from rankframe.fusion.names import Method, norm_named, parse, resolve
 from rankframe.fusion.norms import RAW
+from rankframe.fusion.registry import METHODS
 from rankframe.metrics.names import Metric, MetricLike
 from rankframe.metrics.names import resolve as resolve_metrics
 from rankframe.tuning.candidates import Candidate
@@ -41,8 +44,11 @@ def asked_families(
 ) -> list[Family]:
     """What is tried; refused where some of it is no fusion of these runs."""
     varied = []
-    for text in _texts("methods", methods):
-        definition, given = parse(text)
+    for one in _methods(methods):
+        if isinstance(one, pl.Expr):
+            varied.append(_own(one, [other.name for other in varied]))
+            continue
+        definition, given = parse(one)
         varied.append(
             Varied(definition.name, tuple(definition.parameters), given, definition.scored)
         )
@@ -64,7 +70,34 @@ def asked_families(
 
 def method_of(candidate: Candidate, runs: Sequence[str]) -> Method:
     """A candidate as `fuse` has it."""
-    return resolve(candidate.name, runs, norm=candidate.norm)
+    return resolve(candidate.method_like, runs, norm=candidate.norm)
+
+
+def _methods(given: object) -> list[str | pl.Expr]:
+    """Names and expressions, or one of them."""
+    several = [given] if isinstance(given, str | pl.Expr) else given
+    listed = list(several) if isinstance(several, Iterable) else []
+    if not any(isinstance(one, pl.Expr) for one in listed):
+        return [*_texts("methods", given)]
+    if not all(isinstance(one, str | pl.Expr) for one in listed):
+        raise OptionError(
+            Option("methods", bare=True), f" are names and expressions, not {shown(given)}."
+        )
+    names = dict.fromkeys(one for one in listed if isinstance(one, str))
+    return [*names, *(one for one in listed if isinstance(one, pl.Expr))]
+
+
+def _own(method: pl.Expr, taken: Sequence[str]) -> Varied:
+    """A user's own method: called by its alias, or else as it is written."""
+    resolve(method, ())  # refuses what is no method
+    plain = method.meta.undo_aliases()
+    name = str(method) if method.meta.eq(plain) else method.meta.output_name()
+    if name in taken or name in METHODS:
+        raise OptionError(
+            f"two methods are called {shown(name)}. Give the expression another name, with "
+            '.alias("…").'
+        )
+    return Varied(name, (), {}, "normalised" in method.meta.root_names(), method)
 
 
 def _texts(option: str, given: object) -> list[str]:

@@ -28,6 +28,7 @@ from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.places import Places, places
 from rankframe.frames.stacked import Stack
 from rankframe.fusion.norms import Norm, Normed
+from rankframe.fusion.pieces import Portions
 from rankframe.fusion.prepared import Fuser
 from rankframe.fusion.runs import HeldRuns
 from rankframe.metrics.names import Metric
@@ -111,19 +112,22 @@ class Block:
 class Bench:
     """What fusions are evaluated on."""
 
-    runs: HeldRuns
+    runs: HeldRuns | Portions
     judgments: IndexedJudgments
     metric: Metric
     job: Job
     # of the evaluated queries, in byte order, where the metric is averaged by them
     weights: Floats | None = None
     report: Report | None = None
+    # bytes of what is found of fusions that are evaluated together, where memory is short
+    found_bytes: int | None = None
     _kept: dict[int, Block] = field(default_factory=dict)
 
     def terms(self, fusers: Sequence[Fuser]) -> Iterator[Terms]:
         """What each fusion is worth in every query, in byte order of these."""
         size = 4 * self.judgments.height + 32 * len(self.judgments.starts)
-        at_once = max(_FOUND_BYTES // max(size, 1), 1)
+        most = _FOUND_BYTES if self.found_bytes is None else min(self.found_bytes, _FOUND_BYTES)
+        at_once = max(most // max(size, 1), 1)
         done = 0
         for first in range(0, len(fusers), at_once):
             some = fusers[first : first + at_once]
@@ -137,38 +141,50 @@ class Bench:
         # Fused documents are numbered from 1, whatever was kept of the ranks in runs.
         policies = replace(self.job.policies, ranks="renumbered")
         every = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
-        numbers, blocks = self._blocks()
-        rows, work = int(self.runs.lengths[numbers].sum()), 0
+        total_work, before = self.runs.rows * len(fusers), 0
         with ThreadPoolExecutor(workers()) as pool:
-            jobs = pool.map(
-                lambda at: self._fill(at, blocks[at], fusers, every), range(len(blocks))
-            )
-            for seen in jobs:
-                work += seen * len(fusers)
-                if self.report is not None:
-                    stage = f"{done + len(fusers):,} of {total:,} fusions"
-                    self.report(Progress(stage, work, rows * len(fusers), 0, "documents"))
+            for runs in self.runs.in_memory():
+                blocks, work = self._blocks(runs), before
+                jobs = pool.map(
+                    lambda at, runs=runs, blocks=blocks: self._fill(
+                        runs, at, blocks[at], fusers, every
+                    ),
+                    range(len(blocks)),
+                )
+                for seen in jobs:
+                    work += seen * len(fusers)
+                    if self.report is not None:
+                        stage = f"{done + len(fusers):,} of {total:,} fusions"
+                        self.report(Progress(stage, work, total_work, 0, "documents"))
+                before += runs.rows * len(fusers)
         return every
 
-    def _blocks(self) -> tuple[Ints, list[Ints]]:
-        """The judged queries of the runs, and the same in stretches that fit in the cache."""
-        known = self.runs.queries.is_in(as_text(self.judgments.queries).implode())
+    def _blocks(self, runs: HeldRuns) -> list[Ints]:
+        """The judged queries of some runs, in stretches that fit in the cache."""
+        known = runs.queries.is_in(as_text(self.judgments.queries).implode())
         numbers = np.flatnonzero(known.to_numpy())
-        upto = np.cumsum(self.runs.lengths[numbers])
+        upto = np.cumsum(runs.lengths[numbers])
         cuts = np.flatnonzero(np.diff(upto // _BLOCK_ROWS)) + 1
-        return numbers, [some for some in np.split(numbers, cuts) if len(some)]
+        return [some for some in np.split(numbers, cuts) if len(some)]
 
-    def _block(self, at: int, numbers: Ints) -> Block:
+    def _block(self, runs: HeldRuns, at: int, numbers: Ints) -> Block:
         found = self._kept.get(at)
         if found is None:
-            found = Block.of(self.runs.stack(numbers), self.judgments)
-            if int(self.runs.lengths.sum()) <= _KEPT_ROWS:
+            found = Block.of(runs.stack(numbers), self.judgments)
+            if runs is self.runs and runs.rows <= _KEPT_ROWS:
                 self._kept[at] = found
         return found
 
-    def _fill(self, at: int, numbers: Ints, fusers: Sequence[Fuser], every: Sequence[Found]) -> int:
+    def _fill(
+        self,
+        runs: HeldRuns,
+        at: int,
+        numbers: Ints,
+        fusers: Sequence[Fuser],
+        every: Sequence[Found],
+    ) -> int:
         """Put the ranks of a block's judged documents where they belong, for each fusion."""
-        block = self._block(at, numbers)
+        block = self._block(runs, at, numbers)
         normed: dict[str | None, KeptNorm] = {}
         for fuser, found in zip(fusers, every, strict=True):
             norm = fuser.method.norm
@@ -177,4 +193,4 @@ class Bench:
                 normed[key] = KeptNorm(block.stack, norm)
             where = block.places(fuser.scores_of(normed[key]))
             found.put(block.chunk, block.numbers, block.rows, block.judged, where)
-        return int(self.runs.lengths[numbers].sum())
+        return int(runs.lengths[numbers].sum())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import polars as pl
 
 
 @dataclass(frozen=True)
@@ -16,10 +18,17 @@ class Candidate:
     # in the order in which the method has them
     parameters: tuple[tuple[str, Any], ...] = ()
     weights: tuple[float, ...] | None = None
+    # a user's own method, which is then called `method`
+    own: pl.Expr | None = field(default=None, compare=False)
+
+    @property
+    def method_like(self) -> str | pl.Expr:
+        """As `rf.fuse` takes it."""
+        return self.name if self.own is None else self.own
 
     @property
     def name(self) -> str:
-        """As `rf.fuse` reads it.
+        """What it is called: what `rf.fuse` reads, if it is not a user's own.
 
         >>> Candidate("wsum", "min_max", weights=(0.25, 0.75)).name
         'wsum(weights=[0.25, 0.75])'

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
+import polars as pl
+
 from rankframe.base.checks import is_count, is_number
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, did_you_mean, listing, shown
@@ -39,6 +41,8 @@ class Varied:
     parameters: tuple[str, ...]
     given: Mapping[str, Any]
     scored: bool
+    # a user's own
+    own: pl.Expr | None = None
 
     @property
     def free(self) -> list[str]:
@@ -74,7 +78,7 @@ def families(
     for method in methods:
         for norm in norms if method.scored else (None,):
             for parameters in _combinations(method, grid):
-                one = Candidate(method.name, norm, parameters)
+                one = Candidate(method.name, norm, parameters, own=method.own)
                 if WEIGHTS in method.free:
                     family = Family(one, listed, denominator)
                 elif WEIGHTS in method.given:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 
 from rankframe.engine.terms import Terms
-from rankframe.fusion.names import resolve
 from rankframe.fusion.prepared import Fuser, learned
+from rankframe.tuning.asked import method_of
 from rankframe.tuning.bench import Bench
 from rankframe.tuning.candidates import Candidate
 from rankframe.tuning.choosing import Contender, Split, goodness
@@ -59,7 +59,7 @@ class Trials:
 
     def _fuser(self, candidate: Candidate) -> Fuser:
         names = self.bench.runs.names
-        return Fuser(names, resolve(candidate.name, names, norm=candidate.norm))
+        return Fuser(names, method_of(candidate, names))
 
     def _trained(self, candidate: Candidate) -> Contender:
         """Trained without the fold of each query; and without every other fold as well, so that it

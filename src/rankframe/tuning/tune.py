@@ -11,9 +11,7 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
-from rankframe.base.errors import OptionError
 from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.messages import Option
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.base.progress import Report
 from rankframe.base.storage import StorageOptions, reaching
@@ -21,11 +19,14 @@ from rankframe.decisions.contrast import Setup
 from rankframe.decisions.lacking import refuse_unshared
 from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
+from rankframe.engine.memory import estimated_need
 from rankframe.engine.terms import Terms
 from rankframe.evaluation.both import refuse_idle
 from rankframe.evaluation.evaluate import check_grades
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.evaluation.lookup import read_judgments
+from rankframe.fusion.names import MethodLike
+from rankframe.fusion.pieces import Portions, held_runs
 from rankframe.fusion.prepared import refuse_unscored
 from rankframe.fusion.runs import HeldRuns, named_runs, unscored
 from rankframe.inputs.queries import Attributes, Known, read_attributes, refuse_strangers
@@ -42,6 +43,7 @@ from rankframe.tuning.folds import check_folds, fold_numbers, refuse_more_folds
 from rankframe.tuning.grids import Grid, check_budget
 from rankframe.tuning.lessons import Lessons
 from rankframe.tuning.outcome import Tuning
+from rankframe.tuning.room import Room, count_values
 from rankframe.tuning.trials import Trials
 
 # What every tuned fusion has to beat, besides the runs.
@@ -52,7 +54,7 @@ PLAIN = Candidate("rrf", None, (("k", 60),))
 def tune(
     qrels: Source,
     runs: Mapping[str, Source] | Sequence[Source],
-    methods: str | Sequence[str] = ("rrf", "wsum"),
+    methods: MethodLike | Sequence[MethodLike] = ("rrf", "wsum"),
     metric: MetricLike = "ndcg@10",
     *,
     norms: str | Sequence[str] = ("min_max",),
@@ -89,22 +91,25 @@ def tune(
     catalogue: options.Table = None,
     base: options.Table = None,
     judged_only: bool = False,
+    max_memory: str | int | None = None,
     progress: Report | None = None,
 ) -> Tuning:
     """Find the fusion of runs that is best for a metric, and what it is worth on other queries.
 
-    Runs are read, ranked and brought together once, in memory. Every candidate is a fusion, as
-    `rf.fuse` makes it, over the same queries. To choose the best of many and to report its value
-    over the queries that chose it is too good to be true. So queries are dealt into folds, by
-    hashes of their ids; for each fold, the candidate that is best on all other folds is applied to
-    it, and every query has the value of what was chosen without it: *out of fold*. That is what is
-    tested against the best single run, which is chosen in the same way, and against plain RRF.
-    Where folds do not agree on the best run, an improvement must also be one over the run that is
-    best over all queries.
+    Runs are read, ranked and brought together once, where they fit in memory. Every candidate is a
+    fusion, as `rf.fuse` makes it, over the same queries. To choose the best of many and to report
+    its value over the queries that chose it is too good to be true. So queries are dealt into
+    folds, by hashes of their ids; for each fold, the candidate that is best on all other folds is
+    applied to it, and every query has the value of what was chosen without it: *out of fold*. That
+    is what is tested against the best single run, which is chosen in the same way, and against
+    plain RRF. Where folds do not agree on the best run, an improvement must also be one over the
+    run that is best over all queries.
 
     methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
-        `"rrf(k=60)"`, are not varied. Methods that are trained on judgments are trained on other
-        folds than those that they are chosen for or valued by.
+        `"rrf(k=60)"`, are not varied. Also expressions over the stacked frame, as `rf.fuse` takes
+        them, called by their aliases: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
+        Methods that are trained on judgments are trained on other folds than those that they are
+        chosen for or valued by.
     metric: one name, expression or `rf.metric`, that has a value for each query.
     norms: of scores, for methods that look at them.
     grid: what is tried, by the name of a parameter: `{"k": [10, 60, 100]}`; of weights, the size of
@@ -119,6 +124,9 @@ def tune(
     ties: of scores in a run; equal fused ones are ordered by doc_id descending.
     k_max: look at the top so many documents only, of each run and of the fused one.
     seed: of the folds, the search and the intervals.
+    max_memory: how much memory to take, such as "2GiB" (default: what the machine has). Larger runs
+        are worked on in pieces by query, with temporary files in TMPDIR, and the same bits. The
+        value of every candidate in every query, and the judgments, must fit.
     test, correction, permutations: as in `compare`; all tests are one family.
     queries, weight, ci, confidence, replicates, and other policies: as in `evaluate`.
 
@@ -138,30 +146,34 @@ def tune(
     refuse_idle(shared)
     fusing = FusionPolicies(
         rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
-        unit=unit, depth=depth,
+        unit=unit, gaps=gaps, depth=depth,
     )  # fmt: skip
-    if shared.keeps_gaps:
-        raise OptionError(Option("gaps", "kept"), " is not for fusions: units are fused by their "
-                          "ranks among units.")  # fmt: skip
     comparing = Comparing(test=test, correction=correction, permutations=permutations)
     setup = Setup(None, comparing, Intervals.given(locals()))
     setup.check_metrics([chosen])
     named = named_runs(runs)
     families = asked_families(methods, norms, grid, list(named), budget=budget, folds=folds)
     attributes = read_attributes(queries, weight=weight, metrics=[chosen], columns=columns)
-    alone = _alone(qrels, named, chosen, shared, attributes, columns, progress)
+    alone = _alone(qrels, named, chosen, shared, attributes, columns, max_memory, progress)
     split = alone.split(folds, seed)
-    for family in families:
-        method = method_of(next(family.candidates()), list(named))
+    methods_tried = [method_of(next(one.candidates()), list(named)) for one in families]
+    for method in methods_tried:
         refuse_unscored(method, unscored(alone.opened))
-    trials = Trials(
-        alone.bench(HeldRuns.of(alone.opened, fusing), progress),
-        split,
-        Lessons(alone.held.left, alone.opened, fusing, alone.queries, split.folds),
+    values = count_values(
+        [(one, method.trained) for one, method in zip(families, methods_tried, strict=True)],
         budget,
-        seed,
+        folds,
     )
-    tried = trials.run(families, PLAIN)
+    room = Room.beside(values, len(alone.queries), alone.judgments_need(), chosen, max_memory)
+    with held_runs(alone.opened, fusing, room.max_memory) as held:
+        trials = Trials(
+            alone.bench(held, room.found, progress),
+            split,
+            Lessons(alone.held.left, alone.opened, fusing, alone.queries, split.folds),
+            budget,
+            seed,
+        )
+        tried = trials.run(families, PLAIN)
     plain = trials.contenders[PLAIN]
     findings = Findings(
         chosen,
@@ -181,7 +193,7 @@ def tune(
         per_query=findings.per_query(),
         ledger=ledger_of(findings, alone.systems, shared, fusing, folds=folds, seed=seed),
         metric=chosen,
-        best={"method": best.name} | ({} if best.norm is None else {"norm": best.norm}),
+        best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=tuple(named),
         policies=fusing,
         inputs={"qrels": alone.held.left.name}
@@ -228,13 +240,20 @@ class _Alone:
         refuse_more_folds(folds, int(found.complete.sum()))
         return found
 
-    def bench(self, runs: HeldRuns, progress: Report | None) -> Bench:
+    def judgments_need(self) -> int:
+        """About how many bytes judgments take."""
+        return estimated_need(self.held.left, Job.row_bytes[0])
+
+    def bench(
+        self, runs: HeldRuns | Portions, found_bytes: int | None, progress: Report | None
+    ) -> Bench:
         """What fusions are evaluated on."""
         plan, qrels = judged_plan([self.metric]), self.held.left
         judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
         highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
         job = Job(plan, self.policies, max_grade=highest, intervals=Intervals(None))
-        return Bench(runs, judgments, self.metric, job, self.known.weights, progress)
+        weights = self.known.weights
+        return Bench(runs, judgments, self.metric, job, weights, progress, found_bytes)
 
 
 def _alone(
@@ -244,13 +263,16 @@ def _alone(
     shared: SharedPolicies,
     attributes: Attributes | None,
     columns: Columns | None,
+    max_memory: str | int | None,
     progress: Report | None,
 ) -> _Alone:
     """Evaluate each run, and refuse what cannot be compared."""
     # What is left out is left out for all, once it is known what each run lacks.
     missing = "error" if shared.missing == "error" else "zero"
     policies = replace(shared.each, missing=missing)
-    asked = Runs(qrels, runs, policies, columns, None, progress, again=True)
+    # Where memory is short, what is made of runs is not kept beside them.
+    again = max_memory is None
+    asked = Runs(qrels, runs, policies, columns, max_memory, progress, again=again)
     systems, held = evaluate_runs(asked, [metric], attributes=attributes)
     if shared.missing == "zero_if_few":
         refuse_unshared(systems)
