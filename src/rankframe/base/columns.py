@@ -341,13 +341,12 @@ DOCUMENTS_FRAME: Final = FrameColumns(
 
 VALUES_FRAME: Final = FrameColumns(
     "values",
-    "one value of an attribute of documents, over all queries; in order of the values. Documents "
-    "with several values count for each with an equal part",
+    "one value of an attribute of documents; those with several count for each in equal parts",
     {
         "value": Column(_TEXT, "the value"),
         "documents": Column(_NUMBER, "documents in the catalogue that have it"),
         "interactions": Column(_NUMBER, "interactions in `train` of documents that have it"),
         "exposure": Column(_NUMBER, "Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
     },
-    r"(?!)",  # none has a parameter
+    r"(?!)",
 )

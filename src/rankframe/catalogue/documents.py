@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, DOCUMENTS_FRAME
+from rankframe.base.columns import DOC, DOCUMENTS_FRAME, VALUES_FRAME
 from rankframe.base.errors import MetricParameterError
 from rankframe.catalogue.distinct import shrinkage
 from rankframe.catalogue.exposure import exposures
@@ -199,7 +199,8 @@ class _Counted:
                 "documents": sets.shares(sets.by_set(inside)),
                 "interactions": sets.shares(sets.by_set(self.catalogue.interactions)),
                 "exposure": sets.shares(exposures(counts, k)),
-            }
+            },
+            schema=VALUES_FRAME.schema,
         )
 
     def shrunk(self, metric: Metric, left: float | None) -> float | None:

@@ -103,10 +103,9 @@ def evaluate(
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         over the shown frame (`rf.shown`), or what `rf.metric` makes of one. Without judgments,
-        `qrels=None`, those that look at what was shown.
-        "gap(ndcg@10, by=group)" is how far the averages over slices
-        by an attribute of `queries` are apart: the largest less the least, or, with kind=mean, the
-        mean difference of two.
+        `qrels=None`, those that look at what was shown. "gap(ndcg@10, by=group)" is how far the
+        averages over slices by an attribute of `queries` are apart: the largest less the least, or,
+        with kind=mean, the mean difference of two.
     columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
         or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
     storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
