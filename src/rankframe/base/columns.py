@@ -340,13 +340,10 @@ DOCUMENTS_FRAME: Final = FrameColumns(
 )
 
 VALUES_FRAME: Final = FrameColumns(
-    "values",
-    "one value of an attribute of documents; those with several count for each in equal parts",
-    {
+    "values", "one value of an attribute of documents; those with several count in equal parts", {
         "value": Column(_TEXT, "the value"),
         "documents": Column(_NUMBER, "documents in the catalogue that have it"),
         "interactions": Column(_NUMBER, "interactions in `train` of documents that have it"),
         "exposure": Column(_NUMBER, "Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
-    },
-    r"(?!)",
-)
+    }, r"(?!)",
+)  # fmt: skip
