@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ SHOP = shop(5)
 NAMES = ["coverage@5", "gini@5", "entropy@5", "entropy"]
 
 
-def counted(run: object) -> OverDocuments:
+def counted(run: Any) -> OverDocuments:
     found: Result = rf.evaluate(None, run, NAMES, items=SHOP.items)
     assert found.over_documents is not None
     return found.over_documents

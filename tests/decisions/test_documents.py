@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,11 +17,11 @@ OTHER = SHOP.run.with_columns(
     pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("d9")).otherwise("doc_id").alias("doc_id")
 ).unique(["query_id", "doc_id"], keep="first", maintain_order=True)
 RUNS = {"old": SHOP.run, "new": OTHER}
-BESIDE = {"train": SHOP.train, "items": SHOP.items}
+BESIDE: Any = {"train": SHOP.train, "items": SHOP.items}
 NAMES = ["novelty@5", "gini@5", "ndcg@10", "coverage@5"]
 
 
-def compared(qrels: object = SHOP.qrels, names: object = NAMES, **options: object) -> rf.Comparison:
+def compared(qrels: Any = SHOP.qrels, names: Any = NAMES, **options: Any) -> rf.Comparison:
     options = {"no_overlap": "zero", **BESIDE, **options}
     return rf.compare(qrels, RUNS, names, baseline="old", **options)
 
@@ -59,7 +60,7 @@ def test_without_judgments_and_in_text() -> None:
 def test_stored_results_do_not_keep_counts(tmp_path: Path) -> None:
     before = rf.evaluate(SHOP.qrels, SHOP.run, NAMES, no_overlap="zero", **BESIDE)
     before.write(tmp_path / "old")
-    options = {"no_overlap": "zero", **BESIDE}
+    options: Any = {"no_overlap": "zero", **BESIDE}
     rules = ["novelty@5: no worse than -50%", "coverage@5: at least 0.5", "gini@5: at most 0.01"]
     verdict = rf.gate(SHOP.qrels, OTHER, tmp_path / "old", rules, **options)
     assert verdict.checks["status"].to_list() == ["pass", "pass", "fail"]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -88,7 +89,7 @@ def test_without_judgments() -> None:
 
 def test_what_was_seen_is_dropped_before_anything_is_ranked() -> None:
     run = {"u1": ["a", "b", "c"], "u2": ["a"]}
-    options = {"train": {"u1": ["a", "b"], "u2": ["a"]}, "exclude_seen": True}
+    options: Any = {"train": {"u1": ["a", "b"], "u2": ["a"]}, "exclude_seen": True}
     found = rf.evaluate({"u1": {"c": 1}, "u2": {"a": 1}}, run, "mrr", **options)
     assert found.per_query["mrr"].to_list() == [1.0, 0.0]
     assert found.count("run_seen_dropped") == 3
@@ -123,7 +124,7 @@ def test_units_are_shown_once() -> None:
         ("novelty@5", {"train": {"query_id": ["u"], "doc_id": ["a"], "count": [0]}}, "a count"),
     ],
 )  # fmt: skip
-def test_what_is_missing_or_wrong_is_said(metric: object, options: dict, said: str) -> None:
+def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], said: str) -> None:
     tables = {
         name: pl.DataFrame(value)
         if (isinstance(value, dict) and isinstance(next(iter(value.values())), list)
@@ -138,7 +139,7 @@ def test_what_is_missing_or_wrong_is_said(metric: object, options: dict, said: s
 @pytest.mark.parametrize("name", ["train", "items", "catalogue", "base"])
 def test_tables_that_nobody_looks_at_are_refused(name: str) -> None:
     with pytest.raises(rf.RankframeError, match=f"{name} has no effect"):
-        rf.evaluate(SHOP.qrels, SHOP.run, "ndcg@10", **{name: SHOP.items})
+        rf.evaluate(SHOP.qrels, SHOP.run, "ndcg@10", **{name: SHOP.items})  # pyright: ignore[reportArgumentType]
 
 
 def test_every_name_is_there() -> None:

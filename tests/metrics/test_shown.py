@@ -63,7 +63,7 @@ def close(found: float | None, wanted: float | None) -> bool:
 def differing(case: Any, name: str) -> Iterator[tuple[Any, ...]]:
     """Where a metric is not what its definition says."""
     labels = {k: f"{name}@{k}" for k in KS}
-    given = frames(case)
+    given: dict[str, Any] = frames(case)  # pyright: ignore[reportAssignmentType]
     qrels, run = given.pop("qrels"), given.pop("run")
     result = rf.evaluate(qrels, run, list(labels.values()), **given, ci=None)
     judged = case["qrels"] if name in JUDGED else None

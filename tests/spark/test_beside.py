@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -23,8 +23,8 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("qrels", "run", "train", "base")}
     for name, path in paths.items():
         getattr(SHOP, name).write_parquet(path)
-    beside = {"train": paths["train"], "items": SHOP.items, "base": paths["base"]}
-    sliced = {"queries": SHOP.users, "by": "segment", "no_overlap": "zero"}
+    beside: Any = {"train": paths["train"], "items": SHOP.items, "base": paths["base"]}
+    sliced: Any = {"queries": SHOP.users, "by": "segment", "no_overlap": "zero"}
     here = SHOP.evaluated()
     there = rf.spark.evaluate(
         paths["qrels"], paths["run"], [*NAMES, REVENUE], **beside, **sliced, spark=spark,
@@ -34,7 +34,11 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     assert_frame_equal(there.slices, here.slices, check_exact=True)
     assert_frame_equal(there.to_result().per_query, here.per_query, check_exact=True)
     there.unpersist()
-    items = {"items": SHOP.items, "train": paths["train"], "items_by": ["genres", "popularity"]}
+    items: Any = {
+        "items": SHOP.items,
+        "train": paths["train"],
+        "items_by": ["genres", "popularity"],
+    }
     names = ["ndcg@4", "exposure_gap(by=genres)@3", "coverage@4"]
     here = rf.evaluate(paths["qrels"], paths["run"], names, **items, no_overlap="zero")
     there = rf.spark.evaluate(
@@ -44,10 +48,10 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     assert_frame_equal(there.items, here.items, check_exact=True)
     there.write(tmp_path / "result")
     assert_frame_equal(rf.Result.read(tmp_path / "result").items, here.items, check_exact=True)
-    few = {"train": paths["train"], "exclude_seen": True}
+    few: Any = {"train": paths["train"], "exclude_seen": True}
     alone = rf.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few)
     other = rf.spark.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few, spark=spark)
     assert_frame_equal(other.summary, alone.summary, check_exact=True)
-    assert other.count("run_seen_dropped") == alone.count("run_seen_dropped") > 0
+    assert other.count("run_seen_dropped") == alone.count("run_seen_dropped") != 0
     with pytest.raises(rf.RankframeError, match="needs judgments"):
         rf.spark.evaluate(None, paths["run"], "ndcg", spark=spark)
