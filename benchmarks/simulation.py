@@ -31,9 +31,10 @@ import rankframe as rf
 from rankframe.base.options import Correction, Intervals, Method, Test
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.tally import WHOLE, tally_values
-from rankframe.evaluation.summary import summarise
+from rankframe.evaluation.summary import summarise, summarise_gaps
 from rankframe.inputs.queries import Known
-from rankframe.metrics.names import Metric
+from rankframe.metrics.names import Metric, resolve
+from rankframe.stats.gaps import gap_between
 from rankframe.stats.resample import Grouping, Groups
 from rankframe.stats.tests import corrected
 
@@ -353,6 +354,44 @@ def gates(experiment: int, rng: np.random.Generator) -> Outcomes:
     return found
 
 
+# (slices, queries of each), and how far their values are shifted: none, one, or each more.
+SLICED = ((2, 50), (2, 500), (5, 50), (5, 500))
+APART = {
+    "no gap": lambda _count: 0.0,
+    "a small gap": lambda count: np.linspace(0, 0.1, count),
+    "one slice is worse": lambda count: np.where(np.arange(count) == 0, -0.4, 0.0),
+    "all differ": lambda count: np.linspace(0, 0.8, count),
+}
+
+
+def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
+    """Intervals of gaps between slices, made as `rf.evaluate` does."""
+    found: Outcomes = {}
+    wanted = resolve(["ndcg", "gap(ndcg, by=g)", "gap(ndcg, by=g, kind=mean)"], "judged", "gap")
+    intervals = Intervals("bootstrap")
+    for count, each in SLICED:
+        of = np.repeat(np.arange(count), each)
+        normal = rng.standard_normal(len(of))
+        for title, shift in APART.items():
+            shifts = np.zeros(count) + shift(count)
+            values = {
+                "query_id": query_ids(experiment, len(of)),
+                "ndcg": ndcg(ndtr(normal + shifts[of])),
+            }
+            computed = PerQuery(pl.DataFrame(values), pl.DataFrame(), pl.DataFrame())
+            tallies = tally_values(wanted[:1], computed, Known(None, (of,)), intervals)
+            slices = {("g", str(n)): tallies[0, n] for n in range(count)}
+            table, _ = summarise_gaps(wanted[1:], wanted[:1], slices, intervals)
+            means = np.array([true_mean(ndcg, float(one)) for one in shifts])
+            for (low, high), kind in zip(
+                table.select("ci_low", "ci_high").iter_rows(), ("range", "mean"), strict=True
+            ):
+                truth = float(gap_between(means, kind))
+                covers = low - 1e-9 <= truth <= high + 1e-9
+                found[f"{title}: {kind}", f"{count} slices of {each}"] = covers
+    return found
+
+
 # --- Tables.
 
 
@@ -402,6 +441,12 @@ STUDIES = {
         "The gate",
         "Percent that pass “no worse than -2% at 95%”, by the true change",
         _passes_wrongly,
+    ),
+    "gaps": Study(
+        gaps,
+        "Gaps between slices",
+        "Percent of 95% intervals that contain the true gap",
+        lambda share, _: share < 0.93,
     ),
 }
 
@@ -461,9 +506,9 @@ def simulate(experiments: int, names: list[str]) -> str:
     return "\n".join([about, "", *tables])
 
 
-def write(path: Path, tables: str) -> None:
+def write(path: Path, tables: str, marks: tuple[str, str] = _MARKS) -> None:
     """Into a page between its marks, or as a page."""
-    first, last = _MARKS
+    first, last = marks
     page = path.read_text(encoding="utf-8") if path.exists() else f"{first}\n{last}\n"
     before, found, rest = page.partition(first)
     after = rest.partition(last)[2]

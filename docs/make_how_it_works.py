@@ -12,6 +12,7 @@ from generated import DOCS, ROOT, SOURCE, table, with_sections
 
 from rankframe.base import columns
 from rankframe.base.columns import FrameColumns
+from rankframe.catalogue import columns as shown_columns
 from rankframe.metrics import group_columns
 
 PAGE = DOCS / "how_it_works.md"
@@ -51,7 +52,8 @@ def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
 
 def frames() -> str:
     """Every frame that has a contract: what a row is, and a row a column."""
-    every = (*vars(columns).values(), *vars(group_columns).values())
+    modules = (columns, group_columns, shown_columns)
+    every = [one for module in modules for one in vars(module).values()]
     found = [one for one in every if isinstance(one, FrameColumns)]
     return "\n\n".join(map(_frame, found))
 

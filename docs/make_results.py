@@ -36,6 +36,17 @@ MEANINGS = {
     "by": "the attribute, or attributes, that slices are made by; null for all queries",
     "slice": "the value of the attribute; null for all queries",
     "small": "too few queries to rely on",
+    "Result.items.by": "the attribute of documents",
+    "Result.items.slice": "its value; `(none)`: documents without one",
+    "Result.items.k": "how much of each list is looked at",
+    "Result.items.documents": "documents of the catalogue that are in the slice",
+    "Result.items.documents_shown": "those that anybody is shown, in the catalogue or not",
+    "coverage": "the share of the documents of the catalogue that is shown",
+    "times_shown": "how often any of them is shown",
+    "share_of_places": "the share of all that is shown",
+    "share_of_exposure": "the same, where a place r is worth 1 / log2(r + 1)",
+    "hits": "how often what is shown is relevant; null without judgments",
+    "share_of_hits": "the share of all hits",
     "item": "what was counted, or the policy that was in force (`policy_…`)",
     "Result.ledger.value": "how many, or which share; null for policies",
     "Comparison.ledger.value": "how many, or which share; null for policies",
@@ -148,6 +159,14 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
         result.per_query,
     )
     yield "Result.slices", "A row a slice and metric; empty without `by=`.", result.slices
+    yield (
+        "Result.items",
+        (
+            "A row a slice of the items; empty without `items_by=`. A document with several values "
+            "is in the slice of each; of shares, each gets an equal part of it."
+        ),
+        result.items,
+    )
     yield "Result.ledger", "What was counted, and under which policies.", result.ledger
     alike = rf.agree(RUNS["old"], RUNS["new"], ["rbo"])
     yield (

@@ -36,7 +36,7 @@ from rankframe.metrics.agreement import (
     rbo_res,
     rbo_weight,
 )
-from rankframe.metrics.catalogue import coverage, entropy, gini, personalisation
+from rankframe.metrics.catalogue import coverage, entropy, exposure_gap, gini, personalisation
 from rankframe.metrics.correlation import fcp, kendall_tau, ndpm, pearson, spearman, tau_ap
 from rankframe.metrics.counts import (
     judged,
@@ -139,8 +139,8 @@ __all__ = [
     "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
     "average_precision", "average_recall", "bin_g", "bpref", "calibration", "cg", "compare",
     "compat", "coverage", "curve", "dcg", "diff", "diversity", "documents", "efd", "eleven_point",
-    "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure_share", "f", "f1",
-    "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "fuse",
+    "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure_gap", "exposure_share", "f",
+    "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "fuse",
     "g_measure", "gate", "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap",
     "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric",
     "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty",

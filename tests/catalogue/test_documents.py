@@ -37,7 +37,9 @@ def test_counts_of_different_queries_add_up_and_travel() -> None:
 
 
 def test_an_interval_is_about_the_value() -> None:
-    for one in WHOLE.of(METRICS, groups=True):
+    coverage, *others = WHOLE.of(METRICS, groups=True)
+    assert coverage.bounds(0.95) is None  # all documents are shown
+    for one in others:
         low, high = one.bounds(0.95) or pytest.fail("there is none")
         assert one.value is not None
         assert low <= one.value <= high

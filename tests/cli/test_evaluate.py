@@ -272,3 +272,25 @@ def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path) -> None:
     both = refused("evaluate", qrels, run, "--unit", units, "--unit-split", "#")
     assert "--unit and --unit-split say the same thing" in both
     assert "Pass unit= (--unit)" in refused("evaluate", qrels, run)
+
+
+def test_slices_of_items_and_gaps_are_shown(tmp_path: Path) -> None:
+    docs = pl.read_parquet(BM25)["doc_id"].unique().sort()
+    items = pl.DataFrame({"doc_id": docs, "kind": pl.Series(["a", "b"]).gather(docs.hash(1) % 2)})
+    ids = pl.read_parquet(QRELS)["query_id"].unique().sort()
+    half = pl.DataFrame({"query_id": ids}).with_columns(half=pl.int_range(pl.len()) % 2)
+    items.write_parquet(tmp_path / "items.parquet")
+    half.write_parquet(tmp_path / "queries.parquet")
+    asked = ("-m", "gap(ndcg@10, by=half)", "--queries", tmp_path / "queries.parquet", "--items",
+             tmp_path / "items.parquet", "--items-by", "kind")  # fmt: skip
+    code, out, _ = rankframe("evaluate", QRELS, BM25, *asked)
+    assert code == 0
+    assert "gap(ndcg@10, by=half)" in out
+    assert "bm25, items by kind: in the top 10 of all lists" in out
+    code, out, _ = rankframe("evaluate", QRELS, BM25, *asked, "--format", "json")
+    (found,) = json.loads(out)
+    assert [row["slice"] for row in found["items"]] == ["a", "b"]
+    assert sum(row["share_of_places"] for row in found["items"]) == pytest.approx(1)
+    assert found["metrics"].keys() == {"ndcg@10", "gap(ndcg@10, by=half)"}
+    code, out, _ = rankframe("evaluate", QRELS, BM25, *asked, "--format", "markdown")
+    assert "| kind | documents |" in out

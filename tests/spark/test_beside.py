@@ -34,6 +34,20 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     assert_frame_equal(there.slices, here.slices, check_exact=True)
     assert_frame_equal(there.to_result().per_query, here.per_query, check_exact=True)
     there.unpersist()
+    items: Any = {
+        "items": SHOP.items,
+        "train": paths["train"],
+        "items_by": ["genres", "popularity"],
+    }
+    names = ["ndcg@4", "exposure_gap(by=genres)@3", "coverage@4"]
+    here = rf.evaluate(paths["qrels"], paths["run"], names, **items, no_overlap="zero")
+    there = rf.spark.evaluate(
+        paths["qrels"], paths["run"], names, **items, no_overlap="zero", spark=spark, partitions=3
+    )
+    assert_frame_equal(there.summary, here.summary, check_exact=True)
+    assert_frame_equal(there.items, here.items, check_exact=True)
+    there.write(tmp_path / "result")
+    assert_frame_equal(rf.Result.read(tmp_path / "result").items, here.items, check_exact=True)
     few: Any = {"train": paths["train"], "exclude_seen": True}
     alone = rf.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few)
     other = rf.spark.evaluate(None, paths["run"], ["coverage@5", "novelty@5"], **few, spark=spark)

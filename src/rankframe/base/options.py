@@ -44,6 +44,8 @@ ChartKind: TypeAlias = Literal[
     "agreement", "history", "fusion_weights", "exposure", "popularity", "tradeoff",
 ]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
+# The largest less the least of several means, or the mean difference of two of them.
+GapKind: TypeAlias = Literal["range", "mean"]
 Average: TypeAlias = Literal[
     "macro", "micro", "geometric", "weighted", "sum", "median", "min", "quantile",
 ]  # fmt: skip
@@ -234,8 +236,7 @@ class Policies(Options):
     @property
     def shows(self) -> bool:
         """Whether there is anything that only what is shown is compared with."""
-        tables = (self.train, self.items, self.catalogue, self.base)
-        return any(table is not None for table in tables)
+        return any(one is not None for one in (self.train, self.items, self.catalogue, self.base))
 
     @property
     def judging(self) -> Policies:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from rankframe.base import options
-from rankframe.base.columns import DOCUMENTS_FRAME
 from rankframe.base.options import Policies, check_count
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.catalogue.beside import beside
+from rankframe.catalogue.columns import DOCUMENTS_FRAME
 from rankframe.catalogue.documents import Shows, documents_frame
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.showing import Showing

@@ -1,156 +1,36 @@
-"""How often each document is shown, over all queries: counts that add up, and what they make.
+"""What is made of how often each document is shown: metrics over documents, with intervals.
 
-Queries are dealt into groups by a hash of their ids, and counted by group: an aggregate over
-documents is computed once of all, and once without each group, which gives its interval.
+A metric is computed once of all lists, and once without each group of queries, which says how
+uncertain it is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, DOCUMENTS_FRAME
+from rankframe.base.columns import DOC, VALUES_FRAME
 from rankframe.base.errors import MetricParameterError
+from rankframe.catalogue.columns import DOCUMENTS_FRAME
+from rankframe.catalogue.distinct import shrinkage
+from rankframe.catalogue.exposure import exposures
 from rankframe.catalogue.items import Catalogue
-from rankframe.catalogue.rows import ShownRows
+from rankframe.catalogue.shows import TIMES, Shows
 from rankframe.engine.tally import WHOLE, SliceKey
 from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds
-from rankframe.stats.resample import hash_ids
 from rankframe.stats.student import t_quantile
 from rankframe.stats.tests import two_sided
 
-# Groups of queries, and the fewest lists of which an interval is given: see docs/statistics.md.
-GROUPS: Final = 32
-FEWEST_LISTS: Final = 200
-# Cells of the table of counts: beyond, queries are one group, and there are no intervals.
-_MOST_CELLS: Final = 1 << 27
-# Rows of counts that wait to be added up.
-_WAITING: Final = 1 << 21
-_KEYS: Final = ["way", "number", DOC, "bucket"]
-_COUNT: Final = "times"
-_SCHEMA: Final = {"way": pl.Int32, "number": pl.Int64, DOC: pl.String, "bucket": pl.Int16,
-                  _COUNT: pl.Int64}  # fmt: skip
-
-
-@dataclass
-class Shows:
-    """How often documents were shown, by group of queries and by cutoff; those of different
-    queries add up.
-    """
-
-    # ascending; None: the whole list
-    cutoffs: tuple[int | None, ...]
-    groups: int
-    # group × document of the catalogue × the first cutoff that includes it
-    known: NDArray[np.int32]
-    # the lists themselves: group × the first cutoff that shows any
-    lists: NDArray[np.int64]
-    # documents that the catalogue does not know (of no way of slicing, by group), and slices of
-    # queries: way, number, doc_id, bucket, times
-    rest: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SCHEMA))
-    _waiting: list[pl.DataFrame] = field(default_factory=list)
-
-    @classmethod
-    def none(cls, cutoffs: Sequence[int | None], catalogue: Catalogue) -> Shows:
-        """Nothing counted yet."""
-        size, buckets = len(catalogue.docs), len(cutoffs)
-        groups = GROUPS if GROUPS * size * buckets <= _MOST_CELLS else 1
-        return cls(
-            tuple(cutoffs),
-            groups,
-            np.zeros((groups, size, buckets), np.int32),
-            np.zeros((groups, buckets), np.int64),
-        )
-
-    def add(self, rows: ShownRows, slices: Sequence[NDArray[np.int64]]) -> None:
-        """Count what some lists show; `slices`: of each way of slicing, the number of each list."""
-        bucket = self._bucket(rows.rank)
-        inside = np.flatnonzero(bucket < len(self.cutoffs))
-        group = (hash_ids(rows.queries) % np.uint64(self.groups)).astype(np.int64)
-        first = self._bucket(rows.rank[rows.starts])
-        shown = first < len(self.cutoffs)
-        np.add.at(self.lists, (group[shown], first[shown]), 1)
-        code, numbers = rows.code[inside], rows.numbers[inside]
-        known = numbers >= 0
-        size, buckets = self.known.shape[1:]
-        cells = (group[code[known]] * size + numbers[known]) * buckets + bucket[inside][known]
-        np.add.at(self.known.reshape(-1), cells, 1)
-        strangers = inside[~known]
-        if len(strangers):
-            self._wait(-1, group[rows.code[strangers]], rows, strangers, bucket[strangers])
-        for way, number in enumerate(slices):
-            self._wait(way, number[code], rows, inside, bucket[inside])
-            self._wait(way, number[shown], None, np.flatnonzero(shown), first[shown])
-
-    def _bucket(self, rank: NDArray[np.integer]) -> NDArray[np.int64]:
-        last = np.iinfo(np.int64).max
-        ends = np.array([last if k is None else k for k in self.cutoffs], np.int64)
-        return np.searchsorted(ends, rank)
-
-    def _wait(
-        self, way: int, number: NDArray[np.int64], rows: ShownRows | None,
-        at: NDArray[np.int64], bucket: NDArray[np.int64],
-    ) -> None:  # fmt: skip
-        """Rows by what they are counted under; a document of None stands for a list."""
-        docs = (
-            pl.repeat(None, len(at), dtype=pl.String, eager=True)
-            if rows is None
-            else rows.docs.gather(at)
-        )
-        some = pl.DataFrame({"number": number, DOC: docs, "bucket": bucket}).with_columns(
-            pl.lit(way).alias("way"), pl.lit(1).alias(_COUNT)
-        )
-        self._waiting.append(_added(some.select(list(_SCHEMA)).cast(_SCHEMA)))  # pyright: ignore[reportArgumentType]
-        if sum(one.height for one in self._waiting) > _WAITING:
-            self.settle()
-
-    def settle(self) -> Shows:
-        """Add up what waits."""
-        if self._waiting:
-            self.rest = _added(pl.concat([self.rest, *self._waiting]))
-            self._waiting = []
-        return self
-
-    def __add__(self, other: Shows) -> Shows:
-        self.settle()
-        other.settle()
-        return Shows(
-            self.cutoffs,
-            self.groups,
-            self.known + other.known,
-            self.lists + other.lists,
-            _added(pl.concat([self.rest, other.rest])),
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Without the many zeros."""
-        self.settle()
-        at = np.flatnonzero(self.known)
-        return _filled, (
-            self.cutoffs, self.groups, self.known.shape, at, self.known.ravel()[at], self.lists,
-            self.rest,
-        )  # fmt: skip
-
-
-def _filled(
-    cutoffs: tuple[int | None, ...], groups: int, shape: tuple[int, ...],
-    at: NDArray[np.int64], counts: NDArray[np.int32], lists: NDArray[np.int64], rest: pl.DataFrame,
-) -> Shows:  # fmt: skip
-    known = np.zeros(shape, np.int32)
-    known.ravel()[at] = counts
-    return Shows(cutoffs, groups, known, lists, rest)
-
-
-def _added(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by(_KEYS).agg(pl.col(_COUNT).sum())
+# The fewest lists of which an interval is given: see docs/statistics.md.
+FEWEST_LISTS: Final = 100
 
 
 def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
@@ -167,6 +47,8 @@ class Aggregate:
     without: tuple[float | None, ...] = ()
     # how many lists each group has
     sizes: tuple[int, ...] = ()
+    # the least and the largest value that there can be, where there are such
+    limits: tuple[float | None, float | None] = (None, None)
 
     def less(self, other: Aggregate) -> Aggregate:
         """The difference from another system's, on the same queries."""
@@ -196,7 +78,9 @@ class Aggregate:
         if error is None or self.value is None:
             return None
         half = t_quantile((1 + confidence) / 2, len(self.without) - 1) * error
-        return self.value - half, self.value + half
+        least, most = self.limits
+        low, high = self.value - half, self.value + half
+        return low if least is None else max(low, least), high if most is None else min(high, most)
 
     @property
     def p_value(self) -> float | None:
@@ -233,6 +117,7 @@ class OverDocuments:
                 counted.lists_within(metric.params.get("k")),
                 tuple(one[at] for one in left_out),
                 tuple(sizes[some].tolist()) if left_out else (),
+                _limits(metric),
             )
             for at, (metric, value) in enumerate(zip(metrics, whole, strict=True))
         ]
@@ -247,6 +132,9 @@ class _Counted:
     times: NDArray[np.int64]
     lists: NDArray[np.int64]
     cutoffs: tuple[int | None, ...]
+    # by attribute: group × set of values × rank
+    exposed: Mapping[str, NDArray[np.int64]]
+    catalogue: Catalogue
 
     def lists_within(self, k: int | None) -> int:
         """How many lists show anything in their top k."""
@@ -271,9 +159,9 @@ class _Counted:
         of_docs = rest.filter(pl.col(DOC).is_not_null())
         group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
         at = docs.search_sorted(of_docs[DOC]).to_numpy()
-        np.add.at(times, (group, at, of_docs["bucket"].to_numpy()), of_docs[_COUNT].to_numpy())
+        np.add.at(times, (group, at, of_docs["bucket"].to_numpy()), of_docs[TIMES].to_numpy())
         of_lists = rest.filter(pl.col(DOC).is_null())
-        np.add.at(lists[0], of_lists["bucket"].to_numpy(), of_lists[_COUNT].to_numpy())
+        np.add.at(lists[0], of_lists["bucket"].to_numpy(), of_lists[TIMES].to_numpy())
         inside = np.zeros(len(docs), np.bool_)
         inside[known] = catalogue.inside
         popularity, interactions = np.zeros(len(docs), np.int64), np.zeros(len(docs))
@@ -282,7 +170,11 @@ class _Counted:
             {DOC: docs, "in_catalogue": inside, "popularity": popularity,
              "interactions": interactions}
         )  # fmt: skip
-        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs)
+        exposed = {
+            name: some.counts if whole else some.of_slice(*of)
+            for name, some in shows.exposed.items()
+        }
+        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs, exposed, catalogue)
 
     @cached_property
     def _total(self) -> NDArray[np.int64]:
@@ -299,19 +191,97 @@ class _Counted:
             top = "" if k is None else f"_top{k}"
             columns.append(pl.Series(f"shown{top}", times[:, at]))
             columns.append(pl.Series(f"lists{top}", np.full(len(times), lists[at])))
-        return self.documents.with_columns(columns)
+        return self.documents.hstack(columns)
+
+    def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
+        """The values frame of an attribute, without a group of queries."""
+        sets, counts = self.catalogue.value_sets(by), self.exposed[by].sum(axis=0)
+        if without is not None:
+            counts = counts - self.exposed[by][without]
+        inside = self.catalogue.inside.astype(np.int64)
+        return pl.DataFrame(
+            {
+                "value": sets.names,
+                "documents": sets.shares(sets.by_set(inside)),
+                "interactions": sets.shares(sets.by_set(self.catalogue.interactions)),
+                "exposure": sets.shares(exposures(counts, k)),
+            },
+            schema=VALUES_FRAME.schema,
+        )
+
+    def shrunk(self, metric: Metric, left: float | None) -> float | None:
+        """What a count of distinct documents is said to be without a group (see `distinct`)."""
+        if metric.label not in self._shrinkages:
+            times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
+            inside = np.ones(len(self.documents), np.bool_)
+            if not metric.params.get("count"):
+                inside = self.documents["in_catalogue"].to_numpy()
+            whole = _value(metric, self.expr(metric), self.frame())
+            self._shrinkages[metric.label] = whole, shrinkage(times[:, inside] > 0)
+        whole, factor = self._shrinkages[metric.label]
+        if whole is None or left is None or factor is None:
+            return None
+        return whole + factor * (left - whole)
+
+    def expr(self, metric: Metric) -> pl.Expr:
+        """A metric's expression, built once."""
+        if metric.label not in self._built:
+            self._built[metric.label] = metric.expr()
+        return self._built[metric.label]
+
+    @cached_property
+    def _built(self) -> dict[str, pl.Expr]:
+        return {}
+
+    @cached_property
+    def _shrinkages(self) -> dict[str, tuple[float | None, float | None]]:
+        return {}
+
+
+def _limits(metric: Metric) -> tuple[float | None, float | None]:
+    if metric.definition is None:
+        return None, None
+    least, most = metric.definition.bounds
+    share = metric.definition.distinct and not metric.params.get("count")
+    return least, 1.0 if share else most
 
 
 def _values(
     metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
 ) -> list[float | None]:
-    frame = counted.frame(without)
-    return [_value(metric, frame) for metric in metrics]
+    documents = counted.frame(without)
+    plain = [metric for metric in metrics if not _by_value(metric)]
+    found = dict(
+        zip((one.label for one in plain), _together(plain, counted, documents), strict=True)
+    )
+    for metric in metrics:
+        if _by_value(metric):
+            frame = counted.values(metric.params["by"], metric.params["k"], without)
+            found[metric.label] = _value(metric, counted.expr(metric), frame)
+        elif without is not None and metric.definition is not None and metric.definition.distinct:
+            found[metric.label] = counted.shrunk(metric, found[metric.label])
+    return [found[metric.label] for metric in metrics]
 
 
-def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
+def _by_value(metric: Metric) -> bool:
+    return metric.definition is not None and metric.definition.by_value
+
+
+def _together(
+    metrics: Sequence[Metric], counted: _Counted, frame: pl.DataFrame
+) -> list[float | None]:
+    """All of them over one frame: at once, or one by one, where one is to blame for something."""
+    expressions = [counted.expr(metric) for metric in metrics]
+    if all(metric.definition is not None for metric in metrics) and metrics:
+        row = frame.select(one.alias(f"{at}") for at, one in enumerate(expressions)).row(0)
+        return [_number(value) for value in row]
+    pairs = zip(metrics, expressions, strict=True)
+    return [_value(metric, expression, frame) for metric, expression in pairs]
+
+
+def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
     try:
-        found = frame.select(metric.expr().alias("value"))["value"]
+        found = frame.select(expression.alias("value"))["value"]
     except pl.exceptions.PolarsError as error:
         said = str(error).split("\n", maxsplit=1)[0]
         raise MetricParameterError(f"expression {metric.label!r} failed: {said}.") from error
@@ -320,14 +290,20 @@ def _value(metric: Metric, frame: pl.DataFrame) -> float | None:
             f"expression {metric.label!r} gives {len(found):,} × {found.dtype} over the documents "
             "frame, not one number."
         )
-    value = found.item()
+    return _number(found.item())
+
+
+def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
 def check_columns(metrics: Sequence[Metric]) -> None:
     """Refuse an expression over columns that the documents frame does not have."""
     for metric in metrics:
-        lacking = [n for n in metric.expr().meta.root_names() if DOCUMENTS_FRAME.find(n) is None]
+        names = metric.expr().meta.root_names()
+        if _by_value(metric):
+            continue
+        lacking = [name for name in names if DOCUMENTS_FRAME.find(name) is None]
         if lacking:
             raise MetricParameterError(
                 f"expression {metric.label!r} uses {lacking[0]!r}, which is not a column of the "

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, taken, text_hashes
 from rankframe.arrays.tables import Index
-from rankframe.base.columns import DOC, DOCUMENTS_FRAME, QUERY, SHOWN_FRAME, SYNONYMS
+from rankframe.base.columns import DOC, QUERY, SYNONYMS
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option, listing, number_of
 from rankframe.catalogue.attributes import Values, Vectors
+from rankframe.catalogue.columns import DOCUMENTS_FRAME, SHOWN_FRAME
+from rankframe.catalogue.exposure import ValueSets
 from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.column_names import Asked, Columns, first_called
 from rankframe.inputs.scan import Source, describe, open_table, refuse_pattern
@@ -25,6 +27,11 @@ from rankframe.inputs.scanned import Scanned
 from rankframe.inputs.train import COUNT
 
 Ints = NDArray[np.int64]
+# An attribute that documents have by themselves, and its values: the head are the most popular
+# ones that make up so much of all interactions, cold ones are not in train.
+POPULARITY = "popularity"
+HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
+_HEAD_SHARE = 0.8
 _CUT = re.compile(r"(.+)_top([1-9]\d*)")
 
 
@@ -135,6 +142,14 @@ class Catalogue:
             made[name] = Values.of(self.attribute(name))
         return made[name]
 
+    def value_sets(self, name: str) -> ValueSets:
+        """Documents by the set of values that they have of an attribute."""
+        made: dict[str, Any] = self._made
+        key = f"sets {name}"
+        if key not in made:
+            made[key] = ValueSets.of(self.values(name))
+        return made[key]
+
     def vectors(self, name: str) -> Vectors:
         """An attribute as vectors of length 1."""
         made: dict[str, Any] = self._made
@@ -148,7 +163,9 @@ class Catalogue:
         return {}
 
     def attribute(self, name: str) -> pl.Series:
-        """A column of the items; refused where there is none."""
+        """A column of the items, or popularity; refused where there is none."""
+        if name == POPULARITY:
+            return self._popularity
         if name not in self.attributes.columns:
             there = self.attributes.columns
             raise OptionError(
@@ -157,6 +174,16 @@ class Catalogue:
                 f" has {listing(there)}." if there else " was not given.",
             )
         return self.attributes[name]
+
+    @cached_property
+    def _popularity(self) -> pl.Series:
+        if self.train_queries is None:
+            raise OptionError(
+                f"the attribute {POPULARITY!r} of documents needs ", Option("train", bare=True),
+                ": rows of query_id and doc_id from before, such as what users had bought.",
+            )  # fmt: skip
+        warm = np.where(self.more_popular < _HEAD_SHARE, HEAD, TAIL)
+        return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
 
 
 def document_hashes(chunk: Chunk, rows: Ints) -> NDArray[np.uint64]:

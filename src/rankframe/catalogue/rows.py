@@ -15,10 +15,11 @@ from rankframe.arrays.chunk import Chunk, as_text, hashed, taken
 from rankframe.arrays.keys import Keyed
 from rankframe.arrays.segments import number_segments, segment_starts, sort_order
 from rankframe.arrays.tables import probe
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SHOWN_FRAME
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.options import Policies
 from rankframe.catalogue.attributes import Mix, cosines, divergence, rows_above
 from rankframe.catalogue.beside import BASE, JUDGED, TRAINED, Matches, Sides
+from rankframe.catalogue.columns import SHOWN_FRAME
 from rankframe.catalogue.items import Catalogue, document_hashes
 from rankframe.frames.places import places
 from rankframe.frames.units import by_rank
@@ -124,7 +125,7 @@ class ShownRows:
             SCORE: self._scores,
             "retrieved": self._retrieved,
             RELEVANCE: lambda: _or_null(self._grades),
-            "relevant": self._relevant,
+            "relevant": lambda: self.relevant,
             "judged": self._judged,
             "seen": lambda: self._there(self.sides.trained),
             "popularity": partial(self._known, catalogue.popularity),
@@ -177,7 +178,9 @@ class ShownRows:
     def _there(self, indexed: Any) -> NDArray[np.bool_]:
         return ~np.isnan(self._beside(indexed))
 
-    def _relevant(self) -> NDArray[np.bool_]:
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Which documents are relevant, where judgments are at hand."""
         with np.errstate(invalid="ignore"):
             return self._grades > 0 if self.rel is None else self._grades >= self.rel
 

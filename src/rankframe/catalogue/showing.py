@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk
 from rankframe.arrays.tables import Index
-from rankframe.base.columns import SHOWN_FRAME, Column, FrameColumns
+from rankframe.base.columns import Column, FrameColumns
 from rankframe.base.errors import DuplicateError, OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Policies
-from rankframe.catalogue.beside import Sides
-from rankframe.catalogue.documents import Shows, check_columns
+from rankframe.catalogue.beside import JUDGED, Sides
+from rankframe.catalogue.columns import SHOWN_FRAME
+from rankframe.catalogue.documents import check_columns
 from rankframe.catalogue.items import Catalogue
 from rankframe.catalogue.rows import BESIDE, ShownRows
+from rankframe.catalogue.shows import Shows
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.grouped import Told, take_grouped
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.scattered import take_scattered
@@ -69,6 +72,8 @@ class Showing:
     policies: Policies
     catalogue: Catalogue
     attributes: Attributes | None = None
+    # slices of the items; None: nobody asks
+    items_by: ItemsBy | None = None
 
     @classmethod
     def of(
@@ -79,6 +84,7 @@ class Showing:
         *,
         given: Collection[str],
         attributes: Attributes | None = None,
+        items_by: ItemsBy | None = None,
     ) -> Showing:
         """Prepare metrics over the shown and the documents frame.
 
@@ -90,7 +96,9 @@ class Showing:
         for metric in metrics:
             _refuse_lacking(metric, given, catalogue)
         plan = compile_plan(of_lists, _with_attributes(catalogue))
-        made = cls(plan, of_documents, policies, catalogue, attributes)
+        if items_by is not None:
+            items_by.check(catalogue)
+        made = cls(plan, of_documents, policies, catalogue, attributes, items_by)
         made.prepare()
         return made
 
@@ -107,12 +115,15 @@ class Showing:
                 catalogue.values(of.partition("=")[0])
             else:
                 catalogue.values(catalogue.cut(of)[0] if base == "divergence" else of)
+        for name in self.by_value:
+            catalogue.value_sets(name)
 
     @property
     def asked(self) -> set[float]:
         """Which kinds of rows beside the run are looked at."""
         bases = {SHOWN_FRAME.split(name)[0] for name in self.plan.columns}
-        return {what for name, what in BESIDE.items() if name in bases}
+        asked = {what for name, what in BESIDE.items() if name in bases}
+        return asked | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
 
     @property
     def cutoffs(self) -> list[int | None]:
@@ -120,12 +131,32 @@ class Showing:
         ks = {metric.params.get("k") for metric in self.documents if metric.definition}
         if any(metric.definition is None for metric in self.documents):
             ks.add(None)
+        if self.items_by is not None:
+            ks.add(self.items_by.k)
         return [*sorted(k for k in ks if k is not None), *([None] if None in ks else [])]
+
+    @property
+    def by_value(self) -> dict[str, int]:
+        """Attributes of documents by whose values ranks are counted, and down to which."""
+        found: dict[str, int] = {}
+        for metric in self.documents:
+            if metric.definition is not None and metric.definition.by_value:
+                by, k = metric.params["by"], metric.params["k"]
+                found[by] = max(k, found.get(by, 0))
+        if self.items_by is not None:
+            found |= {by: max(self.items_by.k, found.get(by, 0)) for by in self.items_by.names}
+        return found
+
+    @property
+    def counts_documents(self) -> bool:
+        """Whether it matters how often each document is shown."""
+        return bool(self.documents) or self.items_by is not None
 
     @property
     def deepest(self) -> int | None:
         """The last rank that anybody looks at; None: there is no such."""
         ks = [m.params.get("k") for m in (*self.plan.metrics, *self.documents)]
+        ks += [] if self.items_by is None else [self.items_by.k]
         known = [k for k in ks if k is not None]
         return max(known) if len(known) == len(ks) else None
 
@@ -234,7 +265,9 @@ class _Taken(Queries):
         of = self.of
         height, hashes = chunk.height, chunk.hashes
         rows = ShownRows.of(chunk, self.sides, of.catalogue, of.policies, of.deepest)
-        values = per_query_values(of.plan, rows) if len(rows.rows) else None
+        # Slices of items alone are no reason to speak of queries that nobody judged.
+        looked_at = of.plan.metrics or of.documents
+        values = per_query_values(of.plan, rows) if len(rows.rows) and looked_at else None
         slices: tuple[NDArray[np.int64], ...] = ()
         if of.documents and of.attributes is not None:
             slices = of.attributes.of(rows.queries).slices
@@ -244,8 +277,9 @@ class _Taken(Queries):
             if values is not None:
                 self.parts.append(values)
             shows = self.counts.shows
-            if of.documents:
-                shows = shows or Shows.none(of.cutoffs, of.catalogue)
+            if of.counts_documents:
+                hits = of.items_by is not None and of.items_by.hits
+                shows = shows or Shows.none(of.cutoffs, of.catalogue, of.by_value, hits=hits)
                 shows.add(rows, slices)
             self.counts = ShownCounts(
                 0,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from rankframe.base import options
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE, SHOWN_FRAME
+from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies, check_count
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.catalogue.beside import Sides, beside
+from rankframe.catalogue.columns import SHOWN_FRAME
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.rows import BESIDE
 from rankframe.catalogue.showing import Frames, each_chunk

@@ -23,6 +23,7 @@ from rankframe.cli.options import (
     Columns,
     Engine,
     Given,
+    ItemsBy,
     Ledger,
     Master,
     MaxMemory,
@@ -70,7 +71,7 @@ EXAMPLES = """
   rankframe evaluate qrels.parquet hybrid.parquet --max-memory 3GiB -o hybrid
 
   rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@10 -m coverage@10 -m novelty@10 \\
-    --train clicks.parquet --items products.parquet
+    --train clicks.parquet --items products.parquet --items-by popularity
 """
 
 
@@ -109,6 +110,7 @@ def evaluate(
     queries: Queries = None,
     by: By = None,
     weight: Weight = None,
+    items_by: ItemsBy = None,
     engine: Engine = "polars",
     master: Master = None,
     partitions: Partitions = None,
@@ -124,7 +126,7 @@ def evaluate(
 
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
-    resolved = resolve(metrics, *RUN_FRAMES, any_average=True)
+    resolved = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
     named = runs_by_name(runs, here=engine != "spark")
     names = list(named)
     options: dict[str, Any] = {
@@ -133,6 +135,7 @@ def evaluate(
         "queries": queries,
         "by": ways_to_slice(by),
         "weight": weight,
+        "items_by": items_by,
     }
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
     where = {name: output and output / folders.get(name, "") for name in names}
@@ -230,7 +233,14 @@ def _on_spark(
         results[name] = (
             found.to_result()
             if values
-            else Result(found.summary, found.no_values, found.ledger, found.slices, found.inputs)
+            else Result(
+                found.summary,
+                found.no_values,
+                found.ledger,
+                found.slices,
+                found.inputs,
+                items=found.items,
+            )
         )
         found.unpersist()
     return results

@@ -276,6 +276,14 @@ By = Annotated[
         rich_help_panel=STATISTICS,
     ),
 ]
+ItemsBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Slice documents by an attribute of --items, or popularity (repeat).",
+        rich_help_panel=STATISTICS,
+    ),
+]
 QueryText = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="A table of query_id and text, to show."),

@@ -258,6 +258,7 @@ def deliver(
     from rankframe.evaluation.ledger import says_every_relevant
     from rankframe.sources.writers import write_frame
     from rankframe.terminal import tables as show
+    from rankframe.terminal.item_tables import item_tables, items_markdown
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, name, frame in (
@@ -268,11 +269,14 @@ def deliver(
             about = {run: result.about(name) for run, result in results.items()}
             write_frame(frame(results), target, {"frame": name, "runs": about})
     if style != "table":
-        print(show.as_text(results, metrics, style))
+        text = show.as_text(results, metrics, style)
+        print("\n\n".join([text, *(items_markdown(results) if style == "markdown" else [])]))
         return
     console = Console()
     console.print(show.summary_table(results, metrics, console.width))
     if any(result.slices.height for result in results.values()):
         console.print(show.slice_tables(results, metrics, console.width))
+    if any(result.items.height for result in results.values()):
+        console.print(item_tables(results))
     if ledger:
         console.print(show.ledger_table(results))

@@ -129,6 +129,10 @@ class Tally:
 
         return tuple(map(bound, places))
 
+    def replicates(self, metrics: Sequence[Metric], at: int, intervals: Intervals) -> Floats | None:
+        """Every replicate's summary of one metric, by its place; None where nothing is drawn."""
+        return self._replicates(metrics, {at: self.sums[at - self.first]}, intervals).get(at)
+
     def _replicates(
         self, metrics: Sequence[Metric], sums: Mapping[int, Sums], intervals: Intervals
     ) -> dict[int, Floats]:

@@ -16,6 +16,7 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.catalogue.beside import JUDGED, WHAT, beside
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.showing import Showing, ShownCounts
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.grouped import Told
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import tally_values
@@ -66,6 +67,8 @@ class Both:
     base: Scanned | None
     attributes: Attributes | None = None
     intervals: Intervals = field(default_factory=Intervals)
+    # all metrics in order, where gaps between slices are among them
+    asked: tuple[Metric, ...] = ()
     row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
     @property
@@ -168,6 +171,7 @@ def job_for(
     slices: Attributes | None = None,
     intervals: Intervals | None = None,
     limit: int | None = None,
+    items_by: ItemsBy | None = None,
 ) -> Job | Both:
     """The evaluation of metrics, whatever they look at; `judgments`: whether there are any.
 
@@ -181,7 +185,7 @@ def job_for(
             ", give metrics of what was shown alone, such as coverage@10.",
         )  # fmt: skip
     job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
-    if len(judged) == len(metrics):
+    if len(judged) == len(metrics) and items_by is None:
         refuse_idle(policies)
         return job
     train = None if policies.train is None else open_train(policies.train, columns, limit=limit)
@@ -199,6 +203,7 @@ def job_for(
         catalogue,
         given=given_tables(policies, judgments=judgments),
         attributes=slices or attributes,
+        items_by=items_by,
     )
     return Both(
         tuple(metrics), job if judged else None, showing, train, base, attributes, intervals

@@ -13,12 +13,14 @@ import polars as pl
 from rankframe.base import options
 from rankframe.base.checks import check_flag
 from rankframe.base.columns import RELEVANCE
-from rankframe.base.errors import MetricParameterError
+from rankframe.base.errors import MetricParameterError, OptionError
+from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
 from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.drive import Into, in_pieces, with_values
 from rankframe.engine.grouped import Told
 from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
@@ -35,10 +37,12 @@ from rankframe.inputs.queries import (
     By,
     asked_of,
     read_attributes,
+    slicings,
 )
 from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.inputs.units import scan_run
 from rankframe.inputs.validate import count_rows, refuse_no_overlap
+from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 from rankframe.sources.writers import About
 
@@ -74,6 +78,7 @@ def evaluate(
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
+    items_by: str | Sequence[str] | None = None,
     ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
@@ -98,7 +103,9 @@ def evaluate(
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
         over the shown frame (`rf.shown`), or what `rf.metric` makes of one. Without judgments,
-        `qrels=None`, those that look at what was shown.
+        `qrels=None`, those that look at what was shown. "gap(ndcg@10, by=group)" is how far the
+        averages over slices by an attribute of `queries` are apart: the largest less the least, or,
+        with kind=mean, the mean difference of two.
     columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
         or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
     storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
@@ -143,6 +150,10 @@ def evaluate(
     by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
         result's `slices` has every slice.
     weight: an attribute to weigh queries by, for `average=weighted`.
+    items_by: attributes of `items` to slice documents by, `["genre"]`; "popularity" is one that
+        `train` gives them: head (the most popular that make up 80% of interactions), tail, cold
+        (not in train). The result's `items` says what the documents of each slice get, in the top k
+        of all lists: k is the largest cutoff of a metric, or 10.
     ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
         bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
     confidence, replicates, seed: of the intervals.
@@ -160,11 +171,13 @@ def evaluate(
     0.5
     """
     check_flag("overwrite", overwrite)
-    wanted = resolve(metrics, *RUN_FRAMES, any_average=True)
+    asked = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
+    wanted = [metric for metric in asked if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=wanted, columns=columns)
+    ways = _with_gaps(by, asked, queries)
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
     judgments = None
     if qrels is not None:
@@ -173,7 +186,10 @@ def evaluate(
     job = job_for(
         wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
         intervals=intervals, limit=limit,
+        items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
     )  # fmt: skip
+    if len(asked) > len(wanted):
+        job = replace(job, asked=tuple(asked))
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))
     pieces = count_pieces(job.left(judgments), documents, job.row_bytes, max_memory)
@@ -182,6 +198,24 @@ def evaluate(
     with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
         evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
     return Result.read(output)
+
+
+def _with_gaps(
+    by: By | Sequence[By] | None, asked: Sequence[Metric], queries: Source | None
+) -> list[tuple[str, ...]] | None:
+    """Ways of slicing, those that gaps are between included."""
+    ways = slicings(by)
+    for metric in asked:
+        if metric.gap is None:
+            continue
+        if queries is None:
+            raise OptionError(
+                f"{metric.label!r} needs ", Option("queries"),
+                f", a frame with query_id and {metric.gap.by!r}.",
+            )  # fmt: skip
+        if (metric.gap.by,) not in ways:
+            ways.append((metric.gap.by,))
+    return ways or None
 
 
 def evaluate_scanned(

@@ -54,6 +54,8 @@ class Job:
     # weights and slices of queries
     attributes: Attributes | None = None
     intervals: Intervals = field(default_factory=Intervals)
+    # all metrics in order, where gaps between slices are among them
+    asked: tuple[Metric, ...] = ()
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (120, 140)
 

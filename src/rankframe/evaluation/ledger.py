@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,9 @@ RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
 DROPPED = "rows of documents of which a better one was kept"
 # How many metrics are over documents, and have no values per query.
 OVER_DOCUMENTS = "metrics_over_documents"
+GAPS = "metrics_gaps"
+# A line: what was counted, how often, and what to know of it.
+Item: TypeAlias = tuple[str, float | None, str]
 _EVALUATED = "queries_evaluated"
 BEST_GRADE = "judged documents, each by the best of its grades where no group is asked for"
 SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
@@ -240,8 +243,7 @@ def shown_ledger(
     if judged is None:
         own = [(_EVALUATED, float(evaluated), note), *items, *columns_of(run, "run")]
         return described(own, policies)
-    more = pl.DataFrame(list(items), schema=SCHEMA, orient="row")
-    policy, item = pl.col("item").str.starts_with(POLICY), pl.col("item")
+    item = pl.col("item")
     judged = judged.with_columns(
         pl.when(item == _EVALUATED).then(float(evaluated)).otherwise("value").alias("value"),
         pl.when(item == "queries_unjudged")
@@ -249,7 +251,14 @@ def shown_ledger(
         .otherwise("note")
         .alias("note"),
     )
-    return pl.concat([judged.filter(~policy), more, judged.filter(policy)])
+    return with_items(judged, items)
+
+
+def with_items(ledger: pl.DataFrame, items: Sequence[Item]) -> pl.DataFrame:
+    """A ledger with more that was counted, before the policies."""
+    more = pl.DataFrame(list(items), schema=SCHEMA, orient="row")
+    policy = pl.col("item").str.starts_with(POLICY)
+    return pl.concat([ledger.filter(~policy), more, ledger.filter(policy)])
 
 
 def says_every_relevant(ledger: pl.DataFrame | None) -> bool:

@@ -22,9 +22,10 @@ from rankframe.base.places import place
 from rankframe.base.remote import Remote, explained
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.catalogue.documents import OverDocuments
+from rankframe.catalogue.sliced import ITEMS_SCHEMA
 from rankframe.evaluation.about import about_frame, names_in_file
 from rankframe.evaluation.exported import Exported
-from rankframe.evaluation.ledger import OVER_DOCUMENTS
+from rankframe.evaluation.ledger import GAPS, OVER_DOCUMENTS
 from rankframe.evaluation.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, slices_html
 from rankframe.sources.addresses import scan_files
@@ -36,7 +37,10 @@ _COLUMNS = {
     "per_query": {QUERY: pl.String},
     "ledger": LEDGER_SCHEMA,
     "slices": SLICE_SCHEMA,
+    "items": ITEMS_SCHEMA,
 }
+# There are none of these unless they were asked for.
+_OPTIONAL = ("slices", "items")
 RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
 # What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
 # item, what is counted where that is said, and how.
@@ -69,12 +73,13 @@ class Result(Exported):
     per_query: query_id and one column a metric, in byte order of query_id.
     ledger: item, value, note: what was counted and under which policies.
     slices: by, slice, then as the summary, and small: too few queries to rely on.
+    items: by, slice, then what documents of each slice of the items get (see `items_by`).
     inputs: what was evaluated, by name: {"qrels": "qrels.parquet", "run": "bm25.parquet"}.
 
     `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
     """
 
-    FRAMES = ("summary", "per_query", "slices", "ledger")
+    FRAMES = ("summary", "per_query", "slices", "items", "ledger")
 
     def __init__(
         self,
@@ -84,12 +89,14 @@ class Result(Exported):
         slices: pl.DataFrame | None = None,
         inputs: Mapping[str, str] | None = None,
         over_documents: OverDocuments | None = None,
+        items: pl.DataFrame | None = None,
     ) -> None:
         # what metrics over documents are made of, for those that compare; never stored
         self.over_documents = over_documents
         self.summary = summary
         self.ledger = ledger
         self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
+        self.items = pl.DataFrame(schema=ITEMS_SCHEMA) if items is None else items
         self.inputs = dict(inputs or {})
         self._values = per_query
         # by which its files are known again, if they were read
@@ -167,7 +174,7 @@ class Result(Exported):
         """Write the frames as Parquet files, the per-query values only where they are not there."""
         for name in _COLUMNS:
             frame = None if name == "per_query" and not values else getattr(self, name)
-            if frame is not None and not (name == "slices" and frame.is_empty()):
+            if frame is not None and not (name in _OPTIONAL and frame.is_empty()):
                 write_parquet(frame, folder / f"{name}.parquet", self.about(name))
 
     def about(self, frame: str) -> dict[str, Any]:
@@ -208,8 +215,9 @@ class Result(Exported):
             there = {name: path.exists() for name, path in paths.items()}
         except OSError as error:
             raise _unreadable(folder, error) from error
-        if not there["slices"]:  # there are none unless they were asked for
-            del paths["slices"]
+        for name in _OPTIONAL:
+            if not there[name]:
+                del paths[name]
         for name, path in paths.items():
             if not there[name]:
                 raise UnreadableInputError(
@@ -232,8 +240,8 @@ class Result(Exported):
             raise UnreadableInputError(str(folder), "its writing was not completed")
         counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
         lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
-        over = frames["ledger"].filter(pl.col("item") == OVER_DOCUMENTS)["value"].to_list()
-        if len(lacking) != sum(over) or counted not in ([], [queries]):
+        over = frames["ledger"].filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
+        if len(lacking) != over.sum() or counted not in ([], [queries]):
             raise UnreadableInputError(
                 str(folder), "its files are not of one result", "Write it anew: files were mixed"
             )

@@ -5,12 +5,18 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import listing, number_of
 from rankframe.base.options import Intervals
 from rankframe.base.wording import number_text
 from rankframe.engine.tally import Tally
+from rankframe.evaluation.ledger import GAPS, Item
+from rankframe.inputs.queries import NO_VALUE
 from rankframe.metrics.names import Metric
+from rankframe.stats.gaps import gap_between, gap_interval
 from rankframe.stats.intervals import around
 
 SCHEMA = {
@@ -54,6 +60,62 @@ def summarise_slices(
         for (by, name), tally in slices.items()
     ]
     return pl.concat(frames) if frames else pl.DataFrame(schema=SLICE_SCHEMA)
+
+
+def summarise_gaps(
+    gaps: Sequence[Metric],
+    metrics: Sequence[Metric],
+    slices: Mapping[tuple[str, str], Tally],
+    intervals: Intervals,
+) -> tuple[pl.DataFrame, list[Item]]:
+    """One row a gap between slices, and what to know of them: slices that are left out."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    rows: list[tuple[object, ...]] = []
+    without: dict[str, list[str]] = {}
+    for metric in gaps:
+        assert metric.gap is not None  # that is what they are
+        at, by = places[metric.gap.of.label], metric.gap.by
+        known = {name: tally for (of, name), tally in slices.items() if of == by}
+        large = {
+            name: tally
+            for name, tally in known.items()
+            if name != NO_VALUE and tally.sums[at].queries >= SMALL
+        }
+        if len(large) < 2:
+            raise OptionError(
+                f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
+                f"{by!r} has {len(large)}, and {number_of(len(known) - len(large), 'slice')} of "
+                "fewer queries, or without a value."
+            )
+        if out := [name for name in known if name not in large]:
+            without[metric.label] = out
+        rows.append(_gap_row(metric, at, metrics, list(large.values()), intervals))
+    items: list[Item] = [(GAPS, len(gaps), "between slices: without values per query")]
+    if without:
+        said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
+        note = f"slices of fewer than {SMALL} queries, or without a value: {said}"
+        items.append(("gap_slices_left_out", sum(map(len, without.values())), note))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row"), items
+
+
+def _gap_row(
+    metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[Tally],
+    intervals: Intervals,
+) -> tuple[object, ...]:  # fmt: skip
+    assert metric.gap is not None  # that is what it is
+    averages = [tally.sums[at].average(metrics[at]) for tally in slices]
+    queries = [tally.sums[at].queries for tally in slices]
+    if None in averages:  # weights of 0
+        return metric.label, None, None, None, None, sum(queries)
+    means, kind = np.array(averages, np.float64), metric.gap.kind
+    bounds = None
+    if intervals.ci == "bootstrap":
+        drawn = [tally.replicates(metrics, at, intervals) for tally in slices]
+        if all(some is not None for some in drawn):
+            together = np.column_stack(drawn)  # pyright: ignore[reportCallIssue, reportArgumentType]
+            bounds = gap_interval(means, together, min(queries), intervals.confidence, kind)
+    value = float(gap_between(means, kind))
+    return metric.label, value, *(bounds or (None, None)), None, sum(queries)
 
 
 def slices_html(slices: pl.DataFrame) -> str:

@@ -11,13 +11,27 @@ from rankframe.base.columns import GROUP, QUERY
 from rankframe.base.errors import MissingQueriesError
 from rankframe.base.options import Policies
 from rankframe.catalogue.documents import Aggregate, OverDocuments
+from rankframe.catalogue.sliced import item_slices
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
 from rankframe.evaluation.both import Both, BothCounts
 from rankframe.evaluation.job import Job
-from rankframe.evaluation.ledger import Counts, make_ledger, shown_items, shown_ledger
+from rankframe.evaluation.ledger import (
+    Counts,
+    make_ledger,
+    shown_items,
+    shown_ledger,
+    with_items,
+)
 from rankframe.evaluation.result import Result
-from rankframe.evaluation.summary import SCHEMA, SLICE_SCHEMA, SMALL, summarise, summarise_slices
+from rankframe.evaluation.summary import (
+    SCHEMA,
+    SLICE_SCHEMA,
+    SMALL,
+    summarise,
+    summarise_gaps,
+    summarise_slices,
+)
 from rankframe.inputs.queries import refuse_strangers, unweighted_error
 from rankframe.inputs.scan import Scanned
 from rankframe.metrics.metric import Metric
@@ -56,14 +70,29 @@ def summed_up(
                 ).cast(SLICE_SCHEMA)  # pyright: ignore[reportArgumentType]
             )  # fmt: skip
         sliced = _in_order(frames, job.metrics, list(slices))
+    ledger = ledger_of(piece, job, sides)
+    if gaps := [metric for metric in job.asked if metric.frame == "gap"]:
+        rows, items = summarise_gaps(gaps, metrics, slices, job.intervals)
+        summary = _in_order([summary, rows], job.asked, [])
+        ledger = with_items(ledger, items)
     return Result(
         summary=summary,
         per_query=piece.values,
-        ledger=ledger_of(piece, job, sides),
+        ledger=ledger,
         slices=sliced,
         inputs=inputs_of(sides),
         over_documents=over_documents(piece, job),
+        items=_of_items(piece, job),
     )
+
+
+def _of_items(piece: Piece, job: Job | Both) -> pl.DataFrame | None:
+    """Slices of the items, where they were asked for."""
+    if not isinstance(job, Both) or job.showing.items_by is None:
+        return None
+    assert isinstance(piece.counts, BothCounts)  # that is what both count
+    shows = piece.counts.shown.shows
+    return item_slices(job.showing.items_by, shows, job.showing.catalogue)
 
 
 def over_documents(piece: Piece, job: Job | Both) -> OverDocuments | None:
@@ -118,6 +147,8 @@ def ledger_of(piece: Piece, job: Job | Both, sides: Sides) -> pl.DataFrame:
     if isinstance(counts, BothCounts) and isinstance(job, Both):
         showing, judged = job.showing, None
         items = shown_items(counts.shown, showing.catalogue, len(showing.documents))
+        if (asked := showing.items_by) is not None:
+            items.append(("items_k", asked.k, "slices of items look at so much of each list"))
         if counts.judged is not None:
             judged = make_ledger(counts.judged, described, run, groups=groups, rel=policies.rel)
         return shown_ledger(judged, items, described, run, evaluated=counts.evaluated)

@@ -32,6 +32,7 @@ def lists(k: int | None) -> pl.Expr:
     frame="documents",
     synonyms=("catalog_coverage", "catalogue_coverage"),
     bounds=(0.0, None),
+    distinct=True,
 )
 def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
     """How much of the catalogue was shown to anybody.
@@ -112,3 +113,47 @@ def personalisation(k: int) -> pl.Expr | Ratio:
     x = counted(k)
     pairs = k * lists(k) * (lists(k) - 1)
     return pl.when(lists(k) > 1).then(1 - (x * (x - 1)).sum() / pairs)
+
+
+@registered(
+    family=FAMILY,
+    formula="√(JSD(exposure, target)), exposure = Σ 1 / log2(rank + 1) by value",
+    frame="documents",
+    higher_is_better=False,
+    by_value=True,
+)
+def exposure_gap(
+    k: int,  # noqa: ARG001 (the frame is of these documents)
+    *,
+    by: str,  # noqa: ARG001 (the frame has a row for each of its values)
+    target: Literal["catalogue", "train"] = "catalogue",
+) -> pl.Expr | Ratio:
+    """How far the attention that values of an attribute get is from what they would get by size.
+
+    The Jensen–Shannon distance (of logarithms of base 2: from 0, alike, to 1, apart) of the shares
+    of exposure over all lists from the shares of the catalogue's documents, or of interactions in
+    `train` (target="train"). A document with several values counts for each with an equal part,
+    one without any not at all.
+
+    >>> items = pl.DataFrame({"doc_id": ["a", "b", "c", "d"], "genre": ["x", "x", "y", "y"]})
+    >>> run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"b": 2.0, "a": 1.0}}
+    >>> rf.evaluate(None, run, "exposure_gap(by=genre)@2", items=items)["exposure_gap(by=genre)@2"]
+    0.5579230452841438
+    """
+    shown = _shares(pl.col("exposure"))
+    wanted = _shares(pl.col("documents" if target == "catalogue" else "interactions"))
+    middle = (shown + wanted) / 2
+    twice = _divergence(shown, middle) + _divergence(wanted, middle)
+    # Rounding leaves something where nothing is, of which the root is much more.
+    distance = pl.when(twice > 1e-14).then((twice / 2).clip(0, 1).sqrt()).otherwise(0.0)
+    return pl.when(twice.is_finite()).then(distance)
+
+
+def _shares(amount: pl.Expr) -> pl.Expr:
+    return amount / amount.sum()
+
+
+def _divergence(of: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """Σ p log2(p / q)."""
+    # NaN, of nothing at all, is above everything.
+    return pl.when(of > 0).then(of * (of / other).log(2)).otherwise(0.0).sum()

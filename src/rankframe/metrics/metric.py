@@ -14,12 +14,22 @@ from rankframe.base.checks import LONGEST_NAME, is_pattern
 from rankframe.base.columns import JUDGED_FRAME, QUERY
 from rankframe.base.errors import MetricParameterError
 from rankframe.base.messages import shorten
-from rankframe.base.options import Average
+from rankframe.base.options import Average, GapKind
 from rankframe.metrics.group_columns import GROUPED_FRAME
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition, Frame
 
 _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the averages of a metric over slices of queries are apart."""
+
+    of: Metric
+    # an attribute of the queries
+    by: str
+    kind: GapKind = "range"
 
 
 @dataclass(frozen=True)
@@ -37,12 +47,16 @@ class Metric:
     q: float | None = None
     # the frame that a user's own looks at; None: as its columns say
     looks_at: Frame | None = None
+    # of a gap between slices, which has neither
+    gap: Gap | None = None
 
     @property
     def frame(self) -> Frame:
         """The frame that it looks at; a user's own, the first of them that has its columns."""
         if self.definition is not None:
             return self.definition.frame
+        if self.gap is not None:
+            return "gap"
         if self.looks_at is not None or self.expression is None:
             return self.looks_at or "judged"
         names = self.expression.meta.root_names()

@@ -16,8 +16,10 @@ import polars as pl
 
 from rankframe.base.errors import MetricParameterError, UnknownMetricError
 from rankframe.base.messages import did_you_mean, nearest, shorten, shown
+from rankframe.base.options import GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Metric, metric, read_average, refuse_long
+from rankframe.metrics.gap import inside_gap
+from rankframe.metrics.metric import Gap, Metric, metric, read_average, refuse_long
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Frame
 
@@ -38,6 +40,7 @@ _ELSEWHERE = {
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
+    "gap": "is a gap between slices of one run: see rf.evaluate, or `rankframe evaluate`.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
@@ -74,10 +77,12 @@ def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list
             raise MetricParameterError(
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
+    resolved = _with_inner(resolved)
     for one in resolved:
-        if one.definition is not None and one.frame not in (frames or ("judged", "grouped")):
+        known = one.definition is not None or one.gap is not None
+        if known and one.frame not in (frames or ("judged", "grouped")):
             raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.frame]}")
-        if one.definition is None and one.expression is None:
+        if not known and one.expression is None:
             raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
         if one.level is not None and not any_average:
             raise MetricParameterError(
@@ -91,6 +96,17 @@ def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list
     return resolved
 
 
+def _with_inner(metrics: Sequence[Metric]) -> list[Metric]:
+    """Metrics, and before a gap the one that it is of, where nobody asks for that itself."""
+    labels, found = {one.label for one in metrics}, []
+    for one in metrics:
+        if one.gap is not None and one.gap.of.label not in labels:
+            labels.add(one.gap.of.label)
+            found.append(one.gap.of)
+        found.append(one)
+    return found
+
+
 def parse(text: str) -> list[Metric]:
     """The metrics that one name stands for: one, or one for each cutoff in `@1,3,5`.
 
@@ -98,6 +114,8 @@ def parse(text: str) -> list[Metric]:
     {'gain': 'exp2', 'k': 10}
     """
     refuse_long(text)
+    if gap := inside_gap(text):
+        return _gaps(gap[0], text, **gap[1])
     name = text.strip()
     if level := _LEVEL.fullmatch(name):
         name = level["rest"]
@@ -141,6 +159,22 @@ def parse(text: str) -> list[Metric]:
     return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
 
 
+def _gaps(inner: str, text: str, by: str, kind: GapKind) -> list[Metric]:
+    """The gap of a metric, or of each where its name stands for several."""
+    made = []
+    for of in parse(inner):
+        if of.frame == "documents" or of.average == "sum":
+            why = "has no values per query" if of.frame == "documents" else "grows with a slice"
+            raise MetricParameterError(f"{text!r}: {of.label!r} {why}, so it has no gap.")
+        if of.level is not None:
+            raise MetricParameterError(
+                f"{text!r}: average={of.average} is no mean, and a gap is one between means."
+            )
+        label = text.strip().replace(inner, of.label, 1)
+        made.append(Metric(label, lower_is_better=True, gap=Gap(of, by, kind)))
+    return made
+
+
 def definition_of(name: str) -> Definition:
     """The metric of a name, in any spelling; what it needs may be left out.
 
@@ -148,7 +182,9 @@ def definition_of(name: str) -> Definition:
     ('diversity', 'map')
     """
     found = _lookup(name)[0]
-    found = found or parse(name)[0].definition
+    if found is None:
+        first = parse(name)[0]
+        found = (first if first.gap is None else first.gap.of).definition
     assert found is not None  # a name always has one
     return found
 

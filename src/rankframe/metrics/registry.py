@@ -36,7 +36,8 @@ Family = Literal[
     "The catalogue",
     "Two rankings",
 ]
-Frame = Literal["judged", "grouped", "shown", "documents", "pair"]
+# A gap looks at slices of another metric.
+Frame = Literal["judged", "grouped", "shown", "documents", "gap", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 
@@ -76,6 +77,10 @@ class Facts:
     pooled: Condition = False
     # it computes 2 to the power of a grade
     exponential: Condition = False
+    # over documents: it looks at values of the attribute `by`, a row each (the values frame)
+    by_value: bool = False
+    # over documents: it counts distinct ones, of which a jackknife says too much
+    distinct: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from rankframe.base.options import Intervals, Policies
 from rankframe.catalogue.beside import BASE, JUDGED, TRAINED
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.showing import Showing
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.evaluation.both import Both, given_tables
 from rankframe.evaluation.job import Job, judged_plan
 from rankframe.inputs.queries import Attributes
@@ -74,6 +75,7 @@ class Beside:
         columns: Columns | None,
         attributes: Attributes | None,
         intervals: Intervals,
+        items_by: ItemsBy | None = None,
     ) -> Job | Both:
         """What every partition does."""
         # What was read here is not sent again.
@@ -82,7 +84,7 @@ class Beside:
         if judged and not judgments:
             raise OptionError(f"{judged[0].label!r} needs judgments.")
         job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
-        if len(judged) == len(metrics):
+        if len(judged) == len(metrics) and items_by is None:
             return job
         items, catalogue = (_local(one) for one in (self.policies.items, self.policies.catalogue))
         known = Catalogue.of(self._trained(), items, catalogue, columns)
@@ -92,6 +94,7 @@ class Beside:
             known,
             given=given_tables(self.policies, judgments=judgments),
             attributes=attributes,
+            items_by=items_by,
         )
         return Both(
             tuple(metrics), job if judged else None, showing, None, None, attributes, intervals

@@ -21,6 +21,7 @@ from rankframe.base import options
 from rankframe.base.columns import DOC, QUERY
 from rankframe.base.errors import NoOverlapError, OptionError
 from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
+from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.memory import long_ids
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
@@ -88,6 +89,7 @@ def evaluate(
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
+    items_by: str | Sequence[str] | None = None,
     ci: options.Method | None = "bootstrap",
     confidence: float = 0.95,
     replicates: int = 1_000,
@@ -133,8 +135,11 @@ def evaluate(
     others = [side for side in (judged, given, beside.train, beside.base) if side is not None]
     asked = asked_of(attributes)
     refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked)
-    job = beside.job(wanted, judgments=judged is not None, columns=columns, attributes=attributes,
-                     intervals=intervals)  # fmt: skip
+    job = beside.job(
+        wanted, judgments=judged is not None, columns=columns, attributes=attributes,
+        intervals=intervals,
+        items_by=ItemsBy.given(items_by, wanted, judgments=judged is not None),
+    )  # fmt: skip
     if judged is not None:
         job = with_highest(job, _checked_grades(wanted, judged))
     plan, sides = job.plan, beside.sides(job, judged, given)

@@ -18,7 +18,7 @@ from rankframe.spark.session import spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SMALL = ("summary", "slices", "ledger")
+_SMALL = ("summary", "slices", "items", "ledger")
 _TYPES = {
     pl.String: "string",
     pl.Float64: "double",
@@ -31,13 +31,14 @@ class SparkResult:
     """The outcome of an evaluation on Spark.
 
     per_query: a Spark DataFrame: query_id and one column a metric, in no order.
-    summary, ledger, slices: polars frames, those of `rf.evaluate` to the last bit.
+    summary, ledger, slices, items: polars frames, those of `rf.evaluate` to the last bit.
     """
 
     def __init__(self, result: Result, per_query: DataFrame, kept: DataFrame) -> None:
         self.summary = result.summary
         self.ledger = result.ledger
         self.slices = result.slices
+        self.items = result.items
         self.inputs = result.inputs
         self.per_query = per_query
         self._result, self._kept = result, kept
@@ -64,15 +65,18 @@ class SparkResult:
         """The same with the values per query on this machine, in byte order of query_id."""
         with spark_errors():
             values = pl.DataFrame(self.per_query.toArrow())
-        return Result(self.summary, values.sort(QUERY), self.ledger, self.slices, self.inputs)
+        return Result(
+            self.summary, values.sort(QUERY), self.ledger, self.slices, self.inputs,
+            items=self.items,
+        )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write Parquet to any place that Spark can write to.
 
-        `per_query` is written by the executors, a file a partition; `summary`, `slices` and
-        `ledger` follow, in this order: where `ledger` has rows, everything is there. An existing
-        result is replaced only with `overwrite`, part by part, and its `ledger` is emptied first,
-        so that parts of two results are never read as one; anything else is never touched.
+        `per_query` is written by the executors, a file a partition; `summary`, `slices`, `items`
+        and `ledger` follow, in this order: where `ledger` has rows, everything is there. An
+        existing result is replaced only with `overwrite`, part by part, and its `ledger` is emptied
+        first, so that parts of two results are never read as one; anything else is never touched.
         """
         spark = self.per_query.sparkSession
         place = refuse_target(spark, path, overwrite=overwrite)

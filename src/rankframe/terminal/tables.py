@@ -84,6 +84,8 @@ def slice_tables(
     """A table for each metric: slices down, runs across."""
     tables: list[RenderableType] = []
     for metric in metrics:
+        if metric.gap is not None:  # it is between slices
+            continue
         found = _grids("slice", list(results), _slice_rows(results, metric), width)
         found[0].title, found[0].title_justify = plain(f"{metric.label} by slice"), "left"
         tables += found
@@ -214,7 +216,7 @@ def _markdown(results: Mapping[str, Result], metrics: Sequence[Metric]) -> str:
     """Values with their intervals, the best in bold; slices below; then what to know of them."""
     parts = [_markdown_table("metric", results, _summary_rows(results, metrics))]
     if any(result.slices.height for result in results.values()):
-        for metric in metrics:
+        for metric in (one for one in metrics if one.gap is None):
             table = _markdown_table("slice", results, _slice_rows(results, metric))
             parts.append(f"{markdown_text(metric.label)} by slice:\n\n{table}")
     notes = [f"{run}: {result.caveat}." for run, result in results.items()]
@@ -251,6 +253,7 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
             row["metric"]: [row["ci_low"], row["ci_high"]] for row in result.summary.to_dicts()
         },
         **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
+        **({"items": result.items.to_dicts()} if result.items.height else {}),
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
         "counted": {
             item: int(value) if value is not None and value == int(value) else value
