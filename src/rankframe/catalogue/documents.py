@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, VALUES_FRAME
+from rankframe.base.columns import DOC
 from rankframe.base.errors import MetricParameterError
-from rankframe.catalogue.columns import DOCUMENTS_FRAME
+from rankframe.catalogue.columns import DOCUMENTS_FRAME, VALUES_FRAME
 from rankframe.catalogue.distinct import shrinkage
 from rankframe.catalogue.exposure import exposures
 from rankframe.catalogue.items import Catalogue
