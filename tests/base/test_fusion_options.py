@@ -23,7 +23,7 @@ def test_what_both_have_means_the_same() -> None:
 
 def test_the_stacked_frame_takes_what_it_holds() -> None:
     assert FusionPolicies.names(frame_only=True) == [
-        "order", "ranks", "ties", "duplicates", "unit", "depth",
+        "order", "ranks", "ties", "duplicates", "unit", "gaps", "depth",
     ]  # fmt: skip
 
 

@@ -102,7 +102,8 @@ def test_what_is_given_wins_over_the_default_and_is_checked(refusal) -> None:
         rel: Any = None, relevance: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
         no_overlap: Any = "error", order: Any = "columns", ranks: Any = "renumbered",
         ties: Any = "doc_desc", duplicates: Any = "error", k_max: Any = None,
-        unit: Any = None, gaps: Any = "closed", judged_only: Any = False,
+        unit: Any = None, gaps: Any = "closed", train: Any = None, exclude_seen: Any = False,
+        items: Any = None, catalogue: Any = None, base: Any = None, judged_only: Any = False,
     ) -> Policies:  # fmt: skip
         return Policies.given(locals())
 

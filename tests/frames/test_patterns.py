@@ -10,9 +10,9 @@ import pytest
 
 from rankframe.base.options import Policies
 from rankframe.engine.plan import per_query_values
-from rankframe.evaluation import patterns as module
 from rankframe.evaluation.job import judged_plan
 from rankframe.evaluation.lookup import Lookup
+from rankframe.frames import patterns as module
 from rankframe.frames.found import Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns

@@ -70,7 +70,7 @@ EXAMPLES = """
 
   rankframe evaluate qrels.parquet hybrid.parquet --max-memory 3GiB -o hybrid
 
-  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@10 -m coverage@10 -m novelty@10 \\
+  rankframe evaluate qrels.parquet hybrid.parquet -m coverage@10 -m novelty@10 \\
     --train clicks.parquet --items products.parquet --items-by popularity
 """
 

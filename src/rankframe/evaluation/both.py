@@ -14,6 +14,7 @@ from rankframe.base.errors import OptionError
 from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.catalogue.beside import JUDGED, WHAT, beside
+from rankframe.catalogue.columns import SHOWN_FRAME
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.showing import Showing, ShownCounts
 from rankframe.catalogue.sliced import ItemsBy
@@ -178,6 +179,7 @@ def job_for(
     `slices`: those of metrics over documents, where they are not among the attributes.
     """
     intervals = intervals or Intervals()
+    _refuse_unknown(metrics, policies)
     judged = [metric for metric in metrics if metric.of_judgments]
     if judged and not judgments:
         raise OptionError(
@@ -208,6 +210,19 @@ def job_for(
     return Both(
         tuple(metrics), job if judged else None, showing, train, base, attributes, intervals
     )
+
+
+def _refuse_unknown(metrics: Sequence[Metric], policies: Policies) -> None:
+    """Refuse an expression over what no frame has: a misspelt column, where nothing says that it
+    is one of items.
+    """
+    if policies.shows:
+        return
+    for metric in metrics:
+        if metric.definition is None and metric.frame == "shown" and metric.looks_at is None:
+            names = metric.expr().meta.root_names()
+            if not all(map(SHOWN_FRAME.find, names)):
+                judged_plan([replace(metric, looks_at="judged")])
 
 
 def given_tables(policies: Policies, *, judgments: bool) -> Collection[str]:

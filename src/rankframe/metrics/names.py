@@ -179,7 +179,7 @@ def definition_of(name: str) -> Definition:
     """The metric of a name, in any spelling; what it needs may be left out.
 
     >>> definition_of("diversity").name, definition_of("map_cut_10").name
-    ('diversity', 'map')
+    ('diversity', 'average_precision')
     """
     found = _lookup(name)[0]
     if found is None:
