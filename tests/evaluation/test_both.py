@@ -125,7 +125,7 @@ def test_units_are_shown_once() -> None:
     ],
 )  # fmt: skip
 def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], said: str) -> None:
-    tables = {
+    tables: dict[str, Any] = {
         name: pl.DataFrame(value)
         if (isinstance(value, dict) and isinstance(next(iter(value.values())), list)
         and name != "train") or (name == "train" and "doc_id" in value)

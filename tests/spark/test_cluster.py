@@ -208,7 +208,7 @@ def test_every_metric_to_the_last_bit(cluster, data, tmp_path: Path, pytestconfi
 @pytest.fixture
 def kills(pytestconfig: pytest.Config) -> None:
     """Only where many are asked for."""
-    if pytestconfig.getoption("--kills") <= FEW_KILLS:
+    if int(pytestconfig.getoption("--kills") or 0) <= FEW_KILLS:
         pytest.skip("a minute or two; with --kills 200")
 
 

@@ -267,7 +267,7 @@ class _Taken(Queries):
         rows = ShownRows.of(chunk, self.sides, of.catalogue, of.policies, of.deepest)
         # Slices of items alone are no reason to speak of queries that nobody judged.
         looked_at = of.plan.metrics or of.documents
-        values = per_query_values(of.plan, rows) if len(rows.rows) and looked_at else None
+        values = per_query_values(of.plan, rows) if len(rows.rows) and looked_at else None  # pyright: ignore[reportArgumentType]
         slices: tuple[NDArray[np.int64], ...] = ()
         if of.documents and of.attributes is not None:
             slices = of.attributes.of(rows.queries).slices
