@@ -9,7 +9,7 @@ from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.base.errors import OptionError
 from rankframe.base.options import Policies, check_count
 from rankframe.base.storage import StorageOptions, reaching
-from rankframe.catalogue.beside import Sides, beside
+from rankframe.catalogue.beside import TRAINED, Sides, beside
 from rankframe.catalogue.columns import SHOWN_FRAME
 from rankframe.catalogue.items import Catalogue, Trained
 from rankframe.catalogue.rows import BESIDE
@@ -18,6 +18,7 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.inputs.train import open_train
 from rankframe.inputs.units import scan_run
+from rankframe.inputs.validate import refuse_broken
 
 # Of an attribute: what metrics look at.
 _OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
@@ -96,6 +97,9 @@ def shown(
     def make(needed: set[str]) -> pl.DataFrame:
         bases = {SHOWN_FRAME.split(name)[0] for name in needed}
         asked = sorted({what for name, what in BESIDE.items() if name in bases})
+        for side in (kinds[what] for what in asked if what != TRAINED):
+            if side is not None:  # interactions were looked at as they were counted
+                refuse_broken(side)
         rows = beside(*(kinds[what] if what in asked else None for what in sorted(kinds)))
         found = each_chunk(
             documents,

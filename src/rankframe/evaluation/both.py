@@ -28,6 +28,7 @@ from rankframe.inputs.queries import Attributes, Known
 from rankframe.inputs.scan import Columns, scan
 from rankframe.inputs.scanned import Scanned, part_of
 from rankframe.inputs.train import open_train
+from rankframe.inputs.validate import refuse_broken
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.parts import Parts
 from rankframe.metrics.registry import Frame
@@ -125,6 +126,8 @@ class Both:
         self, qrels: Scanned | None, run: Scanned, told: Told
     ) -> tuple[PerQuery, ShownCounts]:
         """Read a run with what lies beside it, where all of that fits in memory."""
+        if qrels is not None and self.judged is None and JUDGED in self.showing.asked:
+            refuse_broken(qrels)
         only = replace(self, judged=None).left(qrels)
         return self.showing.worked(only.frame.collect(engine="streaming"), run, told)
 
@@ -197,6 +200,7 @@ def job_for(
             policies.base, "run", columns, order=policies.order, ranks=policies.ranks,
             called="base", limit=limit,
         )  # fmt: skip
+        refuse_broken(base)
     trained = None if train is None else Trained.of(train)
     catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns)
     showing = Showing.of(

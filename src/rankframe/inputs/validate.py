@@ -103,6 +103,13 @@ def load(scanned: Scanned) -> pl.DataFrame:
     return frame
 
 
+def refuse_broken(scanned: Scanned) -> None:
+    """Refuse an input with a row that breaks a rule, where nobody else looks at all of them."""
+    check_rows(
+        scanned.frame, scanned.role, scanned.name, engine="streaming", numbered=scanned.numbered
+    )
+
+
 def count_rows(scanned: Scanned) -> int:
     """How many rows an input has; none is an error."""
     try:

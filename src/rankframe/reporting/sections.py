@@ -106,7 +106,9 @@ def counted(found: Comparison) -> str:
     counts = ledger.filter(~is_policy, ~pl.col("item").is_in([WARNING, FINGERPRINT]))
     meaning = pl.when(pl.col("value").is_not_null()).then("note").otherwise(pl.lit(""))
     items = (
-        counts.unique("item", maintain_order=True).select("item", meaning).rows()
+        counts.unique("item", maintain_order=True)
+        .select("item", meaning)
+        .rows()  # allowed: items of a ledger
     )  # allowed: a ledger
     values = {(row["system"], row["item"]): row for row in counts.to_dicts()}
     columns = [None, *found.names]
