@@ -206,7 +206,7 @@ def test_same_bits_in_any_order_of_rows_and_in_pieces(
     shuffled = {n: run.sample(fraction=1, shuffle=True, seed=3) for n, run in runs.items()}
     assert everything(shuffled) == expected
     assert rf.fuse(shuffled, own).collect().equals(by_own)
-    monkeypatch.setattr("rankframe.fusion.runs._BLOCK_ROWS", 40)
+    monkeypatch.setattr("rankframe.fusion.runs._LARGEST_BLOCK", 40)
     assert everything(runs) == expected
     for pieces in (2, 7):
         monkeypatch.setattr("rankframe.fusion.fuse.count_pieces", lambda *_, n=pieces: n)

@@ -95,7 +95,7 @@ def test_queries_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatc
 
 
 def test_blocks_hold_all_queries_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankframe.fusion.runs._BLOCK_ROWS", 50)
+    monkeypatch.setattr("rankframe.fusion.runs._LARGEST_BLOCK", 50)
     policies = FusionPolicies()
     held = HeldRuns.of(open_runs(random_runs(1, 2), policies), policies)
     blocks = held.blocks()

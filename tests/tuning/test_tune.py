@@ -269,8 +269,12 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, given = data(11, queries=30, runs=3)
     expected = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)
-    for name, value in (("_BLOCK_ROWS", 20), ("_KEPT_ROWS", 0), ("_FOUND_BYTES", 1)):
-        monkeypatch.setattr(f"rankframe.tuning.bench.{name}", value)
+    for name, value in (
+        ("fusion.runs._LARGEST_BLOCK", 20),
+        ("tuning.bench._KEPT_ROWS", 0),
+        ("tuning.bench._FOUND_BYTES", 1),
+    ):
+        monkeypatch.setattr(f"rankframe.{name}", value)
         found = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)
         assert found.candidates.equals(expected.candidates), name
         assert found.per_query.equals(expected.per_query), name

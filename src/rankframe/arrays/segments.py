@@ -55,8 +55,13 @@ def number_segments(starts: Ints, rows: int) -> NDArray[np.int32]:
 
 
 def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
-    """How many rows each query has, from where each starts."""
-    return np.diff(starts, append=rows)
+    """How many rows each query has, from where each starts. (`np.diff` takes ten times as long for
+    the few queries of a chunk.)
+    """
+    lengths = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = rows - starts[-1:]
+    return lengths
 
 
 def spread(per_segment: NDArray[Any], starts: Ints, rows: int) -> NDArray[Any]:

@@ -115,8 +115,7 @@ def _best_first(chunk: Chunk, ties: Ties) -> tuple[Ints | None, NDArray[np.bool_
     rises = goodness[1:] > goodness[:-1]
     rises[chunk.starts[1:] - 1] = False
     if rises.any():
-        docs = as_text(chunk.docs.taken(np.arange(chunk.height)))
-        order, unsure = order_within(docs, chunk.code, chunk.starts, goodness, ties)
+        order, unsure = order_within(chunk.docs, chunk.code, chunk.starts, goodness, ties)
         return order, same_as_above(chunk.code, goodness, order, unsure)
     same = np.zeros(chunk.height, np.bool_)
     same[1:] = goodness[1:] == goodness[:-1]

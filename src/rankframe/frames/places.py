@@ -203,8 +203,7 @@ def _above(chunk: Chunk, rows: Ints, others: Ints, owner: Ints, ties: Ties) -> I
 
 def _by_sorting(chunk: Chunk, rows: Ints, goodness: NDArray[np.float64], ties: Ties) -> Places:
     """Every row of the chunk in order."""
-    docs = as_text(chunk.docs.taken(np.arange(chunk.height)))
-    order, unsure = order_within(docs, chunk.code, chunk.starts, goodness, ties)
+    order, unsure = order_within(chunk.docs, chunk.code, chunk.starts, goodness, ties)
     same = same_as_above(chunk.code, goodness, order, unsure)
     place = np.empty(chunk.height, np.int64)
     place[order] = np.arange(chunk.height)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.arrays.chunk import Column, Ids, as_text
 from rankframe.arrays.codes import Codes, Numbered, query_codes, text_order_within
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.orders import order_by_lead
@@ -159,11 +160,11 @@ def _order(
     code, grouped = numbered.code, numbered.grouped
     if goodness is None or (grouped is None and _in_order(run[DOC], code, goodness, ties)):
         return grouped, None
-    return order_within(run[DOC], code, starts, goodness, ties, grouped)
+    return order_within(Column(run[DOC]), code, starts, goodness, ties, grouped)
 
 
 def order_within(
-    doc: pl.Series,
+    docs: Ids,
     code: Codes,
     starts: NDArray[np.int64],
     goodness: NDArray[np.float64],
@@ -178,11 +179,11 @@ def order_within(
     order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
     if grouped is not None:
         order = grouped[order]
-    return _settle(doc, code, goodness, order, unsure, ties), unsure
+    return _settle(docs, code, goodness, order, unsure, ties), unsure
 
 
 def _settle(
-    doc: pl.Series,
+    docs: Ids,
     code: Codes,
     goodness: NDArray[np.float64],
     order: NDArray[np.int64],
@@ -202,7 +203,7 @@ def _settle(
     if ties != "as_given":
         new = np.ones(len(rows), np.bool_)
         new[1:] = (code[rows[1:]] != code[rows[:-1]]) | (values[1:] != values[:-1])
-        ids, starts = doc.gather(rows), np.flatnonzero(new)
+        ids, starts = as_text(docs.taken(rows)), np.flatnonzero(new)
         rows = rows[text_order_within(ids, starts, descending=ties == "doc_desc")]
     order[unsure] = rows
     return order

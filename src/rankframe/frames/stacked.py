@@ -8,7 +8,7 @@ compared by the ids themselves: no collision of hashes changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,6 @@ from rankframe.frames.units import by_rank
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_SMALL = 1 << 16  # numbers that take two bytes: sorted by their digits
 
 
 @dataclass(frozen=True)
@@ -121,6 +120,10 @@ class Stack:
         """The documents, as text."""
         return as_text(taken(self.ids, self.heads))
 
+    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Some of the documents, as text."""
+        return as_text(taken(self.ids, self.heads[rows]))
+
     @cached_property
     def runs_with(self) -> NDArray[np.int32]:
         """How many runs have each document."""
@@ -137,7 +140,7 @@ class Stack:
         """The documents of each query by their scores, the best first and no more than `k_max`;
         and how many there are of each query. Equal ones by doc_id, descending.
         """
-        order, _ = order_within(self.docs, self.code, self.starts, scores, "doc_desc")
+        order, _ = order_within(self, self.code, self.starts, scores, "doc_desc")
         if k_max is None or int(self.lengths.max(initial=0)) <= k_max:
             return order, self.lengths
         lengths = np.minimum(self.lengths, k_max)
@@ -151,7 +154,7 @@ class Stack:
         return pl.DataFrame(
             {
                 QUERY: taken(self.queries, self.code[order]),
-                DOC: taken(self.docs, order),
+                DOC: self.taken(order),
                 RANK: rank,
                 SCORE: scores[order],
             }
@@ -186,7 +189,7 @@ class Stack:
                 case "query_id":
                     value = taken(self.queries, self.code[at])
                 case "doc_id":
-                    value = taken(self.docs, at)
+                    value = self.taken(at)
                 case "run":
                     value = pl.Series([name]).new_from_index(0, len(at))
                 case "rank":
@@ -235,25 +238,39 @@ def _stacked(
     code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
     ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
     of = _same_documents(np.concatenate([one.picked(one.chunk.key) for one in ranked]), code, ids)
-    heads = np.flatnonzero(of == np.arange(len(of)))
-    # In the order of the runs, which is in order of the queries for each: now of all together.
-    owner = code[heads]
-    small = np.uint16 if len(queries) <= _SMALL else np.int32
-    heads = heads[np.argsort(owner.astype(small), kind="stable")]
+    first = of == np.arange(len(of))
+    # Query by query, and of each query what the first run has, then what the second one adds, ….
+    ends = np.cumsum(heights)
+    added = [
+        np.bincount(code[begin:end][first[begin:end]], minlength=len(queries))
+        for begin, end in zip(ends - heights, ends, strict=True)
+    ]
+    lengths = np.sum(added, axis=0)
+    starts = np.cumsum(lengths) - lengths
     number = np.empty(len(of), np.int64)
-    number[heads] = np.arange(len(heads))
+    heads = np.flatnonzero(first)
+    number[heads] = np.concatenate(
+        [ranges(begins, some) for begins, some in zip(_begins(starts, added), added, strict=True)]
+    )
     documents = number[of]
+    order = np.empty(len(heads), np.int64)
+    order[documents[heads]] = heads
     runs: list[Listed] = []
-    ends = np.cumsum(heights).tolist()
-    for one, rank, side, end in zip(ranked, ranks, sides, ends, strict=True):
-        mine = documents[end - one.height : end]
+    for one, rank, side, end in zip(ranked, ranks, sides, ends.tolist(), strict=True):
         place = np.full(len(heads), one.height)
-        place[mine] = np.arange(one.height)
-        if not surely and not np.array_equal(place[mine], np.arange(one.height)):
+        place[documents[end - one.height : end]] = np.arange(one.height)
+        if not surely and int(np.count_nonzero(place < one.height)) < one.height:
             return None
         runs.append(Listed(one, side.has, rank, place))
-    lengths = np.bincount(owner, minlength=len(queries))
-    return Stack(as_text(queries), np.cumsum(lengths) - lengths, ids, heads, tuple(runs))
+    return Stack(as_text(queries), starts, ids, order, tuple(runs))
+
+
+def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:
+    """Of each run, where the documents of each query begin that it adds to those before."""
+    begins = starts
+    for some in added:
+        yield begins
+        begins = begins + some
 
 
 def _ranked(side: Side, policies: FusionPolicies) -> tuple[Ranked, NDArray[np.int32]]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe.base import options
 from rankframe.base.checks import check_flag
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import RANK
 from rankframe.base.errors import OutputError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.messages import Option
@@ -188,9 +188,9 @@ class Fusion:
             frame = fused(self.runs, fuser, self.policies, progress)
             write_as(form, frame, Path(target), self._about())
             lazy = frame.lazy() if in_place(path) else _read_again(target)
-            return Written(frame.height, frame[QUERY].n_unique(), lazy)
+            return Written(frame.height, int((frame[RANK] == 1).sum()), lazy)
         with fused_in_pieces(self.runs, fuser, self.policies, pieces, progress) as lazy:
-            counts = lazy.select(pl.len(), pl.col(QUERY).n_unique()).collect(engine="streaming")
+            counts = lazy.select(pl.len(), (pl.col(RANK) == 1).sum()).collect(engine="streaming")
             rows, queries = counts.row(0)
             self._write_lazily(form, lazy, Path(target))
         return Written(rows, queries, _read_again(target))

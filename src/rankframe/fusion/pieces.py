@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
+from rankframe.base.columns import RANK
 from rankframe.base.errors import DuplicateError, UnreadableInputError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.progress import Progress, Report
@@ -159,7 +159,7 @@ def fused_in_pieces(
         for parts, rows in portions.parts():
             part = _piece(parts, portions.splits, fuser, policies)
             del parts
-            queries += part[QUERY].n_unique()
+            queries += int((part[RANK] == 1).sum())
             files.append(folder / f"fused-{len(files):07}.parquet")
             with room_for(folder):
                 part.write_parquet(files[-1], compression="lz4")

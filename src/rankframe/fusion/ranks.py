@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def rrf(docs: Normed, *, k: float = 60) -> Floats:
 
     Cormack, Clarke and Büttcher (2009). The larger k, the less the first ranks stand out.
     """
-    return _total(docs, lambda rank: 1.0 / (k + rank))
+    return _total(docs, lambda rank: 1.0 / (k + rank), exact=True)
 
 
 @registered(
@@ -44,7 +45,7 @@ def rbc(docs: Normed, *, phi: float) -> Floats:
 @registered(family="Ranks", formula="n · Σ 1/r²")
 def isr(docs: Normed) -> Floats:
     """Inverse square ranks, times how many runs have the document."""
-    return _total(docs, _inverse_square) * docs.stack.runs_with
+    return _total(docs, _inverse_square, exact=True) * docs.stack.runs_with
 
 
 @registered(family="Ranks", formula="ln(n) · Σ 1/r²")
@@ -53,14 +54,14 @@ def log_isr(docs: Normed) -> Floats:
 
     What one run alone has scores 0.
     """
-    return _total(docs, _inverse_square) * worth(math.log, docs.stack.runs_with)
+    return _total(docs, _inverse_square, exact=True) * worth(math.log, docs.stack.runs_with)
 
 
 @registered(family="Ranks", formula="ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
 def logn_isr(docs: Normed, *, sigma: float = 0.01) -> Floats:
     """The same as `log_isr`, but what one run alone has still counts a little, by sigma."""
     factor = worth(lambda n: math.log(n + sigma), docs.stack.runs_with)
-    return _total(docs, _inverse_square) * factor
+    return _total(docs, _inverse_square, exact=True) * factor
 
 
 @registered(family="Ranks", formula=f"Σ points: {_BORDA}", synonyms=("borda_fuse",))
@@ -80,15 +81,15 @@ def w_bordafuse(docs: Normed, *, weights: Sequence[float]) -> Floats:
     return _points(docs, weights)
 
 
-def _inverse_square(rank: int) -> float:
+def _inverse_square(rank: Any) -> Any:
     return 1.0 / (rank * rank)
 
 
-def _total(docs: Normed, value: Callable[[int], float]) -> Floats:
+def _total(docs: Normed, value: Callable[[Any], Any], *, exact: bool = False) -> Floats:
     """The sum of what each rank is worth, in the order of the runs."""
     total = np.zeros(docs.stack.height)
     for run in docs.runs:
-        total += worth(value, docs.rank(run))
+        total += worth(value, docs.rank(run), exact=exact)
     return total
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,18 +123,26 @@ class registered(Facts):  # noqa: N801 (a decorator)
         return function
 
 
-def worth(value: Callable[[int], float], numbers: NDArray[np.integer]) -> Floats:
+def worth(
+    value: Callable[[Any], Any], numbers: NDArray[np.integer], *, exact: bool = False
+) -> Floats:
     """A function of whole numbers from 1 on, 0 where they are 0.
 
     Computed once for each number, by itself: in a column of numpy, the last bit of a power or a
-    logarithm can depend on where it stands.
+    logarithm can depend on where it stands. `exact`: it adds, multiplies and divides only, and so
+    is computed for all numbers at once.
     """
     last = int(numbers.max(initial=0))
     if last > _DENSE + len(numbers):  # ranks as they were given, with gaps
         known, numbers = np.unique(numbers, return_inverse=True)
     else:
         known = np.arange(last + 1)
-    return np.array([value(one) if one else 0.0 for one in known.tolist()])[numbers]
+    if exact:
+        values = np.zeros(len(known))
+        values[known > 0] = value(known[known > 0].astype(np.float64))
+    else:
+        values = np.array([value(one) if one else 0.0 for one in known.tolist()])
+    return values[numbers]
 
 
 def _named(name: str) -> Definition:

@@ -35,8 +35,6 @@ from rankframe.metrics.names import Metric
 
 Ints = NDArray[np.int64]
 
-# Rows of runs that are brought together at a time: what fits in the cache.
-_BLOCK_ROWS = 60_000
 # Rows of runs up to which blocks stay in memory, for fusions that are not known yet.
 _KEPT_ROWS = 4_000_000
 # Documents are compared with judged ones in so many times as many steps as there are documents.
@@ -160,12 +158,9 @@ class Bench:
         return every
 
     def _blocks(self, runs: HeldRuns) -> list[Ints]:
-        """The judged queries of some runs, in stretches that fit in the cache."""
+        """The judged queries of some runs, in stretches that are worked on together."""
         known = runs.queries.is_in(as_text(self.judgments.queries).implode())
-        numbers = np.flatnonzero(known.to_numpy())
-        upto = np.cumsum(runs.lengths[numbers])
-        cuts = np.flatnonzero(np.diff(upto // _BLOCK_ROWS)) + 1
-        return [some for some in np.split(numbers, cuts) if len(some)]
+        return runs.blocks(np.flatnonzero(known.to_numpy()))
 
     def _block(self, runs: HeldRuns, at: int, numbers: Ints) -> Block:
         found = self._kept.get(at)
