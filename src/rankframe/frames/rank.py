@@ -194,15 +194,18 @@ def _settle(
     rows = order[unsure]
     if not len(rows):
         return order
-    values = goodness[rows] + 0.0
-    if (values[1:] > values[:-1])[code[rows[1:]] == code[rows[:-1]]].any():
+    values, owner = goodness[rows] + 0.0, code[rows]
+    together = owner[1:] == owner[:-1]
+    rises = (values[1:] > values[:-1]) & together
+    if rises.any():
         # Equal in their leading bits only. As given, where they are equal in all.
-        by = pl.DataFrame({"code": code[rows], "goodness": values, "row": rows})
+        some = np.isin(owner, np.unique(owner[1:][rises]))
+        by = pl.DataFrame({"code": owner[some], "goodness": values[some], "row": rows[some]})
         by = by.sort("code", "goodness", "row", descending=[False, True, False])
-        rows, values = by["row"].to_numpy(), by["goodness"].to_numpy()
+        rows[some], values[some] = by["row"].to_numpy(), by["goodness"].to_numpy()
     if ties != "as_given":
         new = np.ones(len(rows), np.bool_)
-        new[1:] = (code[rows[1:]] != code[rows[:-1]]) | (values[1:] != values[:-1])
+        new[1:] = ~together | (values[1:] != values[:-1])
         ids, starts = as_text(docs.taken(rows)), np.flatnonzero(new)
         rows = rows[text_order_within(ids, starts, descending=ties == "doc_desc")]
     order[unsure] = rows
