@@ -29,8 +29,11 @@ def test_what_a_list_makes_of_them() -> None:
     # Of {a, b} and {b}: half in common. Of {a, b}, {b} and {c}: half, and nothing.
     assert MIX.unlike().tolist() == [0, 0.5, 0, 0, 0, 1, 1.5]
     assert MIX.crowd().tolist() == [0, 2, 0, 0, 0, 0, 2]
-    assert MIX.has("b").tolist() == [True, True, False, False, True, False, True]
-    assert not MIX.has("z").any()
+
+
+def test_which_documents_have_a_value() -> None:
+    assert GENRES.with_value("b").tolist() == [True, True, False, False, False]
+    assert not GENRES.with_value("z").any()
 
 
 def test_single_values_differ_or_not() -> None:

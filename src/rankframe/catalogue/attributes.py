@@ -9,7 +9,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import position, ranges, segment_starts, sort_order
+from rankframe.arrays.segments import (
+    number_segments,
+    position,
+    ranges,
+    segment_lengths,
+    segment_starts,
+    sort_order,
+)
 from rankframe.base.errors import OptionError
 
 Ints = NDArray[np.int64]
@@ -46,6 +53,15 @@ class Values:
         counts = np.bincount(rows["doc"].to_numpy(), minlength=len(attribute)).astype(np.int64)
         names = rows["value"].unique().sort()
         return cls(np.cumsum(counts) - counts, counts, rows["number"].to_numpy(), names, several)
+
+    def with_value(self, name: str) -> NDArray[np.bool_]:
+        """Which documents have a value."""
+        found = np.zeros(len(self.starts), np.bool_)
+        at = self.names.index_of(name)
+        if at is not None:
+            owner = np.repeat(np.arange(len(self.starts)), self.lengths)
+            found[owner[self.numbers == at]] = True
+        return found
 
     def of_rows(self, docs: Ints) -> tuple[Ints, Ints]:
         """Of some documents, -1 for unknown ones: the row of each value, and the value."""
@@ -154,21 +170,12 @@ class Mix:
         shared = np.bincount(mine, weights=alike, minlength=len(self.code)).astype(np.float64)
         return pairs - shared
 
-    def has(self, name: str) -> NDArray[np.bool_]:
-        """Whether a row has a value."""
-        found = np.zeros(len(self.code), np.bool_)
-        at = self.values.names.index_of(name)
-        if at is not None:
-            row, key, _, _ = self._flat
-            found[row[key % max(len(self.values.names), 1) == at]] = True
-        return found
-
 
 def rows_above(known: NDArray[np.bool_], code: Ints) -> Ints:
     """How many known rows of its list stand above each known row; 0 for others."""
     starts = segment_starts(code)
     total = np.cumsum(known)
-    before = np.repeat((total - known)[starts], np.diff(starts, append=len(code)))
+    before = np.repeat((total - known)[starts], segment_lengths(starts, len(code)))
     return np.where(known, total - known - before, 0)
 
 
@@ -209,10 +216,12 @@ def divergence(
     size = max(len(values.names), 1)
     key_p, weight_p = _weights(values, train[0], train[1], train[2], size)
     key_q, weight_q = _weights(values, shown[0], shown[1], np.ones(len(shown[0])), size)
-    keys = np.unique(key_p)
-    p = np.bincount(np.searchsorted(keys, key_p), weights=weight_p, minlength=len(keys))
-    here = np.isin(key_q, keys)
-    q = np.bincount(np.searchsorted(keys, key_q[here]), weights=weight_q[here], minlength=len(keys))
+    firsts = segment_starts(key_p)
+    keys = key_p[firsts]
+    p = np.bincount(number_segments(firsts, len(key_p)), weights=weight_p, minlength=len(keys))
+    at = np.searchsorted(keys, key_q)
+    here = np.append(keys, -1).take(at) == key_q
+    q = np.bincount(at[here], weights=weight_q[here], minlength=len(keys))
     of = keys // size
     total_p = np.bincount(of, weights=p, minlength=lists)
     total_q = np.bincount(key_q // size, weights=weight_q, minlength=lists)
@@ -229,6 +238,10 @@ def _weights(
     """List × value of every value of every document, by list, value and document; and its part."""
     row, number = values.of_rows(docs)
     key = lists[row] * size + number
-    order = np.lexsort((often[row], docs[row], key))
-    row = row[order]
-    return key[order], often[row] / values.lengths[docs[row]]
+    order = sort_order(key, docs[row])
+    at, key = row[order], key[order]
+    again = (key[1:] == key[:-1]) & (docs[at[1:]] == docs[at[:-1]])
+    if (again & (often[at[1:]] != often[at[:-1]])).any():
+        # The same document in several rows, which may come in any order.
+        at = at[np.lexsort((often[at], docs[at], key))]
+    return key, often[at] / values.lengths[docs[at]]

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Chunk, taken, text_hashes
+from rankframe.arrays.chunk import KEY, Chunk, hashed, taken, text_hashes
 from rankframe.arrays.tables import Index
 from rankframe.base.columns import DOC, QUERY, SYNONYMS
 from rankframe.base.errors import OptionError
@@ -201,14 +201,30 @@ class Trained:
     @classmethod
     def of(cls, train: Scanned) -> Trained:
         """Count."""
-        counted = train.frame.group_by(QUERY, DOC).agg(pl.col(COUNT).sum())
         users = pl.len().cast(pl.Int64).alias("popularity")
         try:
-            pairs = counted.collect(engine="streaming")
+            pairs = _pairs(train)
         except READ_ERRORS as error:
             raise unreadable(train.name, error) from error
-        documents = pairs.group_by(DOC).agg(users, pl.col(COUNT).sum())
-        return cls(documents, pairs[QUERY].n_unique())
+        documents = pairs.lazy().group_by(DOC).agg(users, pl.col(COUNT).sum())
+        return cls(documents.collect(engine="streaming"), pairs[QUERY].n_unique())
+
+
+def _pairs(train: Scanned) -> pl.DataFrame:
+    """query_id, doc_id, count: each pair once."""
+    rows = train.frame.select(QUERY, DOC, COUNT)
+    added = pl.col(COUNT).sum()
+    if train.limit is not None:  # as many rows as there are may not fit, where pairs do
+        return rows.group_by(QUERY, DOC).agg(added).collect(engine="streaming")
+    # Only what may be there twice, as keys tell, is brought together by its ids.
+    held = hashed(rows).collect(engine="streaming")
+    keys = np.sort(held[KEY].to_numpy())
+    twice = np.unique(keys[1:][keys[1:] == keys[:-1]])
+    if not len(twice):
+        return held.select(QUERY, DOC, COUNT)
+    again = held[KEY].is_in(pl.Series(twice).implode())
+    several = held.filter(again).group_by(QUERY, DOC).agg(added)
+    return pl.concat([held.filter(~again).select(QUERY, DOC, COUNT), several])
 
 
 def _attribute_name(name: str) -> str:

@@ -202,7 +202,7 @@ class ShownRows:
             return self._divergence(of)
         if base == "has":
             name, _, value = of.partition("=")
-            return Mix(self.catalogue.values(name), code, self.numbers).has(value)
+            return self._known(self.catalogue.values(name).with_value(value), otherwise=False)
         if base in ("vector", "vector_pairs", "cosine"):
             vectors = self.catalogue.vectors(of)
             known = vectors.of_rows(self.numbers)

@@ -201,10 +201,10 @@ def each_chunk(
     """
     batches = Batches(run, run.frame, at_once)
     ways: list[Callable[[_Taking], bool]] = [
-        lambda taking: take_grouped(batches, taking.take, told) and not taking.repeats(),
-        lambda taking: take_scattered(batches, taking.take, told),
+        lambda taking: take_grouped(batches, taking.take, told, much=True) and not taking.repeats(),
+        lambda taking: take_scattered(batches, taking.take, told, much=True),
         # queries with the same hash
-        lambda taking: take_grouped(batches.by_name(), taking.take, told, surely=True),
+        lambda taking: take_grouped(batches.by_name(), taking.take, told, surely=True, much=True),
     ]
     for way in ways:
         taking = fresh()

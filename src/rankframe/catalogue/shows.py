@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.arrays.segments import segment_lengths, segment_starts
 from rankframe.base.columns import DOC
 from rankframe.catalogue.exposure import Exposed
 from rankframe.catalogue.items import Catalogue
@@ -92,7 +93,11 @@ class Shows:
         known = numbers >= 0
         size, buckets = self.known.shape[1:]
         cells = (group[code[known]] * size + numbers[known]) * buckets + bucket[inside][known]
-        np.add.at(self.known.reshape(-1), cells, 1)
+        # Sorted, so that no cell is counted twice: quicker than one after the other in any order.
+        cells.sort()
+        firsts = segment_starts(cells)
+        times = segment_lengths(firsts, len(cells)).astype(np.int32)
+        self.known.reshape(-1)[cells[firsts]] += times
         strangers = inside[~known]
         if len(strangers):
             self._wait(-1, group[rows.code[strangers]], rows, strangers, bucket[strangers])

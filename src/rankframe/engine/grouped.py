@@ -22,6 +22,9 @@ from rankframe.base.columns import QUERY
 from rankframe.inputs.batches import Batches
 
 BATCH_ROWS = 1 << 16  # their numbers take two bytes, and their table fits in the cache
+_LONG_BATCH = (
+    1 << 18
+)  # where much is done with each row, so that threads seldom wait for each other
 
 _MOST_EDGES = 32  # that are put aside
 _LOOKED_AT = 1 << 14
@@ -46,11 +49,16 @@ class _Split(NamedTuple):
 
 
 def take_grouped(
-    batches: Batches, take: Take, told: Told = lambda _: None, *, surely: bool = False
+    batches: Batches,
+    take: Take,
+    told: Told = lambda _: None,
+    *,
+    surely: bool = False,
+    much: bool = False,
 ) -> bool:
     """Work on all rows; False, early, where the rows of some query turn out not to be together.
 
-    `surely`: they are known to be.
+    `surely`: they are known to be. `much`: the work takes longer than reading.
     """
 
     def split(batch: pl.DataFrame) -> _Split:
@@ -68,7 +76,8 @@ def take_grouped(
     edges = _Edges()
     rows = 0
     # The other half reads: more threads than cores cost a fifth of the time of all.
-    threads = max(workers() // 2, 1)
+    threads = workers() if much else max(workers() // 2, 1)
+    at_once = _LONG_BATCH if much and not batches.bounded else BATCH_ROWS
     with ThreadPoolExecutor(threads) as pool:
         chunks: deque[Future[bool]] = deque()
 
@@ -94,7 +103,7 @@ def take_grouped(
         # Reading is not easily stopped once it began.
         if unsure and not _looks_grouped(batches.beginning(_LOOKED_AT)):
             return False
-        for batch in batches.read(BATCH_ROWS):
+        for batch in batches.read(at_once):
             if unsure and not _looks_grouped(batch):
                 return False
             unsure = False

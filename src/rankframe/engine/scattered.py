@@ -28,10 +28,16 @@ _BUCKETS = 1 << _BUCKET_BITS
 _ROW = "_row"
 _COMPARED = 1 << 18  # rows whose queries are compared at once
 _CHUNK_ROWS = 45_000  # about: so that hardly any has more than 2^16
+_LONG_CHUNK = 180_000  # where much is done with each row, so that threads seldom wait
 
 
-def take_scattered(batches: Batches, take: Take, told: Told = lambda _: None) -> bool:
-    """Work on all rows; False where different queries have the same hash."""
+def take_scattered(
+    batches: Batches, take: Take, told: Told = lambda _: None, *, much: bool = False
+) -> bool:
+    """Work on all rows; False where different queries have the same hash.
+
+    `much`: the work takes longer than reading.
+    """
     dealt, ids = _deal(batches)
     rows = ids.height
     # For each row the first one of its query, as far as hashes tell.
@@ -42,7 +48,8 @@ def take_scattered(batches: Batches, take: Take, told: Told = lambda _: None) ->
         chunk = _regrouped(dealt, buckets, ids, firsts)
         return chunk.height if not chunk.height or take(chunk) else -1
 
-    step = max(1, _BUCKETS * _CHUNK_ROWS // max(rows, 1))
+    at_once = _LONG_CHUNK if much and not batches.bounded else _CHUNK_ROWS
+    step = max(1, _BUCKETS * at_once // max(rows, 1))
     stretches = [range(at, min(at + step, _BUCKETS)) for at in range(0, _BUCKETS, step)]
     done = 0
     with ThreadPoolExecutor(workers()) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
@@ -31,9 +32,10 @@ class Exported:
         """The same as a pandas frame; pandas must be installed."""
         found = self._exported(frame)
         try:
-            return found.to_pandas()
-        except ImportError as error:  # polars says it of pandas
+            import_module("pandas")
+        except ImportError as error:
             raise MissingExtraError.package("to_pandas", "pandas") from error
+        return found.to_pandas()
 
     def _exported(self, frame: str | None) -> pl.DataFrame:
         name = self.FRAMES[0] if frame is None else frame

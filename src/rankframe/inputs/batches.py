@@ -41,6 +41,11 @@ class Batches:
         schema = frame.collect_schema()
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
 
+    @property
+    def bounded(self) -> bool:
+        """Whether not everything may be in memory at once."""
+        return self._at_once is not None
+
     def read(self, rows: int) -> Iterator[pl.DataFrame]:
         """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
 
