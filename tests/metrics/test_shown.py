@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
+import polars as pl
 import pytest
 
 import rankframe as rf
@@ -109,3 +110,11 @@ def test_by_hand() -> None:
         "surprisal@4": (1 / 2 + 1 + 1) / 4,
         "long_tail@3": 1 / 3,
     }
+
+
+def test_a_value_may_be_a_number_or_a_flag() -> None:
+    items = pl.DataFrame({"doc_id": ["a", "b"], "shop": [1, 2], "new": [True, False]})
+    for asked, value in (("by=shop, value=2", 0.0), ("by=shop, value=1", 1.0),
+                         ("by=new, value=true", 1.0)):  # fmt: skip
+        metric = f"exposure_share({asked})@1"
+        assert rf.evaluate(None, {"u": ["a", "b"]}, metric, items=items)[metric] == value

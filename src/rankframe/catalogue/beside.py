@@ -7,7 +7,7 @@ executors with the rows of the run, as one side of the work.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,18 +15,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, hashed
+from rankframe.arrays.keys import Keyed
+from rankframe.arrays.segments import number_segments, position
 from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.base.options import Ties
+from rankframe.base.options import Duplicates, Ties
 from rankframe.frames.found import judged_rows
 from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.rank import order_within
 from rankframe.inputs.scanned import Scanned
 from rankframe.inputs.train import COUNT
+from rankframe.inputs.validate import one_of_each
 
 Ints = NDArray[np.int64]
 WHAT: Final = "_what"
 JUDGED, TRAINED, BASE = 0.0, 1.0, 2.0
 # What stands for a document's rank where only the order of rows does.
 _ROW: Final = "_row"
+_BLOCK: Final = 1 << 18  # rows that are ranked together
 
 
 def beside(
@@ -77,17 +82,22 @@ class Sides:
     base: IndexedJudgments | None = None
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties) -> Sides:
+    def of(
+        cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties, duplicates: Duplicates
+    ) -> Sides:
         """Index the rows of each kind that is asked for."""
         made: dict[float, IndexedJudgments] = {}
         for what in asked:
             some = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
-            if what == BASE:
-                some = _ranked(some, ties)
             made[what] = _indexed(some)
             if what == JUDGED and made[what].may_repeat():  # for several groups
                 best = some.group_by(QUERY, DOC).agg(pl.col(RELEVANCE).max())
                 made[what] = _indexed(best)
+            elif what == BASE:
+                if made[what].may_repeat():
+                    best = one_of_each(Keyed(some), "base", duplicates, numbered=False)
+                    made[what] = _indexed(best.frame)
+                made[what] = _ranked(made[what], ties)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
 
 
@@ -95,13 +105,31 @@ def _indexed(rows: pl.DataFrame) -> IndexedJudgments:
     return IndexedJudgments.of(hashed(rows.lazy()).collect(engine="in-memory"))
 
 
-def _ranked(rows: pl.DataFrame, ties: Ties) -> pl.DataFrame:
-    """The same with places for what says the order; of a document that is there twice, the best."""
-    down = ties != "doc_asc"
-    ordered = rows.sort([QUERY, RELEVANCE, DOC], descending=[False, True, down])
-    best = ordered.unique([QUERY, DOC], keep="first", maintain_order=True)
-    place = pl.int_range(1, pl.len() + 1).over(QUERY).cast(pl.Float64)
-    return best.with_columns(place.alias(RELEVANCE))
+@dataclass(frozen=True)
+class _Docs:
+    """The documents of some rows."""
+
+    indexed: IndexedJudgments
+    first: int
+
+    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Those of some of the rows."""
+        return self.indexed.ids_of(DOC, self.first + rows)
+
+
+def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
+    """The same with places for what says the order."""
+    places = np.empty(indexed.height)
+    for first, end in indexed.blocks(_BLOCK):
+        rows = indexed.rows_of(first, end)
+        starts = indexed.starts[first:end] - rows.start
+        height = rows.stop - rows.start
+        code = number_segments(starts, height)
+        order, _ = order_within(
+            _Docs(indexed, rows.start), code, starts, indexed.grades[rows], ties
+        )
+        places[rows.start + order] = position(starts, height) + 1
+    return replace(indexed, grades=places)
 
 
 @dataclass(frozen=True)

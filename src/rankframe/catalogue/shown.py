@@ -105,7 +105,9 @@ def shown(
             documents,
             lambda: Frames(
                 catalogue=known,
-                sides=Sides.of(rows.frame.collect(engine="streaming"), asked, ties),
+                sides=Sides.of(
+                    rows.frame.collect(engine="streaming"), asked, ties, policies.run_duplicates
+                ),
                 policies=policies,
                 columns=sorted({QUERY, RANK, *needed}),
                 k=k,

@@ -186,6 +186,8 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
         return int(value)
     if float in kinds and number:
         return float(value) if abs(value) > _EXACT else value
+    if kinds == [str] and isinstance(value, bool | int):  # as it is written
+        return str(value).lower()
     if (
         (isinstance(value, str) and value in choices)
         or (isinstance(value, str) and value and str in kinds)
