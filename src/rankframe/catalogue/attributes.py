@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,9 @@ from rankframe.base.errors import OptionError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+_LARGEST_SCALE, _EXACT = 1 << 24, 2.0**53
+_FEW_CELLS = 1 << 16  # of a table that may be mostly empty
+_MOST_BITS, _MOST_PLACES = 64, 256  # of values in a number, and of a list
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,20 @@ class Values:
         names = rows["value"].unique().sort()
         return cls(np.cumsum(counts) - counts, counts, rows["number"].to_numpy(), names, several)
 
+    @cached_property
+    def scale(self) -> int | None:
+        """What every number of values divides; None where it is large."""
+        scale = math.lcm(*np.unique(self.lengths[self.lengths > 0]).tolist())
+        return scale if scale <= _LARGEST_SCALE else None
+
+    @cached_property
+    def masks(self) -> NDArray[np.uint64]:
+        """A bit for each value of each document; for no more than 64 values in all."""
+        owner = np.repeat(np.arange(len(self.starts)), self.lengths)
+        masks = np.zeros(len(self.starts), np.uint64)
+        np.bitwise_or.at(masks, owner, np.uint64(1) << self.numbers.astype(np.uint64))
+        return masks
+
     def with_value(self, name: str) -> NDArray[np.bool_]:
         """Which documents have a value."""
         found = np.zeros(len(self.starts), np.bool_)
@@ -63,12 +81,14 @@ class Values:
             found[owner[self.numbers == at]] = True
         return found
 
-    def of_rows(self, docs: Ints) -> tuple[Ints, Ints]:
-        """Of some documents, -1 for unknown ones: the row of each value, and the value."""
+    def of_rows(self, docs: Ints) -> tuple[Ints, Ints, Ints]:
+        """Of some documents, -1 for unknown ones: the rows of those that are known, how many values
+        each has, and these.
+        """
         known = np.flatnonzero(docs >= 0)
-        lengths = self.lengths[docs[known]]
-        at = ranges(self.starts[docs[known]], lengths)
-        return np.repeat(known, lengths), self.numbers[at]
+        docs = docs[known]
+        lengths = self.lengths[docs]
+        return known, lengths, self.numbers[ranges(self.starts[docs], lengths)]
 
 
 @dataclass(frozen=True)
@@ -121,7 +141,8 @@ class Mix:
         """Of each value of each row, by list and value: row, key, place of the first, how many
         rows of the list above have the value.
         """
-        row, number = self.values.of_rows(self.docs)
+        known, lengths, number = self.values.of_rows(self.docs)
+        row = np.repeat(known, lengths)
         key = self.code[row] * max(len(self.values.names), 1) + number
         order = sort_order(key)
         row, key = row[order], key[order]
@@ -132,12 +153,35 @@ class Mix:
     @cached_property
     def counts(self) -> Ints:
         """How many values each row has."""
-        return np.bincount(self._flat[0], minlength=len(self.code))
+        known = self.docs >= 0
+        return np.where(known, np.append(self.values.lengths, 0).take(self.docs), 0)
 
     def new(self) -> Ints:
         """How many of them no row above has."""
+        if len(self.values.names) <= _MOST_BITS:
+            found = self._new_bits()
+            if found is not None:
+                return found
         row, _, _, above = self._flat
         return np.bincount(row[above == 0], minlength=len(self.code))
+
+    def _new_bits(self) -> Ints | None:
+        """The same, all lists side by side, from their first rows down; None for long lists."""
+        starts = segment_starts(self.code)
+        lengths = segment_lengths(starts, len(self.code))
+        deepest = int(lengths.max(initial=0))
+        if deepest > _MOST_PLACES:
+            return None
+        found = np.zeros(len(self.code), np.int64)
+        masks = np.append(self.values.masks, np.uint64(0)).take(self.docs)
+        met = np.zeros(len(starts), np.uint64)
+        for place in range(deepest):
+            there = np.flatnonzero(lengths > place)
+            at = starts[there] + place
+            fresh = masks[at] & ~met[there]
+            found[at] = np.bitwise_count(fresh)
+            met[there] |= fresh
+        return found
 
     def crowd(self) -> Floats:
         """Σ over its values of (c + 1) log2(c + 1) − c log2 c, c: rows above with the value."""
@@ -214,17 +258,15 @@ def divergence(
     often each is there.
     """
     size = max(len(values.names), 1)
-    key_p, weight_p = _weights(values, train[0], train[1], train[2], size)
-    key_q, weight_q = _weights(values, shown[0], shown[1], np.ones(len(shown[0])), size)
-    firsts = segment_starts(key_p)
-    keys = key_p[firsts]
-    p = np.bincount(number_segments(firsts, len(key_p)), weights=weight_p, minlength=len(keys))
-    at = np.searchsorted(keys, key_q)
-    here = np.append(keys, -1).take(at) == key_q
-    q = np.bincount(at[here], weights=weight_q[here], minlength=len(keys))
+    keys, p = _summed(*_weights(values, *train, size), lists * size)
+    once = np.ones(len(shown[0]))
+    keys_q, q = _summed(*_weights(values, *shown, once, size), lists * size)
     of = keys // size
     total_p = np.bincount(of, weights=p, minlength=lists)
-    total_q = np.bincount(key_q // size, weights=weight_q, minlength=lists)
+    total_q = np.bincount(keys_q // size, weights=q, minlength=lists)
+    at = np.searchsorted(keys_q, keys)
+    here = np.append(keys_q, -1).take(at) == keys
+    q = np.where(here, np.append(q, 0.0).take(at), 0.0)
     p = p / total_p[of]
     q = np.divide(q, total_q[of], out=np.zeros(len(q)), where=total_q[of] > 0)
     terms = p * np.log(p / (kept * q + (1 - kept) * p))
@@ -235,13 +277,28 @@ def divergence(
 def _weights(
     values: Values, lists: Ints, docs: Ints, often: Floats, size: int
 ) -> tuple[Ints, Floats]:
-    """List × value of every value of every document, by list, value and document; and its part."""
-    row, number = values.of_rows(docs)
-    key = lists[row] * size + number
-    order = sort_order(key, docs[row])
-    at, key = row[order], key[order]
-    again = (key[1:] == key[:-1]) & (docs[at[1:]] == docs[at[:-1]])
-    if (again & (often[at[1:]] != often[at[:-1]])).any():
-        # The same document in several rows, which may come in any order.
-        at = at[np.lexsort((often[at], docs[at], key))]
-    return key, often[at] / values.lengths[docs[at]]
+    """List × value of every value of every document, and its part of the document: in whole
+    numbers, which add up alike in any order; else by list, value and document.
+    """
+    known, lengths, number = values.of_rows(docs)
+    key = np.repeat(lists[known] * size, lengths)
+    key += number
+    scale = values.scale
+    if scale is not None and often.sum() * scale < _EXACT:
+        return key, np.repeat(often[known] * (scale // np.maximum(lengths, 1)), lengths)
+    row = np.repeat(known, lengths)
+    order = np.lexsort((often[row], docs[row], key))
+    row = row[order]
+    return key[order], often[row] / values.lengths[docs[row]]
+
+
+def _summed(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
+    """The keys that there are, of so many, in order; and what the weights of each add up to."""
+    if cells <= max(_FEW_CELLS, 4 * len(key)):
+        total = np.bincount(key, weights=weights, minlength=cells)
+        keys = np.flatnonzero(total)
+        return keys, total[keys]
+    order = sort_order(key)
+    key = key[order]
+    firsts = segment_starts(key)
+    return key[firsts], np.bincount(number_segments(firsts, len(key)), weights=weights[order])

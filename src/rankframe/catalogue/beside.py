@@ -19,6 +19,8 @@ from rankframe.arrays.keys import Keyed
 from rankframe.arrays.segments import number_segments, position
 from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.base.options import Duplicates, Ties
+from rankframe.catalogue.columns import SHOWN_FRAME
+from rankframe.catalogue.items import Catalogue
 from rankframe.frames.found import judged_rows
 from rankframe.frames.indexed import IndexedJudgments
 from rankframe.frames.rank import order_within
@@ -80,6 +82,8 @@ class Sides:
     judged: IndexedJudgments | None = None
     trained: IndexedJudgments | None = None
     base: IndexedJudgments | None = None
+    # of the rows of train, their documents as a catalogue numbers them, where anybody asks
+    trained_docs: Ints | None = None
 
     @classmethod
     def of(
@@ -99,6 +103,19 @@ class Sides:
                     made[what] = _indexed(best.frame)
                 made[what] = _ranked(made[what], ties)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
+
+    def numbered(self, catalogue: Catalogue, columns: Collection[str]) -> Sides:
+        """With the documents of train as a catalogue numbers them, where columns need these."""
+        train = self.trained
+        if train is None or not any(SHOWN_FRAME.split(one)[0] == "divergence" for one in columns):
+            return self
+        hashes = train.key ^ np.repeat(train.index.keys, train.lengths)
+        if train.order is None:
+            return replace(self, trained_docs=catalogue.find(hashes, train.ids[DOC]))
+        # As they were read: ids that lie beside each other are looked up at once.
+        given = np.empty_like(hashes)
+        given[train.order] = hashes
+        return replace(self, trained_docs=catalogue.find(given, train.ids[DOC])[train.order])
 
 
 def _indexed(rows: pl.DataFrame) -> IndexedJudgments:

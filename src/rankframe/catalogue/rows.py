@@ -238,12 +238,12 @@ class ShownRows:
         known = np.flatnonzero(numbers >= 0)
         there = trained.judgments_of(numbers[known])
         owner = np.repeat(known, trained.lengths[numbers[known]])
-        queries = np.repeat(trained.index.keys[numbers[known]], trained.lengths[numbers[known]])
-        docs = self.catalogue.find(trained.key[there] ^ queries, trained.ids_of(DOC, there))
+        docs = self.sides.trained_docs
+        assert docs is not None  # and its documents numbered
         found = divergence(
             values,
             (code[inside], self.numbers[inside]),
-            (owner, docs, trained.grades[there]),
+            (owner, docs[there], trained.grades[there]),
             len(self.lists),
         )
         return found[code]

@@ -169,6 +169,7 @@ class Showing:
     ) -> tuple[PerQuery, ShownCounts]:
         """Read a run, whatever the order of its rows; `left`: all rows beside it."""
         sides = Sides.of(left, sorted(self.asked), self.policies.ties, self.policies.run_duplicates)
+        sides = sides.numbered(self.catalogue, self.plan.columns)
         found = each_chunk(run, lambda: _Taken(of=self, sides=sides), told, at_once)
         counts = replace(found.counts, beside_rows=left.height)
         return PerQuery.joined([self.plan.no_values(), *found.parts], ordered=False), counts

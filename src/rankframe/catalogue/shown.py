@@ -107,7 +107,7 @@ def shown(
                 catalogue=known,
                 sides=Sides.of(
                     rows.frame.collect(engine="streaming"), asked, ties, policies.run_duplicates
-                ),
+                ).numbered(known, needed),
                 policies=policies,
                 columns=sorted({QUERY, RANK, *needed}),
                 k=k,
