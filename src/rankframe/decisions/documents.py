@@ -69,9 +69,7 @@ def document_check(rule: Rule, metric: Metric, opened: Opened, subset: Subset, l
         status = "undecided" if subset.by is None else "skipped"
         reason = f"{number_of(one.lists, 'list')}, fewer than {least:,}"
     else:
-        holds = one.value >= rule.number if rule.kind == "at least" else one.value <= rule.number
-        status = "pass" if holds else "fail"
-        reason = "" if holds else f"{one.value:.4f} is not {rule.kind} {rule.number:g}"
+        status, reason = rule.holds(one.value)
     return {
         "rule": rule.text, "metric": rule.metric, "by": subset.by, "slice": subset.name,
         "value": one.value, "margin": rule.number, "relative": rule.relative,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +32,6 @@ from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
@@ -245,17 +243,16 @@ class _Judge:
         elif after is None or (rule.against_baseline and before is None):
             status, reason = "undecided", f"{rule.metric} is undefined"
         elif not rule.against_baseline:
-            holds = after >= rule.number if rule.kind == "at least" else after <= rule.number
-            change, status = after, "pass" if holds else "fail"
-            reason = "" if holds else f"{after:.4f} is not {rule.kind} {rule.number:g}"
+            change = after
+            status, reason = rule.holds(after)
         elif rule.relative and not before:
             status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
         else:
-            change, error, differing = _improvement(contrast, relative=rule.relative)
+            change, error, differing = contrast.improvement(relative=rule.relative)
             bound, p_value = against_margin(
                 change, error, n, margin=rule.number, confidence=rule.confidence
             )
-            status, reason = _decided(rule, change, bound)
+            status, reason = rule.decided(change, bound)
             if status == "pass" and differing < _FEW:
                 reason = (
                     f"{differing} of {number_of(n, 'query')} differ, too few to trust the bound"
@@ -312,37 +309,3 @@ class _Judge:
             if share < least:
                 return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"
         return ""
-
-
-def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, int]:
-    """By how much the candidate is better, the standard error of that, and how many queries differ
-    from the baseline.
-    """
-    before, after = contrast.averages
-    assert before is not None and after is not None  # noqa: PT018 (checked before)
-    sign = 1.0 if contrast.column.metric.higher_is_better else -1.0
-    paired, n = contrast.paired, contrast.paired.queries
-    pull = [paired.contributions(at) * contrast.slopes(at)[0] for at in (0, 1)]
-    if relative:
-        value = sign * (after - before) / abs(before)
-        apart = (pull[1] - after / before * pull[0]) / abs(before)
-    else:
-        value = sign * (after - before)
-        apart = pull[1] - pull[0]
-    before_each, after_each = contrast.column.values
-    differing = int(np.count_nonzero(differences(after_each, before_each)))
-    return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
-
-
-def _decided(rule: Rule, change: float, bound: float) -> tuple[Status, str]:
-    enough = bound > rule.number if rule.kind == "better than" else bound >= rule.number
-    if enough:
-        return "pass", ""
-
-    def said(number: float) -> str:
-        return f"{number:+.2%}" if rule.relative else f"{number:+.4f}"
-
-    return "fail", (
-        f"may be {said(bound)} at {100 * rule.confidence:g}% confidence (measured {said(change)}), "
-        f"asked for {rule.kind} {said(rule.number)}"
-    )

@@ -98,6 +98,18 @@ def summarise_gaps(
     return pl.DataFrame(rows, schema=SCHEMA, orient="row"), items
 
 
+def gap_places(
+    asked: Sequence[Metric], metrics: Sequence[Metric], ways: Sequence[str]
+) -> dict[int, set[int]]:
+    """What gaps look at: by the number of a way of slicing, the places of metrics."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    found: dict[int, set[int]] = {}
+    for metric in asked:
+        if metric.gap is not None:
+            found.setdefault(ways.index(metric.gap.by), set()).add(places[metric.gap.of.label])
+    return found
+
+
 def _gap_row(
     metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[Tally],
     intervals: Intervals,

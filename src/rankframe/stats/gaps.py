@@ -1,8 +1,9 @@
-"""Gaps between means of several slices, and how uncertain they are."""
+"""Gaps between means of several slices, how uncertain they are, and how far two of them differ."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from rankframe.stats.intervals import Bounds
 from rankframe.stats.student import normal_cdf, t_quantile
 
 Floats = NDArray[np.float64]
+
+# At either end of an interval, so many orders of the slices are left out (see `GapChange`).
+_LEFT_OUT = 0.05
+_ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
 
 
 def gap_between(means: Floats, kind: GapKind) -> Floats:
@@ -47,3 +52,139 @@ def gap_interval(
     off = float(np.quantile(gap_between(errors, kind), 1 - 2 * tail))
     gap = float(gap_between(means, kind))
     return max(gap - off, 0.0), gap + off
+
+
+def gap_weights(means: Floats, kind: GapKind) -> Floats:
+    """What each mean counts in the gap, as they are ordered along the last axis: the gap is their
+    sum by these weights.
+
+    >>> gap_weights(np.array([1.0, 4.0, 2.0]), "range").tolist()
+    [-1.0, 1.0, 0.0]
+    """
+    count = means.shape[-1]
+    by_rank = (2.0 * np.arange(1, count + 1) - count - 1) * 2 / (count * (count - 1))
+    if kind == "range":
+        by_rank = np.zeros(count)
+        by_rank[0], by_rank[-1] = -1.0, 1.0
+    ranks = np.argsort(np.argsort(means, axis=-1, kind="stable"), axis=-1, kind="stable")
+    return by_rank[ranks]
+
+
+@dataclass(frozen=True)
+class GapChange:
+    """By how much a gap is larger than another of the same queries, in every plausible order.
+
+    In one order of the slices of each, a gap is a sum of means by fixed weights, and the difference
+    of two has a standard error as any other: that of paired values. But which slice is best, and
+    which is worst, is itself uncertain, and gaps are too large by that. So every order that a
+    replicate of the queries has is looked at: its difference, and the error of that. Bounds are
+    beyond what all but a few of these orders say, and never within what the means as they are say.
+    """
+
+    # of each order: the first is that of the means as they are
+    values: Floats
+    errors: Floats
+    # of Student's t: by the smallest slice
+    freedom: int
+
+    @property
+    def value(self) -> float:
+        """The change as it is seen."""
+        return float(self.values[0])
+
+    @property
+    def known(self) -> bool:
+        """Whether it has an error to go by: values that do not vary have none."""
+        return bool(self.errors[0] > 0 or not self.values.any())
+
+    def interval(self, confidence: float) -> Bounds | None:
+        """Its interval; None where nothing varies."""
+        chance = (1 + confidence) / 2
+        return (self.least(chance), self.most(chance)) if self.known else None
+
+    def least(self, chance: float) -> float:
+        """What it is at least, with this chance."""
+        return _beyond(self.values - t_quantile(chance, self.freedom) * self.errors)
+
+    def most(self, chance: float) -> float:
+        """What it is at most, with this chance."""
+        return -_beyond(-self.values - t_quantile(chance, self.freedom) * self.errors)
+
+    def p_value(self) -> float | None:
+        """How likely a change is as far from 0 as this where there is none; None where nothing
+        varies. Its interval is beyond 0 where this is below its level.
+        """
+        if not self.known:
+            return None
+        toward = self.values if self.value > 0 else -self.values
+        return min(1.0, 2 * self._chance(toward, at_once=0.0))
+
+    def p_below(self, margin: float) -> float:
+        """How likely a change is this far below a margin where it is not below it."""
+        return self._chance(margin - self.values, at_once=math.inf)
+
+    def _chance(self, apart: Floats, at_once: float) -> float:
+        """How likely all but a few are so many errors above 0; `at_once`: what 0 is, without any
+        error.
+        """
+        from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
+
+        sure = np.where(apart == 0, at_once, np.copysign(np.inf, apart))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.where(self.errors > 0, apart / self.errors, sure)
+        return float(stdtr(self.freedom, -_beyond(scores)))
+
+
+def _beyond(numbers: Floats) -> float:
+    """What all but a few of these numbers are above, and the first one is."""
+    few = int(_LEFT_OUT * len(numbers))
+    return float(min(np.partition(numbers, few)[few], numbers[0]))
+
+
+def gap_change(
+    means: Floats,
+    replicates: Floats,
+    covariances: Floats,
+    fewest: int,
+    kind: GapKind,
+    *,
+    relative: float | None = None,
+) -> GapChange | None:
+    """The second gap less the first; None where nothing is known of errors.
+
+    means: 2 × slices.
+    replicates: of them, replicates × 2 × slices, of the same queries for both.
+    covariances: of the errors of both means, slices × 2 × 2.
+    fewest: queries of a slice.
+    relative: as a share of the first gap; None where that may be 0 or less with a chance of more
+        than 1 less this one.
+    """
+    drawn = replicates[~np.isnan(replicates).any(axis=(1, 2))]
+    if fewest < 2 or not len(drawn) or not np.isfinite(covariances).all():
+        return None
+    orders = np.concatenate([means[None], drawn])
+    before, after = (gap_weights(orders[:, side], kind) for side in (0, 1))
+    gaps = [(weights * means[side]).sum(axis=1) for side, weights in enumerate((before, after))]
+    slack = _ROUNDING * float(np.abs(means).max())
+
+    def error(share: Floats, other: float) -> Floats:
+        """Of `other` × the second gap less a share of the first."""
+        first, second = share[:, None] * before, other * after
+        squares = (
+            first**2 * covariances[:, 0, 0]
+            - 2 * first * second * covariances[:, 0, 1]
+            + second**2 * covariances[:, 1, 1]
+        ).sum(axis=1)
+        found = np.sqrt(np.maximum(squares, 0.0))
+        return np.where(found > slack, found, 0.0)
+
+    apart = gaps[1] - gaps[0]
+    apart = np.where(np.abs(apart) > slack, apart, 0.0)
+    ones = np.ones(len(orders))
+    if relative is None:
+        return GapChange(apart, error(ones, 1.0), fewest - 1)
+    base = GapChange(gaps[0], error(ones, 0.0), fewest - 1)
+    if base.least(relative) <= slack:
+        return None
+    sure = np.maximum(gaps[0], slack)  # of the few orders that were left out
+    return GapChange(apart / sure, error(gaps[1] / sure, 1.0) / sure, fewest - 1)
