@@ -80,7 +80,6 @@ def test_gaps_have_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
         there.unpersist()
     with pytest.raises(rf.RankframeError, match="needs queries=, a frame with query_id and 'seg"):
         rf.spark.evaluate(paths["qrels"], paths["run"], names[0], spark=spark)
+    alone: Any = {"queries": SHOP.users.with_columns(segment=1), "no_overlap": "zero"}
     with pytest.raises(rf.RankframeError, match="two slices or more"):
-        alone = SHOP.users.with_columns(segment=1)
-        rf.spark.evaluate(paths["qrels"], paths["run"], names[0], queries=alone, spark=spark,
-                          no_overlap="zero")  # fmt: skip
+        rf.spark.evaluate(paths["qrels"], paths["run"], names[0], **alone, spark=spark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +21,13 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.directions import Names, refuse_unknown
-from rankframe.decisions.documents import document_check
+from rankframe.decisions.documents import Gaps, document_check
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
 from rankframe.decisions.lacking import MANY
 from rankframe.decisions.opening import Opened, Subset, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.systems import Runs, System
-from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Status, Verdict
+from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
@@ -87,6 +88,7 @@ def gate(
         confidence bound of the change (Student's t over queries, paired) is at or above the margin.
         A minus means worse, also where lower is better. "better than" asks for more than a change;
         "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
+        "gap(ndcg@10, by=group): …" is about a gap between slices, of which less is better.
         Where more than 1% of queries are undefined for one side only, nothing is decided, unless
         the rule says "where both are defined".
     metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
@@ -130,7 +132,7 @@ def gate(
     own = (
         {}
         if metrics is None
-        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES)}
+        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES, "gap")}
     )
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
@@ -216,8 +218,29 @@ class _Judge:
         if metric.frame == "documents":
             least = self.demands.min_queries
             return [document_check(rule, metric, self.opened, some, least) for some in chosen]
+        if metric.gap is not None:
+            return [self._gap_check(rule, metric, metric.gap.of)]
         column = Column.of(metric, self.opened.aligned, weights=self.opened.known.weights)
         return [self._check(rule, column, some) for some in chosen]
+
+    def _gap_check(self, rule: Rule, metric: Metric, inner: Metric) -> dict[str, object]:
+        """A rule of a gap between slices, if its metric is known of enough queries."""
+        if rule.by is not None:
+            raise OptionError(
+                f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
+                f"'per {', '.join(rule.by)}'."
+            )
+        column = Column.of(inner, self.opened.aligned, weights=self.opened.known.weights)
+        any_value = replace(rule, kind="at most", number=math.inf, relative=False)
+        known = self._check(any_value, column, self.opened.subsets[0])
+        gaps = Gaps.of(metric, column, self.opened, Intervals())
+        said = str(known["reason"])
+        found = gaps.check(rule, said if known["status"] == "undecided" else "")
+        if found["status"] == "pass" and rule.against_baseline and gaps.differing < _FEW:
+            found["reason"] = _few_differ(gaps.differing, gaps.queries)
+        if said not in str(found["reason"]):
+            found["reason"] = f"{found['reason']}{'; ' if found['reason'] else ''}{said}"
+        return {**known, **found}
 
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
         here = column.taken(subset.rows)
@@ -254,9 +277,7 @@ class _Judge:
             )
             status, reason = rule.decided(change, bound)
             if status == "pass" and differing < _FEW:
-                reason = (
-                    f"{differing} of {number_of(n, 'query')} differ, too few to trust the bound"
-                )
+                reason = _few_differ(differing, n)
         if one_sided not in reason:
             reason = f"{reason}{'; ' if reason else ''}{one_sided}"
         return {
@@ -309,3 +330,7 @@ class _Judge:
             if share < least:
                 return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"
         return ""
+
+
+def _few_differ(differing: int, queries: int) -> str:
+    return f"{differing} of {number_of(queries, 'query')} differ, too few to trust the bound"

@@ -166,7 +166,8 @@ def added_up(
             else:
                 sums[key] = sums[key] + part if key in sums else part
     settle = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
-    for key, part in sums.items():
+    for key, added in sums.items():
+        part = added
         if settle is not None and isinstance(part, Tally):
             assert key is not None  # only counts have none
             metrics, intervals, kept = settle

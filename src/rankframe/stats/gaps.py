@@ -15,7 +15,9 @@ from rankframe.stats.student import normal_cdf, t_quantile
 Floats = NDArray[np.float64]
 
 # At either end of an interval, so many orders of the slices are left out (see `GapChange`).
-_LEFT_OUT = 0.05
+_LEFT_OUT = 0.025
+# Of a gap as it is: no order has less, where something is a share of it.
+_LEAST_BASE = 1e-3
 _ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
 
 
@@ -75,15 +77,17 @@ class GapChange:
     """By how much a gap is larger than another of the same queries, in every plausible order.
 
     In one order of the slices of each, a gap is a sum of means by fixed weights, and the difference
-    of two has a standard error as any other: that of paired values. But which slice is best, and
-    which is worst, is itself uncertain, and gaps are too large by that. So every order that a
-    replicate of the queries has is looked at: its difference, and the error of that. Bounds are
-    beyond what all but a few of these orders say, and never within what the means as they are say.
+    of two has a standard error as any other of paired values. But which slice is best, and which is
+    worst, is itself uncertain, and gaps are too large by that. So every order that a replicate of
+    the queries has is looked at: its difference, and the error of that. Bounds are beyond what all
+    but a few of these orders say, and never within what the means as they are say.
     """
 
     # of each order: the first is that of the means as they are
     values: Floats
     errors: Floats
+    # how far errors that also made the order move the values; of replicates, whose errors are known
+    bias: float
     # of Student's t: by the smallest slice
     freedom: int
 
@@ -104,11 +108,11 @@ class GapChange:
 
     def least(self, chance: float) -> float:
         """What it is at least, with this chance."""
-        return _beyond(self.values - t_quantile(chance, self.freedom) * self.errors)
+        return _beyond(self._lowered - t_quantile(chance, self.freedom) * self.errors)
 
     def most(self, chance: float) -> float:
         """What it is at most, with this chance."""
-        return -_beyond(-self.values - t_quantile(chance, self.freedom) * self.errors)
+        return -_beyond(-self._raised - t_quantile(chance, self.freedom) * self.errors)
 
     def p_value(self) -> float | None:
         """How likely a change is as far from 0 as this where there is none; None where nothing
@@ -116,12 +120,20 @@ class GapChange:
         """
         if not self.known:
             return None
-        toward = self.values if self.value > 0 else -self.values
+        toward = self._lowered if self.value > 0 else -self._raised
         return min(1.0, 2 * self._chance(toward, at_once=0.0))
 
     def p_below(self, margin: float) -> float:
         """How likely a change is this far below a margin where it is not below it."""
-        return self._chance(margin - self.values, at_once=math.inf)
+        return self._chance(margin - self._raised, at_once=math.inf)
+
+    @property
+    def _lowered(self) -> Floats:
+        return self.values - max(self.bias, 0.0)
+
+    @property
+    def _raised(self) -> Floats:
+        return self.values - min(self.bias, 0.0)
 
     def _chance(self, apart: Floats, at_once: float) -> float:
         """How likely all but a few are so many errors above 0; `at_once`: what 0 is, without any
@@ -163,28 +175,33 @@ def gap_change(
     if fewest < 2 or not len(drawn) or not np.isfinite(covariances).all():
         return None
     orders = np.concatenate([means[None], drawn])
-    before, after = (gap_weights(orders[:, side], kind) for side in (0, 1))
-    gaps = [(weights * means[side]).sum(axis=1) for side, weights in enumerate((before, after))]
+    weights = [gap_weights(orders[:, side], kind) for side in (0, 1)]
+    before, after = ((one * mean).sum(axis=1) for one, mean in zip(weights, means, strict=True))
     slack = _ROUNDING * float(np.abs(means).max())
 
-    def error(share: Floats, other: float) -> Floats:
-        """Of `other` × the second gap less a share of the first."""
-        first, second = share[:, None] * before, other * after
+    def looked_at(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
+        """What moves by so much of the first gap and of the second, in every order."""
+        one, other = first * weights[0], second * weights[1]
         squares = (
-            first**2 * covariances[:, 0, 0]
-            - 2 * first * second * covariances[:, 0, 1]
-            + second**2 * covariances[:, 1, 1]
-        ).sum(axis=1)
-        found = np.sqrt(np.maximum(squares, 0.0))
-        return np.where(found > slack, found, 0.0)
+            one**2 * covariances[:, 0, 0]
+            + 2 * one * other * covariances[:, 0, 1]
+            + other**2 * covariances[:, 1, 1]
+        )
+        errors = np.sqrt(np.maximum(squares.sum(axis=1), 0.0))
+        off = drawn - means
+        pulled = (one[1:] * off[:, 0] + other[1:] * off[:, 1]).sum(axis=1)
+        bias = float(pulled.mean())
+        return GapChange(
+            np.where(np.abs(values) > slack, values, 0.0),
+            np.where(errors > slack, errors, 0.0),
+            bias if abs(bias) > slack else 0.0,
+            fewest - 1,
+        )
 
-    apart = gaps[1] - gaps[0]
-    apart = np.where(np.abs(apart) > slack, apart, 0.0)
-    ones = np.ones(len(orders))
     if relative is None:
-        return GapChange(apart, error(ones, 1.0), fewest - 1)
-    base = GapChange(gaps[0], error(ones, 0.0), fewest - 1)
-    if base.least(relative) <= slack:
+        return looked_at(after - before, -1.0, 1.0)
+    if looked_at(before, 1.0, 0.0).least(relative) <= slack:
         return None
-    sure = np.maximum(gaps[0], slack)  # of the few orders that were left out
-    return GapChange(apart / sure, error(gaps[1] / sure, 1.0) / sure, fewest - 1)
+    base = np.maximum(before, before[0] * _LEAST_BASE)[:, None]  # a few orders are left out
+    apart = (after - before) / base[:, 0]
+    return looked_at(apart, -after[:, None] / base**2, 1 / base)
