@@ -41,7 +41,7 @@ _MARKS = ("<!-- gap differences -->", "<!-- /gap differences -->")
 _AT_ONCE = 10
 SLICED = ((2, 50), (2, 500), (5, 50), (5, 500), (20, 50))
 KINDS: tuple[GapKind, ...] = ("range", "mean")
-NAMES = {kind: f"gap(ndcg, by=g, kind={kind})" for kind in KINDS}
+NAMES: dict[GapKind, str] = {kind: f"gap(ndcg, by=g, kind={kind})" for kind in KINDS}
 
 
 def _none(count: int) -> Floats:

@@ -40,7 +40,7 @@ _ELSEWHERE = {
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
-    "gap": "is a gap between slices: see rf.evaluate, rf.compare and rf.gate.",
+    "gap": "has no values per query, being between slices: see rf.evaluate and rf.compare.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
