@@ -286,3 +286,22 @@ def test_a_report_shows_gaps(tmp_path: Path) -> None:
     assert "the mean difference of two" in page
     with pytest.raises(rf.RankframeError, match=r"'gap\(mrr, by=group\)' has no values per query"):
         rf.report(JUDGED, runs, [GAP, "mrr"], output=tmp_path / "no.html", queries=USERS)
+
+
+def test_differences_between_many_slices_are_not_tested() -> None:
+    ids = [f"q{at}" for at in range(30 * 21)]
+    many = pl.DataFrame({"query_id": ids, "group": [at % 21 for at in range(len(ids))]})
+    rng = np.random.default_rng(5)
+    sides = {name: pl.DataFrame({"query_id": ids, "mrr": rng.random(len(ids))}) for name in "ab"}
+    found = rf.compare(None, sides, [GAP, MEAN], queries=many)
+    assert found.table["p_value"].is_null().to_list() == [False, True]
+    assert found.table["ci_low"].is_null().to_list() == [False, True]
+    assert found.systems["ci_low"].null_count() == 0
+    note = found.ledger.filter(item="gap_untested")["note"].item()
+    assert note.startswith(f"{MEAN}: of 21 slices, no interval is known")
+    verdict = rf.gate(None, sides["a"], sides["b"], f"{MEAN}: no worse than -0.1", queries=many)
+    assert verdict.status == "undecided"
+    assert "of 21 slices" in verdict.checks["reason"].item()
+    assert (
+        rf.gate(None, sides["a"], sides["b"], f"{MEAN}: at most 1", queries=many).status == "pass"
+    )

@@ -68,7 +68,7 @@ def test_gaps_have_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
         getattr(SHOP, name).write_parquet(path)
     how: Any = {"queries": SHOP.users, "train": paths["train"], "no_overlap": "zero"}
     for names_here, ci in ((names, "bootstrap"), (names[:1], "t")):
-        some = {**how, "ci": ci} | ({} if len(names_here) > 1 else {"train": None})
+        some: Any = {**how, "ci": ci} | ({} if len(names_here) > 1 else {"train": None})
         here = rf.evaluate(paths["qrels"], paths["run"], names_here, **some)
         there = rf.spark.evaluate(
             paths["qrels"], paths["run"], names_here, **some, spark=spark, partitions=3

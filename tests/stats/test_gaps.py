@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from rankframe.base.options import GapKind
-from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, gap_weights
+from rankframe.stats.gaps import (
+    GapChange,
+    gap_between,
+    gap_change,
+    gap_interval,
+    gap_weights,
+    too_many,
+)
 
 
 def test_gaps_are_what_they_say() -> None:
@@ -45,7 +53,7 @@ def test_nothing_is_said_of_nothing() -> None:
 KINDS: tuple[GapKind, ...] = ("range", "mean")
 
 
-def changed(before, after, correlation=0.8, error=0.1, kind: GapKind = "range", **options):
+def changed(before, after, correlation=0.8, error=0.1, kind: GapKind = "range", **options) -> Any:
     """Two gaps whose means have these errors, which correlate."""
     means = np.array([before, after], np.float64)
     shared = error**2 * np.array([[1, correlation], [correlation, 1]])
@@ -138,3 +146,12 @@ def test_it_covers(kind: GapKind, before: list[float], after: list[float]) -> No
         low, high = found.interval(0.95) or (0, 0)
         covered += low <= truth <= high
     assert covered / 300 > 0.92
+
+
+def test_of_too_many_slices_nothing_is_said() -> None:
+    many = np.arange(21.0)
+    assert changed(many, many, kind="mean") is None
+    assert changed(many[1:], many[1:], kind="mean") is not None
+    assert changed(many, many) is not None
+    assert too_many(20, "mean") == too_many(100, "range") == ""
+    assert "of 101 slices, no interval is known" in too_many(101, "range")

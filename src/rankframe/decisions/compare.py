@@ -25,7 +25,7 @@ from rankframe.decisions.comparison import (
 )
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.directions import Names
-from rankframe.decisions.documents import left_out_of_gaps, rows_of_gaps, rows_over_documents
+from rankframe.decisions.documents import items_of_gaps, rows_of_gaps, rows_over_documents
 from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, Opening, open_systems
 from rankframe.decisions.systems import Runs
@@ -166,7 +166,7 @@ def compared(
         ledger=_ledger(
             opened,
             setup,
-            left_out_of_gaps(opened, columns_of, chosen),
+            items_of_gaps(opened, columns_of, chosen),
             _warnings(opened, list(columns_of.values()), table, setup),
         ),
         metrics=tuple(chosen),

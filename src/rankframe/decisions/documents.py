@@ -25,10 +25,9 @@ from rankframe.decisions.gate_rules import Rule
 from rankframe.decisions.opening import Opened, Subset
 from rankframe.evaluation.ledger import Item
 from rankframe.evaluation.summary import SMALL, gap_item, too_few_slices
-from rankframe.inputs.queries import NO_VALUE
 from rankframe.metrics.metric import Metric
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval
+from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, too_many
 from rankframe.stats.intervals import around
 from rankframe.stats.paired import differences
 from rankframe.stats.resample import hash_ids
@@ -172,33 +171,18 @@ def rows_of_gaps(
         )
 
 
-def left_out_of_gaps(
+def items_of_gaps(
     opened: Opened, columns: Mapping[str, Column], metrics: Sequence[Metric]
 ) -> list[Item]:
-    """Of the ledger: slices that gaps do not look at."""
-    without = {
-        metric.label: _large(metric, columns[metric.gap.of.label], opened)[1]
-        for metric in metrics
-        if metric.gap is not None
-    }
-    return gap_item({label: out for label, out in without.items() if out})
-
-
-def _large(
-    metric: Metric, column: Column, opened: Opened
-) -> tuple[list[tuple[Subset, Column]], list[str]]:
-    """Slices that a gap is between, with their values; and the names of all others."""
-    assert metric.gap is not None  # that is what it is
-    found: list[tuple[Subset, Column]] = []
-    out: list[str] = []
-    for subset in opened.between[metric.gap.by]:
-        here = column.taken(subset.rows)
-        name = str(subset.name)
-        if name == NO_VALUE or int(here.complete.sum()) < SMALL:
-            out.append(name)
-        else:
-            found.append((subset, here))
-    return found, out
+    """Of the ledger: slices that gaps do not look at, and gaps that are not tested."""
+    without: dict[str, list[str]] = {}
+    untested: list[Item] = []
+    for metric in metrics:
+        if metric.gap is not None:
+            large, without[metric.label] = opened.large(metric, columns[metric.gap.of.label])
+            if said := too_many(len(large), metric.gap.kind):
+                untested.append(("gap_untested", len(large), f"{metric.label}: {said}"))
+    return [*gap_item({label: out for label, out in without.items() if out}), *untested]
 
 
 @dataclass(frozen=True)
@@ -214,7 +198,7 @@ class Gaps:
     @classmethod
     def of(cls, metric: Metric, column: Column, opened: Opened, intervals: Intervals) -> Gaps:
         """Draw queries of every slice, the same for all systems."""
-        large, out = _large(metric, column, opened)
+        large, out = opened.large(metric, column)
         hashes = hash_ids(opened.aligned.queries)
         drawing = Setup(intervals=replace(intervals, ci="bootstrap"))
         found = [contrasts([here], hashes[some.rows], drawing)[0] for some, here in large]
@@ -318,6 +302,7 @@ class Gaps:
 
     def check(self, rule: Rule, doubt: str = "") -> Row:
         """What a rule of a gate says of the second system, beside the first, without a doubt."""
+        assert self.metric.gap is not None  # that is what it is
         change = bound = p_value = None
         status, reason = "undecided", doubt or self.few
         before, after = self.values if len(self.slices) > 1 else (None, None)
@@ -330,7 +315,10 @@ class Gaps:
         else:
             found = self.change(0, 1, relative=rule.confidence if rule.relative else None)
             if found is None:
-                reason = "the baseline's gap may be 0, of which nothing is a percentage"
+                reason = (
+                    too_many(len(self.slices), self.metric.gap.kind)
+                    or "the baseline's gap may be 0, of which nothing is a percentage"
+                )
             else:  # a smaller gap is better
                 change, bound = 0.0 - found.value, 0.0 - found.most(rule.confidence)
                 p_value = found.p_below(-rule.number)

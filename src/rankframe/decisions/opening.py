@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.base.options import Comparing, MissingAmong, Unpaired
-from rankframe.decisions.align import Aligned, align
+from rankframe.decisions.align import Aligned, Column, align
 from rankframe.decisions.directions import Names, with_directions
 from rankframe.decisions.lacking import Lack, lacks, refuse_unshared
 from rankframe.decisions.stored import read_systems, refuse_other_evaluations, stored_metrics
@@ -19,7 +19,9 @@ from rankframe.engine.held import Held
 from rankframe.engine.tally import WHOLE, SliceKey
 from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.evaluation.summary import SMALL
 from rankframe.inputs.queries import (
+    NO_VALUE,
     Attributes,
     By,
     Known,
@@ -79,6 +81,21 @@ class Opened:
     held: Held | None
     # judged queries that runs lack
     lacks: Sequence[Lack]
+
+    def large(
+        self, metric: Metric, column: Column
+    ) -> tuple[list[tuple[Subset, Column]], list[str]]:
+        """The slices that a gap is between, with their part of its column; the names of others."""
+        assert metric.gap is not None  # that is what it is
+        found: list[tuple[Subset, Column]] = []
+        out: list[str] = []
+        for subset in self.between[metric.gap.by]:
+            here = column.taken(subset.rows)
+            if subset.name == NO_VALUE or int(here.complete.sum()) < SMALL:
+                out.append(str(subset.name))
+            else:
+                found.append((subset, here))
+        return found, out
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 # At either end of an interval, so many orders of the slices are left out (see `GapChange`).
 _LEFT_OUT = 0.025
+# Of so many slices, what is said of the difference of two gaps was simulated, and covers.
+_MOST_SLICES: dict[GapKind, int] = {"range": 100, "mean": 20}
 # Of a gap as it is: no order has less, where something is a share of it.
 _LEAST_BASE = 1e-3
 _ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
@@ -147,6 +149,16 @@ class GapChange:
         return float(stdtr(self.freedom, -_beyond(scores)))
 
 
+def too_many(slices: int, kind: GapKind) -> str:
+    """What to say where intervals of the difference of two gaps would not cover; else nothing."""
+    if slices <= (most := _MOST_SLICES[kind]):
+        return ""
+    return (
+        f"of {slices:,} slices, no interval is known that covers the difference of two gaps of "
+        f"kind={kind}: it is known of {most}"
+    )
+
+
 def _beyond(numbers: Floats) -> float:
     """What all but a few of these numbers are above, and the first one is."""
     few = int(_LEFT_OUT * len(numbers))
@@ -162,7 +174,7 @@ def gap_change(
     *,
     relative: float | None = None,
 ) -> GapChange | None:
-    """The second gap less the first; None where nothing is known of errors.
+    """The second gap less the first; None where nothing is known of errors, or of so many slices.
 
     means: 2 × slices.
     replicates: of them, replicates × 2 × slices, of the same queries for both.
@@ -173,6 +185,8 @@ def gap_change(
     """
     drawn = replicates[~np.isnan(replicates).any(axis=(1, 2))]
     if fewest < 2 or not len(drawn) or not np.isfinite(covariances).all():
+        return None
+    if too_many(means.shape[1], kind):
         return None
     orders = np.concatenate([means[None], drawn])
     weights = [gap_weights(orders[:, side], kind) for side in (0, 1)]
