@@ -123,7 +123,7 @@ def test_gaps_are_those_of_each_alone() -> None:
             interval = alone.summary.filter(metric=label).select("ci_low", "ci_high").row(0)
             assert (own["ci_low"], own["ci_high"]) == pytest.approx(interval, abs=1e-9)
             assert (own["queries"], own["small"]) == (180, False)
-    means = [
+    means: list[Any] = [
         found.per_query["fair"].join(USERS, on="query_id").filter(group=one)["mrr"].mean()
         for one in "xyz"
     ]
@@ -171,9 +171,11 @@ def test_by_the_errors_of_the_slices_where_these_are_clear() -> None:
     after = before.with_columns(pl.col("mrr") * 1.1 + pl.Series(rng.random(140)) / 4)
     systems = {"a": before.drop("group", "weight"), "b": after.drop("group", "weight")}
     row = rf.compare(None, systems, GAP, queries=two).table.row(0, named=True)
-    apart = [(after.filter(group=g)["mrr"] - before.filter(group=g)["mrr"]) for g in "xy"]
+    apart = [
+        (after.filter(group=g)["mrr"] - before.filter(group=g)["mrr"]).to_numpy() for g in "xy"
+    ]
     assert row["difference"] == pytest.approx(apart[0].mean() - apart[1].mean(), abs=1e-12)
-    error = np.sqrt(sum(some.var() / len(some) for some in apart))
+    error = np.sqrt(sum(some.var(ddof=1) / len(some) for some in apart))
     half = 2.0010 * error  # Student's t of 59 degrees
     bounds = row["difference"] - half, row["difference"] + half
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(bounds, abs=0.1 * half)
@@ -182,7 +184,8 @@ def test_by_the_errors_of_the_slices_where_these_are_clear() -> None:
 def test_the_same_bits_however_rows_lie() -> None:
     found = gaps(baseline="unfair")
     shuffled = {name: run.sample(fraction=1, shuffle=True, seed=3) for name, run in SIDES.items()}
-    for options in ({}, {"max_memory": "400MiB"}):
+    some: list[dict[str, Any]] = [{}, {"max_memory": "400MiB"}]
+    for options in some:
         other = rf.compare(
             JUDGED.reverse(), shuffled, [GAP, MEAN], queries=USERS.reverse(), baseline="unfair",
             **options,
