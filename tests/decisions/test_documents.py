@@ -292,8 +292,8 @@ def test_a_report_shows_gaps(tmp_path: Path) -> None:
 
 
 def test_differences_between_many_slices_are_not_tested() -> None:
-    ids = [f"q{at}" for at in range(30 * 21)]
-    many = pl.DataFrame({"query_id": ids, "group": [at % 21 for at in range(len(ids))]})
+    ids = [f"q{at}" for at in range(30 * 11)]
+    many = pl.DataFrame({"query_id": ids, "group": [at % 11 for at in range(len(ids))]})
     rng = np.random.default_rng(5)
     sides = {name: pl.DataFrame({"query_id": ids, "mrr": rng.random(len(ids))}) for name in "ab"}
     found = rf.compare(None, sides, [GAP, MEAN], queries=many)
@@ -301,10 +301,10 @@ def test_differences_between_many_slices_are_not_tested() -> None:
     assert found.table["ci_low"].is_null().to_list() == [False, True]
     assert found.systems["ci_low"].null_count() == 0
     note = found.ledger.filter(item="gap_untested")["note"].item()
-    assert note.startswith(f"{MEAN}: of 21 slices, no interval is known")
+    assert note.startswith(f"{MEAN}: of 11 slices, no interval is known")
     verdict = rf.gate(None, sides["a"], sides["b"], f"{MEAN}: no worse than -0.1", queries=many)
     assert verdict.status == "undecided"
-    assert "of 21 slices" in verdict.checks["reason"].item()
+    assert "of 11 slices" in verdict.checks["reason"].item()
     assert (
         rf.gate(None, sides["a"], sides["b"], f"{MEAN}: at most 1", queries=many).status == "pass"
     )

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 # At either end of an interval, so many orders of the slices are left out (see `GapChange`).
 _LEFT_OUT = 0.025
 # Of so many slices, what is said of the difference of two gaps was simulated, and covers.
-_MOST_SLICES: dict[GapKind, int] = {"range": 100, "mean": 20}
+_MOST_SLICES: dict[GapKind, int] = {"range": 20, "mean": 10}
 # Of a gap as it is: no order has less, where something is a share of it.
 _LEAST_BASE = 1e-3
 _ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
