@@ -36,8 +36,9 @@ could be shown, with their attributes ([frames](how_it_works.md#the-frames)).
 
 `gap(ndcg@10, by=group)`, of any metric that has values per query, is how far its averages over
 slices by an attribute of `queries` are apart: the largest less the least; with `kind=mean`, the
-mean difference of two. Slices of fewer than 30 queries are left out, and the ledger says so
-([intervals](statistics.md#gaps)).
+mean difference of two. Slices of fewer than 30 queries are left out, and the ledger says so. A
+smaller gap is better: `compare` tests the difference of two, `gate` decides on it
+([intervals and tests](statistics.md#gaps)).
 
 Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
 """

@@ -23,6 +23,7 @@ from tests.cli.shell import (
 )
 
 NO_WORSE = "ndcg@10: no worse than -0.5% at 95%"
+GAP = "gap(ndcg@10, by=locale): no worse than -0.5"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,7 @@ NO_WORSE = "ndcg@10: no worse than -0.5% at 95%"
         ("bm25", ["-r", NO_WORSE], 0, "PASS: 1 passed"),
         ("hybrid", ["-r", "ndcg@10: better than 50%"], 1, "FAIL: 1 failed"),
         ("dense", ["-r", f"{NO_WORSE} per locale", "--queries", "QUERIES"], 1, "FAIL: 3 passed"),
+        ("hybrid", ["-r", GAP, "--queries", "QUERIES"], 0, "PASS: 1 passed"),
         ("hybrid", ["-r", NO_WORSE, "--min-queries", 5000], 2, "UNDECIDED"),
         ("hybrid", ["-r", NO_WORSE, "--min-judged", "10=0.9"], 2, "UNDECIDED"),
     ],

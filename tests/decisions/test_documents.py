@@ -1,12 +1,15 @@
-"""Metrics over documents, and of what was shown, where something is decided."""
+"""Metrics without values per query, and of what was shown, where something is decided."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from tests.support.shown import shop
@@ -82,3 +85,226 @@ def test_diff_and_report(tmp_path: Path) -> None:
     assert "gini@5" in page.read_text(encoding="utf-8")
     with pytest.raises(rf.RankframeError, match="about its first metric"):
         rf.report(SHOP.qrels, RUNS, ["gini@5"], output=tmp_path / "no.html", **BESIDE)
+
+
+# --- Gaps between slices.
+
+GROUPS = [*["x"] * 80, *["y"] * 60, *["z"] * 40, *["few"] * 20, *[None] * 5]
+IDS = [f"q{at}" for at in range(len(GROUPS))]
+USERS = pl.DataFrame({"query_id": IDS, "group": GROUPS, "weight": 1.0})
+JUDGED = pl.DataFrame({"query_id": IDS, "doc_id": "a", "relevance": 1})
+GAP, MEAN = "gap(mrr, by=group)", "gap(mrr, by=group, kind=mean)"
+
+
+def ranked(seed: int, favoured: float = 0.0) -> pl.DataFrame:
+    """Six documents a query; a relevant one gains where its query is in x."""
+    scores = np.random.default_rng(seed).random((len(IDS), 6))
+    scores[np.array(GROUPS) == "x", 0] += favoured
+    return pl.DataFrame({"query_id": np.repeat(IDS, 6), "doc_id": list("abcdef") * len(IDS),
+                         "score": scores.ravel()})  # fmt: skip
+
+
+FAIR, UNFAIR, OTHERWISE = ranked(1), ranked(1, 0.6), ranked(2)
+SIDES = {"unfair": UNFAIR, "fair": FAIR, "other": OTHERWISE, "again": UNFAIR}
+
+
+def gaps(systems: Any = SIDES, names: Any = (GAP, MEAN), **options: Any) -> rf.Comparison:
+    return rf.compare(JUDGED, systems, names, queries=USERS, **options)
+
+
+def test_gaps_are_those_of_each_alone() -> None:
+    found = gaps(baseline="unfair")
+    assert found.systems["metric"].unique(maintain_order=True).to_list() == [GAP, MEAN]
+    for name, run in SIDES.items():
+        alone = rf.evaluate(JUDGED, run, [GAP, MEAN], queries=USERS)
+        for label in (GAP, MEAN):
+            own = found.systems.filter(system=name, metric=label).row(0, named=True)
+            assert own["value"] == alone[label]
+            interval = alone.summary.filter(metric=label).select("ci_low", "ci_high").row(0)
+            assert (own["ci_low"], own["ci_high"]) == pytest.approx(interval, abs=1e-9)
+            assert (own["queries"], own["small"]) == (180, False)
+    means: list[Any] = [
+        found.per_query["fair"].join(USERS, on="query_id").filter(group=one)["mrr"].mean()
+        for one in "xyz"
+    ]
+    pairs = [abs(one - other) for one, other in combinations(means, 2)]
+    rows = found.table.filter(system="fair")
+    assert rows["value"].to_list() == pytest.approx([max(pairs), sum(pairs) / 3], abs=1e-12)
+    assert rows["difference"].to_list() == (rows["value"] - rows["baseline_value"]).to_list()
+    item = found.ledger.filter(item="gap_slices_left_out")
+    assert item["value"].item() == 4
+    assert "'few', '(none)'" in item["note"].item()
+
+
+def test_smaller_gaps_are_better_and_the_same_run_is_no_other() -> None:
+    found = gaps(baseline="unfair").table.filter(metric=GAP)
+    closed, other, again = found.to_dicts()
+    for row in (closed, other):
+        assert row["significant"]
+        assert row["ci_low"] < row["difference"] < row["ci_high"] < 0
+    assert (again["difference"], again["p_value"], again["significant"]) == (0, 1, False)
+    assert (again["ci_low"], again["ci_high"]) == (0, 0)
+    # Runs that share their queries' errors are told apart better than those that do not.
+    assert closed["ci_high"] - closed["ci_low"] < other["ci_high"] - other["ci_low"]
+    assert found["wins"].null_count() == 3
+    marked = gaps(baseline="unfair").to_markdown()
+    assert f"**{closed['value']:.4f}**<sup>" in marked or f"**{other['value']:.4f}**<sup>" in marked
+
+
+def test_only_what_is_asked_for_is_tested() -> None:
+    """A gap's own metric, and its slices, would be further tests to correct for."""
+    alone = gaps(names=GAP, baseline="unfair").table
+    assert (alone.height, alone["metric"].unique().to_list()) == (3, [GAP])
+    both = gaps(names=["mrr", GAP], baseline="unfair", by="group").table
+    assert both.filter(pl.col("by").is_null())["metric"].to_list() == ["mrr"] * 3 + [GAP] * 3
+    assert set(both.filter(by="group")["metric"]) == {"mrr"}
+    same = ["difference", "ci_low", "ci_high", "p_value"]
+    assert both.filter(metric=GAP).select(same).equals(alone.select(same))
+
+
+def test_by_the_errors_of_the_slices_where_these_are_clear() -> None:
+    """Of two slices that are far apart in both runs: a paired t interval by hand."""
+    two = USERS.filter(pl.col("group").is_in(["x", "y"]))
+    stored = two.with_columns(mrr=pl.col("group").replace_strict({"x": 5.0, "y": 0.0}))
+    rng = np.random.default_rng(8)
+    before = stored.with_columns(pl.col("mrr") + pl.Series(rng.random(140)))
+    after = before.with_columns(pl.col("mrr") * 1.1 + pl.Series(rng.random(140)) / 4)
+    systems = {"a": before.drop("group", "weight"), "b": after.drop("group", "weight")}
+    row = rf.compare(None, systems, GAP, queries=two).table.row(0, named=True)
+    apart = [
+        (after.filter(group=g)["mrr"] - before.filter(group=g)["mrr"]).to_numpy() for g in "xy"
+    ]
+    assert row["difference"] == pytest.approx(apart[0].mean() - apart[1].mean(), abs=1e-12)
+    error = np.sqrt(sum(some.var(ddof=1) / len(some) for some in apart))
+    half = 2.0010 * error  # Student's t of 59 degrees
+    bounds = row["difference"] - half, row["difference"] + half
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(bounds, abs=0.1 * half)
+
+
+def test_the_same_bits_however_rows_lie() -> None:
+    found = gaps(baseline="unfair")
+    shuffled = {name: run.sample(fraction=1, shuffle=True, seed=3) for name, run in SIDES.items()}
+    some: list[dict[str, Any]] = [{}, {"max_memory": "400MiB"}]
+    for options in some:
+        other = rf.compare(
+            JUDGED.reverse(), shuffled, [GAP, MEAN], queries=USERS.reverse(), baseline="unfair",
+            **options,
+        )  # fmt: skip
+        assert_frame_equal(other.table, found.table, check_exact=True)
+        assert_frame_equal(other.systems, found.systems, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["mrr(average=geometric)", "recall(average=micro)@3",
+                                  "ndcg(average=weighted)@3"])  # fmt: skip
+def test_of_averages_of_any_kind(name: str) -> None:
+    weight = "weight" if "weighted" in name else None
+    label = f"gap({name}, by=group)"
+    row = gaps(names=label, baseline="unfair", weight=weight).table.row(0, named=True)
+    assert row["baseline_value"] == pytest.approx(
+        rf.evaluate(JUDGED, UNFAIR, label, queries=USERS, weight=weight)[label], abs=1e-12
+    )
+    assert row["ci_low"] < row["difference"] < row["ci_high"]
+
+
+def test_of_what_is_shown() -> None:
+    runs = {"old": SHOP.run, "new": OTHER}
+    options: Any = {"queries": SHOP.users, "no_overlap": "zero", **BESIDE}
+    label = "gap(novelty@4, by=segment)"
+    found = rf.compare(SHOP.qrels, runs, label, baseline="old", **options).table.row(0, named=True)
+    assert found["value"] == rf.evaluate(SHOP.qrels, OTHER, label, **options)[label]
+    assert found["p_value"] is not None
+
+
+def test_whatever_the_test_and_the_interval() -> None:
+    plain = gaps(names=GAP).table
+    for test in ("wilcoxon", "randomisation", "tukey"):
+        other = gaps(names=GAP, test=test, permutations=100).table
+        times = 6 if test == "tukey" else 1  # which corrects over pairs by itself
+        expected = [min(p * times, 1) for p in plain["p_value"]]
+        assert other["p_value"].to_list() == pytest.approx(expected)
+    for ci in ("t", None):
+        none = gaps(names=GAP, ci=ci)
+        assert none.table["ci_low"].null_count() == none.table.height
+        assert none.systems["ci_low"].null_count() == 4
+        assert none.table["p_value"].to_list() == plain["p_value"].to_list()
+    bounded = gaps(names=GAP, bounds=True).systems
+    assert bounded["lower_bound"].null_count() == 4
+
+
+def test_slices_that_a_run_does_not_have_are_left_out() -> None:
+    lacking = FAIR.join(USERS.filter(group="y"), on="query_id", how="anti")
+    found = gaps({"all": FAIR, "some": lacking}, GAP, missing="skip", unpaired="skip")
+    assert found.systems["queries"].to_list() == [120, 120]
+    zeros = gaps({"all": FAIR, "some": lacking}, GAP, missing="zero").systems
+    assert zeros["queries"].to_list() == [180, 180]
+    assert zeros["value"][1] > zeros["value"][0]
+
+
+def test_a_gate_decides_on_gaps(tmp_path: Path) -> None:
+    rf.evaluate(JUDGED, UNFAIR, "mrr").write(tmp_path / "old")
+    asked = ("no worse than -5%", "better than 0.01", "at most 0.1", "no worse than -0.02")
+    rules = [f"{GAP}: {rule}" for rule in asked]
+    for run, statuses in (
+        (FAIR, ["pass", "pass", "pass", "pass"]), (UNFAIR, ["pass", "fail", "fail", "pass"])
+    ):  # fmt: skip
+        verdict = rf.gate(JUDGED, run, tmp_path / "old", rules, queries=USERS)
+        assert verdict.checks["status"].to_list() == statuses
+    assert "0 of 180 queries differ" in verdict.checks["reason"][0]
+    first = rf.gate(JUDGED, FAIR, tmp_path / "old", rules, queries=USERS).checks.to_dicts()[1]
+    assert first["bound"] < first["change"] == first["baseline_value"] - first["value"]
+    assert first["p_value"] < 0.05
+    # Stored results on both sides are enough: they keep values per query.
+    both = rf.gate(None, rf.evaluate(JUDGED, FAIR, "mrr"), tmp_path / "old", rules, queries=USERS)
+    assert both.checks["bound"].to_list()[1] == first["bound"]
+
+
+def test_a_gate_says_why_it_does_not_decide(tmp_path: Path) -> None:
+    fair = rf.evaluate(JUDGED, FAIR, "mrr")
+    checks = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: no worse than -5%", queries=USERS).checks
+    assert checks["status"].item() == "undecided"
+    assert "the baseline's gap may be 0" in checks["reason"].item()
+    one = USERS.with_columns(group=pl.lit("x"))
+    checks = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: at most 1", queries=one).checks
+    assert checks["status"].item() == "undecided"
+    assert "needs two slices or more" in checks["reason"].item()
+    demanding = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: at most 1", queries=USERS, min_queries=900)
+    assert "205 queries, fewer than 900" in demanding.checks["reason"].item()
+    with pytest.raises(rf.RankframeError, match=r"slices of all queries\. Leave out 'per group'"):
+        rf.gate(JUDGED, FAIR, fair, f"{GAP}: at most 1 per group", queries=USERS)
+    with pytest.raises(rf.RankframeError, match="needs queries="):
+        rf.gate(JUDGED, FAIR, fair, f"{GAP}: at most 1")
+    with pytest.raises(rf.RankframeError, match="'baseline' has no values of 'map'"):
+        rf.gate(JUDGED, FAIR, fair, "gap(map, by=group): at most 1", queries=USERS)
+    with pytest.raises(rf.RankframeError, match="two slices or more of at least 30 queries"):
+        rf.compare(JUDGED, SIDES, GAP, queries=one)
+
+
+def test_a_report_shows_gaps(tmp_path: Path) -> None:
+    runs = {"unfair": UNFAIR, "fair": FAIR}
+    page = rf.report(
+        JUDGED, runs, ["mrr", MEAN], output=tmp_path / "page.html", queries=USERS,
+        rules=[f"{GAP}: at most 0.2"],
+    ).read_text(encoding="utf-8")  # fmt: skip
+    assert "How far the averages of mrr over slices by group are apart" in page
+    assert "the mean difference of two" in page
+    with pytest.raises(rf.RankframeError, match=r"'gap\(mrr, by=group\)' has no values per query"):
+        rf.report(JUDGED, runs, [GAP, "mrr"], output=tmp_path / "no.html", queries=USERS)
+
+
+def test_differences_between_many_slices_are_not_tested() -> None:
+    ids = [f"q{at}" for at in range(30 * 11)]
+    many = pl.DataFrame({"query_id": ids, "group": [at % 11 for at in range(len(ids))]})
+    rng = np.random.default_rng(5)
+    sides = {name: pl.DataFrame({"query_id": ids, "mrr": rng.random(len(ids))}) for name in "ab"}
+    found = rf.compare(None, sides, [GAP, MEAN], queries=many)
+    assert found.table["p_value"].is_null().to_list() == [False, True]
+    assert found.table["ci_low"].is_null().to_list() == [False, True]
+    assert found.systems["ci_low"].null_count() == 0
+    note = found.ledger.filter(item="gap_untested")["note"].item()
+    assert note.startswith(f"{MEAN}: of 11 slices, no interval is known")
+    verdict = rf.gate(None, sides["a"], sides["b"], f"{MEAN}: no worse than -0.1", queries=many)
+    assert verdict.status == "undecided"
+    assert "of 11 slices" in verdict.checks["reason"].item()
+    assert (
+        rf.gate(None, sides["a"], sides["b"], f"{MEAN}: at most 1", queries=many).status == "pass"
+    )

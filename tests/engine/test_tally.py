@@ -68,6 +68,13 @@ def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method:
     assert all(part.groups is None for part in parts)
     joined = Tally.joined(reversed(parts))
     assert summarise(metrics, joined, intervals).equals(summarise(metrics, whole, intervals))
+    # Gaps between slices need the replicates of some metrics.
+    kept = Tally.joined(part.settle(metrics, intervals, {1, 3}) for part in whole.split(2))
+    for at in range(len(metrics)):
+        drawn, before = (one.replicates(metrics, at, intervals) for one in (kept, whole))
+        assert (drawn is not None) == (at in (1, 3) and method == "bootstrap")
+        if drawn is not None and before is not None:
+            assert np.array_equal(drawn, before, equal_nan=True)
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "t"])

@@ -14,7 +14,8 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.evaluation.summary import slices_html
+from rankframe.evaluation.summary import gap_places, slices_html
+from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, about
 from tests.support.summaries import LAG, METRICS, evaluated, finish, parts, same_for_all, summary
 
@@ -150,3 +151,12 @@ def test_a_notebook_shows_slices() -> None:
                          "value": 0.5, "queries": 1, "small": True})  # fmt: skip
     assert slices_html(many).count("<tr>") == 31
     assert "and 10 more" in slices_html(many)
+
+
+def test_gaps_look_at_some_metrics_of_some_slices() -> None:
+    names = ["map", "gap(mrr, by=b)", "gap(map, by=b, kind=mean)", "gap(map, by=a)"]
+    asked = resolve(names, "judged", "gap")
+    metrics = [one for one in asked if one.gap is None]
+    assert [one.label for one in metrics] == ["map", "mrr"]
+    assert gap_places(asked, metrics, ["c", "a", "b"]) == {2: {0, 1}, 1: {0}}
+    assert gap_places(metrics, metrics, []) == {}

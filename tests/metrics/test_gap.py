@@ -68,13 +68,13 @@ def test_what_is_no_gap_is_refused(name: str, said: str) -> None:
         rf.evaluate(QRELS, RUN, name, queries=USERS)
 
 
-def test_gaps_are_of_evaluations() -> None:
+def test_gaps_have_no_values_per_query() -> None:
     with pytest.raises(RankframeError, match="needs queries=, a frame with query_id and 'group'"):
         rf.evaluate(QRELS, RUN, GAP)
-    with pytest.raises(RankframeError, match="gap between slices of one run"):
-        rf.compare(QRELS, {"a": RUN, "b": RUN}, [GAP], queries=USERS, by="group")
-    with pytest.raises(RankframeError, match="gap between slices of one run"):
-        rf.gate(QRELS, RUN, rf.evaluate(QRELS, RUN, "mrr"), f"{GAP}: at most 0.1")
+    with pytest.raises(RankframeError, match="has no values per query, being between slices"):
+        rf.diff(QRELS, RUN, RUN, GAP)
+    with pytest.raises(RankframeError, match="has no values per query, being between slices"):
+        rf.tune(QRELS, {"a": RUN, "b": RUN}, metric=GAP)
 
 
 def test_by_hand_wherever_rows_are(tmp_path: Path) -> None:

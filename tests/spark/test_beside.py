@@ -55,3 +55,31 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     assert other.count("run_seen_dropped") == alone.count("run_seen_dropped") != 0
     with pytest.raises(rf.RankframeError, match="needs judgments"):
         rf.spark.evaluate(None, paths["run"], "ndcg", spark=spark)
+
+
+def test_gaps_have_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
+    """Of metrics of judgments and of what is shown; replicates of slices come back for them."""
+    names = [
+        "gap(ndcg@4, by=segment)", "gap(novelty@4, by=segment, kind=mean)",
+        "gap(map(average=geometric), by=segment)", "coverage@4",
+    ]  # fmt: skip
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("qrels", "run", "train")}
+    for name, path in paths.items():
+        getattr(SHOP, name).write_parquet(path)
+    how: Any = {"queries": SHOP.users, "train": paths["train"], "no_overlap": "zero"}
+    for names_here, ci in ((names, "bootstrap"), (names[:1], "t")):
+        some: Any = {**how, "ci": ci} | ({} if len(names_here) > 1 else {"train": None})
+        here = rf.evaluate(paths["qrels"], paths["run"], names_here, **some)
+        there = rf.spark.evaluate(
+            paths["qrels"], paths["run"], names_here, **some, spark=spark, partitions=3
+        )
+        for frame in ("summary", "slices"):
+            assert_frame_equal(getattr(there, frame), getattr(here, frame), check_exact=True)
+        assert there.count("metrics_gaps") == len([n for n in names_here if n.startswith("gap")])
+        assert (here.summary.filter(metric=names[0])["ci_low"].item() is None) == (ci == "t")
+        there.unpersist()
+    with pytest.raises(rf.RankframeError, match="needs queries=, a frame with query_id and 'seg"):
+        rf.spark.evaluate(paths["qrels"], paths["run"], names[0], spark=spark)
+    alone: Any = {"queries": SHOP.users.with_columns(segment=1), "no_overlap": "zero"}
+    with pytest.raises(rf.RankframeError, match="two slices or more"):
+        rf.spark.evaluate(paths["qrels"], paths["run"], names[0], **alone, spark=spark)

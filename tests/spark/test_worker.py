@@ -109,7 +109,7 @@ def test_sums_of_partitions_are_those_of_all_queries_in_any_rounds(partitions: i
         answer(LEFT.filter(number == at), RIGHT.filter(number == at)) for at in range(partitions)
     ]
     work = job()
-    settle = pickle.dumps((work.plan.metrics, work.intervals))
+    settle = pickle.dumps((work.plan.metrics, work.intervals, {}))
     # once in one round, once with a round before it
     for some in (tables, [rounds(tables[:2], b""), *(rounds([t], b"") for t in tables[2:])]):
         piece, troubles = driven(some, settle)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import polars as pl
 
 from rankframe.base import options
-from rankframe.base.columns import DOC, QUERY
+from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean, number_of
-from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
+from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.progress import Progress, Report
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import (
-    HOLE_COLUMNS,
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
     SYSTEM_SCHEMA,
@@ -26,19 +25,13 @@ from rankframe.decisions.comparison import (
 )
 from rankframe.decisions.contrast import Setup, contrasts, p_values
 from rankframe.decisions.directions import Names
-from rankframe.decisions.documents import rows_over_documents
+from rankframe.decisions.documents import items_of_gaps, rows_of_gaps, rows_over_documents
 from rankframe.decisions.lacking import MANY, MISSING
 from rankframe.decisions.opening import Opened, Opening, open_systems
 from rankframe.decisions.systems import Runs
-from rankframe.decisions.unjudged import hole_bounds, needs_documents
-from rankframe.engine.held import Held
-from rankframe.evaluation.job import judged_plan
-from rankframe.evaluation.ledger import POLICY
-from rankframe.evaluation.lookup import Lookup
-from rankframe.inputs.queries import (
-    Attributes,
-    By,
-)
+from rankframe.decisions.unjudged import with_bounds
+from rankframe.evaluation.ledger import POLICY, Item
+from rankframe.inputs.queries import By
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.resample import hash_ids
@@ -115,7 +108,8 @@ def compare(
     queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
 
     A query where a metric is undefined for one system is left out of that metric for all. Metrics
-    over documents (coverage, …) are tested by leaving out groups of queries, whatever the `test`.
+    over documents (coverage, …) are tested by leaving out groups of queries, whatever the `test`,
+    and gaps between slices over all orders of the slices that replicates of the queries have.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -156,19 +150,25 @@ def compared(
     _check_names(opening.names, baseline)
     setup.check_metrics(chosen)
     opened = opening.side_by_side(depths)
-    averaged = [metric for metric in chosen if metric.frame != "documents"]
-    columns_of = [
-        Column.of(metric, opened.aligned, weights=opened.known.weights) for metric in averaged
-    ]
+    averaged = [metric for metric in opening.computed if metric.frame != "documents"]
+    columns_of = {
+        metric.label: Column.of(metric, opened.aligned, weights=opened.known.weights)
+        for metric in averaged
+    }
     table, values = _compared(opened, columns_of, chosen, setup, progress)
     if bounds and opened.held is not None and opening.runs is not None:
         judged = [metric for metric in chosen if metric.of_judgments]
-        values = _with_bounds(values, opened.held, opening.names, judged, opening.runs.policies,
-                              opening.attributes)  # fmt: skip
+        values = with_bounds(values, opened.held, opening.names, judged, opening.runs.policies,
+                             opening.attributes)  # fmt: skip
     found = Comparison(
         table=table,
         systems=values,
-        ledger=_ledger(opened, setup, _warnings(opened, columns_of, table, setup)),
+        ledger=_ledger(
+            opened,
+            setup,
+            items_of_gaps(opened, columns_of, chosen),
+            _warnings(opened, list(columns_of.values()), table, setup),
+        ),
         metrics=tuple(chosen),
         names=tuple(opened.systems),
         per_query={
@@ -203,36 +203,8 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         )
 
 
-def _with_bounds(
-    values: pl.DataFrame,
-    held: Held,
-    names: Sequence[str],
-    metrics: Sequence[Metric],
-    policies: Policies,
-    attributes: Attributes | None,
-) -> pl.DataFrame:
-    """Beside the values of all queries, what they would be had everything been judged."""
-    plan = judged_plan(metrics)
-    weights = None if attributes is None else attributes.weights_alone
-    holes = []
-    for name, run in zip(names, held.rights, strict=True):
-        lookup = Lookup.of(
-            held.left,
-            run,
-            policies,
-            plan.columns,
-            listed=needs_documents(plan, policies),
-            ids=DOC in plan.columns,
-        )
-        found = hole_bounds(lookup.found(), metrics, policies=policies, attributes=weights)
-        holes.append(found.with_columns(pl.lit(name).alias("system")))
-    return values.join(
-        pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
-    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
-
-
 def _compared(
-    opened: Opened, columns: Sequence[Column], metrics: Sequence[Metric], setup: Setup,
+    opened: Opened, known: Mapping[str, Column], metrics: Sequence[Metric], setup: Setup,
     progress: Report | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:  # fmt: skip
     """One row for each metric, subset and pair of systems; and one for each system."""
@@ -244,11 +216,13 @@ def _compared(
         pairs = [(base, at) for at in range(len(names)) if at != base]
     hashes = hash_ids(aligned.queries)
     places = {metric.label: at for at, metric in enumerate(metrics)}
+    # A gap's own metric is not compared where nobody asks for it: it would be one more test.
+    columns = [column for label, column in known.items() if label in places]
     found: list[tuple[int, dict[str, object]]] = []
     singles: list[tuple[int, dict[str, object]]] = []
     total, done = sum(len(subset.rows) for subset in subsets), 0
     for subset in subsets:
-        if not columns:  # all are over documents
+        if not columns:  # none has values per query
             break
         if progress is not None:
             progress(Progress("comparing", done, total, len(aligned.queries), "queries"))
@@ -266,7 +240,10 @@ def _compared(
                 named = {**of, "baseline": names[i], "system": names[j], "p_value": p_value}
                 found.append((at, {**named, **one.pair(i, j)}))
         done += len(subset.rows)
-    for label, of_pairs, of_systems in rows_over_documents(opened, metrics, pairs, setup):
+    for label, of_pairs, of_systems in chain(
+        rows_over_documents(opened, metrics, pairs, setup),
+        rows_of_gaps(opened, known, metrics, pairs, setup),
+    ):
         found += [(places[label], row) for row in of_pairs]
         singles += [(places[label], row) for row in of_systems]
     table = _in_order(found, PAIR_SCHEMA)
@@ -321,7 +298,9 @@ def _warnings(
     return [*many, *dict.fromkeys(filter(None, said))]
 
 
-def _ledger(opened: Opened, setup: Setup, warnings: Sequence[str]) -> pl.DataFrame:
+def _ledger(
+    opened: Opened, setup: Setup, gaps: Sequence[Item], warnings: Sequence[str]
+) -> pl.DataFrame:
     """system, item, value, note: what was compared, then what was counted for each system."""
     aligned, known = opened.aligned, opened.known
     items: list[tuple[str | None, str, float | None, str]] = [
@@ -337,6 +316,7 @@ def _ledger(opened: Opened, setup: Setup, warnings: Sequence[str]) -> pl.DataFra
         items.append(
             (None, "queries_without_attributes", known.absent, "not in the frame of queries")
         )
+    items += [(None, *item) for item in gaps]
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
     items += [(None, WARNING, None, note) for note in warnings]
     became = {lack.system: lack.done for lack in opened.lacks}

@@ -221,7 +221,7 @@ class Contrast:
                 scaled = difference_error(paired, base, other, scales=self.slopes(base, other))
                 bounds = self._by_t(difference, scaled)
             elif self.replicates is not None:
-                drawn = self._finished_all(self.replicates)
+                drawn = self.summaries
                 bounds = self._by_replicates(drawn[:, other] - drawn[:, base])
         low, high = around(difference, bounds)
         ups, downs = self._moves(base, other)
@@ -251,6 +251,36 @@ class Contrast:
         if not self.paired.common or average in ("geometric", "micro"):
             return plain
         return float(second - first) / (1.0 if average == "sum" else float(below))
+
+    def improvement(self, *, relative: bool) -> tuple[float, float, int]:
+        """By how much the second system is better than the first, the standard error of that, and
+        how many queries differ.
+        """
+        before, after = self.averages
+        assert before is not None and after is not None  # noqa: PT018 (checked before)
+        sign = 1.0 if self.column.metric.higher_is_better else -1.0
+        n, pull = self.paired.queries, self.pulls
+        if relative:
+            value = sign * (after - before) / abs(before)
+            apart = (pull[1] - after / before * pull[0]) / abs(before)
+        else:
+            value = sign * (after - before)
+            apart = pull[1] - pull[0]
+        before_each, after_each = self.column.values
+        differing = int(np.count_nonzero(differences(after_each, before_each)))
+        return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
+
+    @property
+    def pulls(self) -> list[Floats]:
+        """Of each system, how far each query pulls its summary away from where it is."""
+        systems = range(len(self.column.values))
+        return [self.paired.contributions(at) * self.slopes(at)[0] for at in systems]
+
+    @property
+    def summaries(self) -> Floats:
+        """Every replicate's summary of each system."""
+        assert self.replicates is not None  # whoever asks had them drawn
+        return self._finished_all(self.replicates)
 
     def _moves(self, base: int, other: int) -> tuple[int, int]:
         """In how many queries the other one is better, and worse."""

@@ -59,7 +59,7 @@ def refuse_unknown(metrics: Sequence[Metric], *, lower: Names = (), higher: Name
 
 def says_nothing(metric: Metric) -> bool:
     """Whether it is a stored column under a name of somebody's own."""
-    return metric.definition is None and metric.expression is None
+    return metric.definition is None and metric.expression is None and metric.gap is None
 
 
 def names_of(option: str, given: object) -> tuple[str, ...]:

@@ -21,19 +21,18 @@ from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
 from rankframe.decisions.directions import Names, refuse_unknown
-from rankframe.decisions.documents import document_check
+from rankframe.decisions.documents import Gaps, document_check
 from rankframe.decisions.gate_rules import Demands, Rule, read_demands
 from rankframe.decisions.lacking import MANY
 from rankframe.decisions.opening import Opened, Subset, open_systems
 from rankframe.decisions.stored import read_systems
 from rankframe.decisions.systems import Runs, System
-from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Status, Verdict
+from rankframe.decisions.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.evaluation.both import RUN_FRAMES
 from rankframe.evaluation.ledger import says_every_relevant
 from rankframe.inputs.scan import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.paired import differences
 from rankframe.stats.tests import against_margin
 
 # With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
@@ -89,6 +88,7 @@ def gate(
         confidence bound of the change (Student's t over queries, paired) is at or above the margin.
         A minus means worse, also where lower is better. "better than" asks for more than a change;
         "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
+        "gap(ndcg@10, by=group): …" is about a gap between slices, of which less is better.
         Where more than 1% of queries are undefined for one side only, nothing is decided, unless
         the rule says "where both are defined".
     metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
@@ -132,7 +132,7 @@ def gate(
     own = (
         {}
         if metrics is None
-        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES)}
+        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES, "gap")}
     )
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
@@ -218,8 +218,29 @@ class _Judge:
         if metric.frame == "documents":
             least = self.demands.min_queries
             return [document_check(rule, metric, self.opened, some, least) for some in chosen]
+        if metric.gap is not None:
+            return [self._gap_check(rule, metric, metric.gap.of)]
         column = Column.of(metric, self.opened.aligned, weights=self.opened.known.weights)
         return [self._check(rule, column, some) for some in chosen]
+
+    def _gap_check(self, rule: Rule, metric: Metric, inner: Metric) -> dict[str, object]:
+        """A rule of a gap between slices, if its metric is known of enough queries."""
+        if rule.by is not None:
+            raise OptionError(
+                f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
+                f"'per {', '.join(rule.by)}'."
+            )
+        column = Column.of(inner, self.opened.aligned, weights=self.opened.known.weights)
+        any_value = replace(rule, kind="at most", number=math.inf, relative=False)
+        known = self._check(any_value, column, self.opened.subsets[0])
+        gaps = Gaps.of(metric, column, self.opened, Intervals())
+        said = str(known["reason"])
+        found = gaps.check(rule, said if known["status"] == "undecided" else "")
+        if found["status"] == "pass" and rule.against_baseline and gaps.differing < _FEW:
+            found["reason"] = _few_differ(gaps.differing, gaps.queries)
+        if said not in str(found["reason"]):
+            found["reason"] = f"{found['reason']}{'; ' if found['reason'] else ''}{said}"
+        return {**known, **found}
 
     def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
         here = column.taken(subset.rows)
@@ -245,21 +266,18 @@ class _Judge:
         elif after is None or (rule.against_baseline and before is None):
             status, reason = "undecided", f"{rule.metric} is undefined"
         elif not rule.against_baseline:
-            holds = after >= rule.number if rule.kind == "at least" else after <= rule.number
-            change, status = after, "pass" if holds else "fail"
-            reason = "" if holds else f"{after:.4f} is not {rule.kind} {rule.number:g}"
+            change = after
+            status, reason = rule.holds(after)
         elif rule.relative and not before:
             status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
         else:
-            change, error, differing = _improvement(contrast, relative=rule.relative)
+            change, error, differing = contrast.improvement(relative=rule.relative)
             bound, p_value = against_margin(
                 change, error, n, margin=rule.number, confidence=rule.confidence
             )
-            status, reason = _decided(rule, change, bound)
+            status, reason = rule.decided(change, bound)
             if status == "pass" and differing < _FEW:
-                reason = (
-                    f"{differing} of {number_of(n, 'query')} differ, too few to trust the bound"
-                )
+                reason = _few_differ(differing, n)
         if one_sided not in reason:
             reason = f"{reason}{'; ' if reason else ''}{one_sided}"
         return {
@@ -314,35 +332,5 @@ class _Judge:
         return ""
 
 
-def _improvement(contrast: Contrast, *, relative: bool) -> tuple[float, float, int]:
-    """By how much the candidate is better, the standard error of that, and how many queries differ
-    from the baseline.
-    """
-    before, after = contrast.averages
-    assert before is not None and after is not None  # noqa: PT018 (checked before)
-    sign = 1.0 if contrast.column.metric.higher_is_better else -1.0
-    paired, n = contrast.paired, contrast.paired.queries
-    pull = [paired.contributions(at) * contrast.slopes(at)[0] for at in (0, 1)]
-    if relative:
-        value = sign * (after - before) / abs(before)
-        apart = (pull[1] - after / before * pull[0]) / abs(before)
-    else:
-        value = sign * (after - before)
-        apart = pull[1] - pull[0]
-    before_each, after_each = contrast.column.values
-    differing = int(np.count_nonzero(differences(after_each, before_each)))
-    return value, math.sqrt(float(exact_sum(apart**2)) / (n * (n - 1))), differing
-
-
-def _decided(rule: Rule, change: float, bound: float) -> tuple[Status, str]:
-    enough = bound > rule.number if rule.kind == "better than" else bound >= rule.number
-    if enough:
-        return "pass", ""
-
-    def said(number: float) -> str:
-        return f"{number:+.2%}" if rule.relative else f"{number:+.4f}"
-
-    return "fail", (
-        f"may be {said(bound)} at {100 * rule.confidence:g}% confidence (measured {said(change)}), "
-        f"asked for {rule.kind} {said(rule.number)}"
-    )
+def _few_differ(differing: int, queries: int) -> str:
+    return f"{differing} of {number_of(queries, 'query')} differ, too few to trust the bound"

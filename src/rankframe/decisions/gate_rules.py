@@ -53,6 +53,25 @@ class Rule:
         """Whether it speaks of a change, not of the value alone."""
         return self.kind in ("no worse than", "better than")
 
+    def holds(self, value: float) -> tuple[Literal["pass", "fail"], str]:
+        """What it says of a value itself, and why."""
+        if value >= self.number if self.kind == "at least" else value <= self.number:
+            return "pass", ""
+        return "fail", f"{value:.4f} is not {self.kind} {self.number:g}"
+
+    def decided(self, change: float, bound: float) -> tuple[Literal["pass", "fail"], str]:
+        """What it says of a change that is at least this bound, and why."""
+        if bound > self.number if self.kind == "better than" else bound >= self.number:
+            return "pass", ""
+
+        def said(number: float) -> str:
+            return f"{number:+.2%}" if self.relative else f"{number:+.4f}"
+
+        return "fail", (
+            f"may be {said(bound)} at {100 * self.confidence:g}% confidence "
+            f"(measured {said(change)}), asked for {self.kind} {said(self.number)}"
+        )
+
 
 @dataclass(frozen=True)
 class Demands:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.base.options import Comparing, MissingAmong, Unpaired
-from rankframe.decisions.align import Aligned, align
+from rankframe.decisions.align import Aligned, Column, align
 from rankframe.decisions.directions import Names, with_directions
 from rankframe.decisions.lacking import Lack, lacks, refuse_unshared
 from rankframe.decisions.stored import read_systems, refuse_other_evaluations, stored_metrics
@@ -18,17 +18,20 @@ from rankframe.decisions.systems import Runs, System, evaluate_runs
 from rankframe.engine.held import Held
 from rankframe.engine.tally import WHOLE, SliceKey
 from rankframe.evaluation.both import RUN_FRAMES
-from rankframe.evaluation.evaluate import DEFAULT_METRICS
+from rankframe.evaluation.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.evaluation.summary import SMALL
 from rankframe.inputs.queries import (
+    NO_VALUE,
     Attributes,
     By,
     Known,
     asked_of,
     read_attributes,
     refuse_strangers,
+    slicings,
 )
 from rankframe.inputs.scan import Columns, Source, refuse_absent_columns
-from rankframe.metrics.names import Metric, Metrics, resolve
+from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,29 @@ class Opened:
     systems: Mapping[str, System]
     aligned: Aligned
     known: Known
-    # all queries, and every slice of them
+    # all queries, and every slice of them that was asked for
     subsets: Sequence[Subset]
+    # by an attribute of queries: the slices that gaps are between
+    between: Mapping[str, Sequence[Subset]]
     # what was evaluated, if anything was
     held: Held | None
     # judged queries that runs lack
     lacks: Sequence[Lack]
+
+    def large(
+        self, metric: Metric, column: Column
+    ) -> tuple[list[tuple[Subset, Column]], list[str]]:
+        """The slices that a gap is between, with their part of its column; the names of others."""
+        assert metric.gap is not None  # that is what it is
+        found: list[tuple[Subset, Column]] = []
+        out: list[str] = []
+        for subset in self.between[metric.gap.by]:
+            here = column.taken(subset.rows)
+            if subset.name == NO_VALUE or int(here.complete.sum()) < SMALL:
+                out.append(str(subset.name))
+            else:
+                found.append((subset, here))
+        return found, out
 
 
 @dataclass(frozen=True)
@@ -88,6 +108,13 @@ class Opening:
     attributes: Attributes | None
     unpaired: Unpaired
     missing: MissingAmong
+    # how many ways of slicing were asked for; what follows them is for gaps alone
+    ways: int = 0
+
+    @property
+    def computed(self) -> list[Metric]:
+        """The metrics that have values: instead of gaps, what they are of."""
+        return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
 
     @property
     def names(self) -> list[str]:
@@ -102,21 +129,25 @@ class Opening:
         systems, held = dict(self.stored), None
         if self.runs is not None:
             found, held = evaluate_runs(
-                self.runs, self.metrics, depths=depths, attributes=self.attributes
+                self.runs, self.computed, depths=depths, attributes=self.attributes
             )
             systems |= found
         refuse_other_evaluations(systems)
         if self.missing == "zero_if_few":
             refuse_unshared(systems)
-        averaged = [metric for metric in self.metrics if metric.frame != "documents"]
+        averaged = [metric for metric in self.computed if metric.frame != "documents"]
         aligned = align(systems, averaged, self.unpaired)
         queries, attributes = aligned.queries, self.attributes
         known = Known() if attributes is None else attributes.of(queries)
         refuse_strangers(known.absent, len(queries), queries)
-        if any(metric.average == "weighted" for metric in self.metrics):
+        if any(metric.average == "weighted" for metric in averaged):
             known.refuse_unweighted(len(queries))
-        subsets = [everything(queries), *slices_of(attributes, known)]
-        return Opened(systems, aligned, known, subsets, held, lacks(systems, averaged))
+        slices = slices_of(attributes, known)
+        subsets = [everything(queries), *(one for one in slices if one.key[0] < self.ways)]
+        gaps = {metric.gap.by for metric in self.metrics if metric.gap is not None}
+        between = {by: [one for one in slices if one.by == by] for by in sorted(gaps)}
+        lacking = lacks(systems, averaged)
+        return Opened(systems, aligned, known, subsets, between, held, lacking)
 
 
 def open_systems(
@@ -139,12 +170,15 @@ def open_systems(
     if runs is None:
         chosen = stored_metrics(systems, metrics)
     else:
-        chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics, *RUN_FRAMES)
+        given = DEFAULT_METRICS[:-1] if metrics is None else metrics
+        chosen = resolve(given, *RUN_FRAMES, "gap", inner=False)
         averaged = [metric for metric in chosen if metric.frame != "documents"]
         if systems and averaged:  # which have values per query alone
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
     chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
-    attributes = read_attributes(queries, by=by, weight=weight, metrics=chosen, columns=columns)
+    ways, asked = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
+    averaged = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=averaged, columns=columns)
     if runs is None:
         refuse_absent_columns(columns, queries=asked_of(attributes))
-    return Opening(systems, runs, chosen, attributes, unpaired, missing)
+    return Opening(systems, runs, chosen, attributes, unpaired, missing, asked)

@@ -190,7 +190,7 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
         if not wanted:
             has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
             raise MetricParameterError(f"the systems have no metric in common: {has}.")
-    for metric in wanted:
+    for metric in (one if one.gap is None else one.gap.of for one in wanted):
         for name, system in systems.items():
             if metric.label not in system.labels:
                 near = did_you_mean(metric.label, system.labels)

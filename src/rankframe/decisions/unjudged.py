@@ -23,10 +23,12 @@ from rankframe.base.options import Policies
 from rankframe.decisions.comparison import HOLE_COLUMNS
 from rankframe.decisions.extremes import LEAST, MOST, extremes
 from rankframe.engine.grouped import workers
+from rankframe.engine.held import Held
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import Sums, Terms
 from rankframe.evaluation.grades import check_grades
 from rankframe.evaluation.job import depends_on_ranks_alone, judged_plan, kept_queries
+from rankframe.evaluation.lookup import Lookup
 from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
@@ -45,6 +47,36 @@ _BLOCK_ROWS = 1 << 17  # judgments that are worked on together
 def needs_documents(plan: Plan, policies: Policies) -> bool:
     """Whether holes are not known without their documents: by their ids, scores or own ranks."""
     return policies.ranks == "kept" or plan.whole_input or bool(plan.columns & {DOC, "tied_rank"})
+
+
+def with_bounds(
+    values: pl.DataFrame,
+    held: Held,
+    names: Sequence[str],
+    metrics: Sequence[Metric],
+    policies: Policies,
+    attributes: Attributes | None,
+) -> pl.DataFrame:
+    """Beside the values of all queries, what they would be had everything been judged."""
+    if not metrics:
+        return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in HOLE_COLUMNS)
+    plan = judged_plan(metrics)
+    weights = None if attributes is None else attributes.weights_alone
+    holes = []
+    for name, run in zip(names, held.rights, strict=True):
+        lookup = Lookup.of(
+            held.left,
+            run,
+            policies,
+            plan.columns,
+            listed=needs_documents(plan, policies),
+            ids=DOC in plan.columns,
+        )
+        found = hole_bounds(lookup.found(), metrics, policies=policies, attributes=weights)
+        holes.append(found.with_columns(pl.lit(name).alias("system")))
+    return values.join(
+        pl.concat(holes), on=["system", "metric"], how="left", maintain_order="left"
+    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
 
 
 def hole_bounds(

@@ -5,8 +5,8 @@ They add up over pieces: no order or split of rows shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -68,6 +68,8 @@ class Tally:
     beyond: frozenset[int] = frozenset()
     # the interval of each metric, where nothing is to be added any more
     settled: tuple[Bounds | None, ...] | None = None
+    # replicates that are asked for after that, by the place of their metric
+    drawn: Mapping[int, Floats] = field(default_factory=dict)
     # the place of the first metric, where this is a part
     first: int = 0
 
@@ -99,16 +101,23 @@ class Tally:
         """Parts as one again, after they were settled."""
         ordered = sorted(parts, key=lambda part: part.first)
         bounds = tuple(bound for part in ordered for bound in part.settled or ())
-        return Tally(tuple(some for part in ordered for some in part.sums), settled=bounds)
+        drawn = {at: some for part in ordered for at, some in part.drawn.items()}
+        sums = tuple(some for part in ordered for some in part.sums)
+        return Tally(sums, settled=bounds, drawn=drawn)
 
-    def settle(self, metrics: Sequence[Metric], intervals: Intervals) -> Tally:
+    def settle(
+        self, metrics: Sequence[Metric], intervals: Intervals, kept: Collection[int] = ()
+    ) -> Tally:
         """All queries are in: the intervals, without the sums that they are drawn from.
 
-        `metrics`: all of them, also where this is a part.
+        `metrics`: all of them, also where this is a part. `kept`: those, by their places, whose
+        replicates are needed further, for gaps between slices.
         """
         bounds, places = self.bounds(metrics, intervals), range(self.first, len(metrics))
         sums = tuple(some.settle(metrics[at]) for at, some in zip(places, self.sums, strict=False))
-        return replace(self, sums=sums, groups=None, settled=bounds)
+        here = {at: some for at, some in zip(places, self.sums, strict=False) if at in kept}
+        drawn = self._replicates(metrics, here, intervals)
+        return replace(self, sums=sums, groups=None, settled=bounds, drawn=drawn)
 
     def bounds(self, metrics: Sequence[Metric], intervals: Intervals) -> tuple[Bounds | None, ...]:
         """The interval of each metric; None where there is none."""
@@ -131,6 +140,8 @@ class Tally:
 
     def replicates(self, metrics: Sequence[Metric], at: int, intervals: Intervals) -> Floats | None:
         """Every replicate's summary of one metric, by its place; None where nothing is drawn."""
+        if self.settled is not None:
+            return self.drawn.get(at)
         return self._replicates(metrics, {at: self.sums[at - self.first]}, intervals).get(at)
 
     def _replicates(

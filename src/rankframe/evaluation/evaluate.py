@@ -176,7 +176,7 @@ def evaluate(
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.given(locals())
     intervals = Intervals.given(locals())
-    ways = _with_gaps(by, asked, queries)
+    ways = with_gaps(by, asked, known=queries is not None)
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
     judgments = None
@@ -200,15 +200,17 @@ def evaluate(
     return Result.read(output)
 
 
-def _with_gaps(
-    by: By | Sequence[By] | None, asked: Sequence[Metric], queries: Source | None
+def with_gaps(
+    by: By | Sequence[By] | None, asked: Sequence[Metric], *, known: bool
 ) -> list[tuple[str, ...]] | None:
-    """Ways of slicing, those that gaps are between included."""
+    """Ways of slicing, those that gaps are between included; `known`: whether anything is known of
+    queries.
+    """
     ways = slicings(by)
     for metric in asked:
         if metric.gap is None:
             continue
-        if queries is None:
+        if not known:
             raise OptionError(
                 f"{metric.label!r} needs ", Option("queries"),
                 f", a frame with query_id and {metric.gap.by!r}.",

@@ -82,20 +82,44 @@ def summarise_gaps(
             if name != NO_VALUE and tally.sums[at].queries >= SMALL
         }
         if len(large) < 2:
-            raise OptionError(
-                f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
-                f"{by!r} has {len(large)}, and {number_of(len(known) - len(large), 'slice')} of "
-                "fewer queries, or without a value."
-            )
+            raise OptionError(too_few_slices(metric, len(large), len(known) - len(large)))
         if out := [name for name in known if name not in large]:
             without[metric.label] = out
         rows.append(_gap_row(metric, at, metrics, list(large.values()), intervals))
     items: list[Item] = [(GAPS, len(gaps), "between slices: without values per query")]
-    if without:
-        said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
-        note = f"slices of fewer than {SMALL} queries, or without a value: {said}"
-        items.append(("gap_slices_left_out", sum(map(len, without.values())), note))
+    items += gap_item(without)
     return pl.DataFrame(rows, schema=SCHEMA, orient="row"), items
+
+
+def too_few_slices(metric: Metric, large: int, others: int) -> str:
+    """What to say of a gap between fewer than two slices that are large enough."""
+    assert metric.gap is not None  # that is what it is
+    return (
+        f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
+        f"{metric.gap.by!r} has {large}, and {number_of(others, 'slice')} of fewer queries, or "
+        "without a value."
+    )
+
+
+def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
+    """What the ledger says of slices that gaps leave out, by the gap; nothing of none."""
+    if not without:
+        return []
+    said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
+    note = f"slices of fewer than {SMALL} queries, or without a value: {said}"
+    return [("gap_slices_left_out", sum(map(len, without.values())), note)]
+
+
+def gap_places(
+    asked: Sequence[Metric], metrics: Sequence[Metric], ways: Sequence[str]
+) -> dict[int, set[int]]:
+    """What gaps look at: by the number of a way of slicing, the places of metrics."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    found: dict[int, set[int]] = {}
+    for metric in asked:
+        if metric.gap is not None:
+            found.setdefault(ways.index(metric.gap.by), set()).add(places[metric.gap.of.label])
+    return found
 
 
 def _gap_row(

@@ -40,7 +40,7 @@ _ELSEWHERE = {
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
-    "gap": "is a gap between slices of one run: see rf.evaluate, or `rankframe evaluate`.",
+    "gap": "has no values per query, being between slices: see rf.evaluate and rf.compare.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
@@ -50,10 +50,13 @@ _SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
 
 
-def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list[Metric]:
+def resolve(
+    metrics: Metrics, *frames: Frame, any_average: bool = False, inner: bool = True
+) -> list[Metric]:
     """Metrics over some frames (those of judgments) from names and expressions, each label once.
 
-    `any_average`: also those that are no sums, such as a median.
+    `any_average`: also those that are no sums, such as a median. `inner`: also those that gaps are
+    of.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -77,7 +80,7 @@ def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list
             raise MetricParameterError(
                 f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
             )
-    resolved = _with_inner(resolved)
+    resolved = with_inner(resolved) if inner else resolved
     for one in resolved:
         known = one.definition is not None or one.gap is not None
         if known and one.frame not in (frames or ("judged", "grouped")):
@@ -96,7 +99,7 @@ def resolve(metrics: Metrics, *frames: Frame, any_average: bool = False) -> list
     return resolved
 
 
-def _with_inner(metrics: Sequence[Metric]) -> list[Metric]:
+def with_inner(metrics: Sequence[Metric]) -> list[Metric]:
     """Metrics, and before a gap the one that it is of, where nobody asks for that itself."""
     labels, found = {one.label for one in metrics}, []
     for one in metrics:

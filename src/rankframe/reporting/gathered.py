@@ -35,7 +35,7 @@ from rankframe.formats.registry import READ_ERRORS, unreadable
 from rankframe.inputs.described import Described
 from rankframe.inputs.scan import Source, describe
 from rankframe.inputs.scanned import Scanned, part_of
-from rankframe.metrics.names import Metric
+from rankframe.metrics.names import Metric, with_inner
 from rankframe.reporting.drawings import drawings
 from rankframe.reporting.fused import fusions, weights_charts
 from rankframe.reporting.made import (
@@ -173,8 +173,8 @@ def _in_order(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.Da
 
 def _attributes(asked: Asked) -> dict[str, Any]:
     """What a comparison is to know of queries: only what it makes use of."""
-    weighted = any(metric.average == "weighted" for metric in asked.metrics)
-    if not (asked.by or weighted):
+    weighted = any(metric.average == "weighted" for metric in with_inner(asked.metrics))
+    if not (asked.by or weighted or any(metric.frame == "gap" for metric in asked.metrics)):
         return {}
     weight = asked.told.weight if weighted else None
     return {"queries": asked.told.queries, "by": list(asked.by) or None, "weight": weight}
@@ -302,11 +302,12 @@ def _drawn(
 
 def _bounded(rows: _Rows, asked: Asked) -> Comparison:
     """What values depend on how unjudged documents would be judged, over the same queries."""
-    of_queries = _attributes(asked)
+    judged = [metric for metric in asked.metrics if metric.of_judgments]
+    of_queries = _attributes(replace(asked, metrics=judged))
     opening = open_systems(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
-        [metric for metric in asked.metrics if metric.of_judgments],
+        judged,
         unpaired=asked.setup.comparing.unpaired,
         missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
         **{

@@ -147,17 +147,24 @@ def report(
 
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
     """Those asked for, and those that rules speak of."""
-    chosen = resolve(DEFAULT_METRICS[:-1] if metrics is None else metrics, *RUN_FRAMES)
+    given = DEFAULT_METRICS[:-1] if metrics is None else metrics
+    chosen = resolve(given, *RUN_FRAMES, "gap", inner=False)
     if not chosen[0].of_judgments:
+        why = "does not look at judgments" if chosen[0].gap is None else "has no values per query"
         raise OptionError(
-            f"a report is about its first metric, query by query, and {chosen[0].label!r} does not "
-            "look at judgments: give one that does first, such as ndcg@10."
+            f"a report is about its first metric, query by query, and {chosen[0].label!r} {why}: "
+            "give one first that does, such as ndcg@10."
         )
     labels = {metric.label for metric in chosen}
     ruled = [] if demands is None else dict.fromkeys(rule.metric for rule in demands.rules)
     return [
         *chosen,
-        *(one for name in ruled if name not in labels for one in resolve(name, *RUN_FRAMES)),
+        *(
+            one
+            for name in ruled
+            if name not in labels
+            for one in resolve(name, *RUN_FRAMES, "gap", inner=False)
+        ),
     ]
 
 

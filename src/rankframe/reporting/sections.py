@@ -18,7 +18,8 @@ from rankframe.base.wording import (
 )
 from rankframe.decisions.comparison import HOLE_COLUMNS, WARNING, Comparison
 from rankframe.evaluation.ledger import FINGERPRINT, POLICY
-from rankframe.metrics.names import signature
+from rankframe.evaluation.summary import SMALL
+from rankframe.metrics.names import Metric, signature
 from rankframe.reporting.drawings import svg
 from rankframe.reporting.made import fingerprint_of_qrels
 from rankframe.reporting.material import Material
@@ -154,7 +155,7 @@ def definitions(found: Comparison) -> str:
         definition = metric.definition
         direction = "Higher is better." if metric.higher_is_better else "Lower is better."
         if definition is None:
-            said = note(f"An expression of yours. {direction}")
+            said = note(f"{_own(metric)} {direction}")
             parts.append(fold(f"<code>{text(metric.label)}</code>", said))
             continue
         parts.append(
@@ -168,6 +169,20 @@ def definitions(found: Comparison) -> str:
             )
         )
     return section("metrics", "How metrics are defined", *parts)
+
+
+def _own(metric: Metric) -> str:
+    """What a metric is that no family defines."""
+    if metric.gap is None:
+        return "An expression of yours."
+    apart = {
+        "range": "the largest less the least",
+        "mean": "the mean difference of two",
+    }[metric.gap.kind]
+    return (
+        f"How far the averages of {metric.gap.of.label} over slices by {metric.gap.by} are apart: "
+        f"{apart}. Slices of fewer than {SMALL} queries are left out."
+    )
 
 
 def _pairs(name: str, found: Comparison, rows: pl.DataFrame, search: str | None = None) -> str:

@@ -27,7 +27,10 @@ from rankframe.base.errors import (
 from rankframe.base.messages import number_of
 from rankframe.base.wording import naming_the_run
 from rankframe.engine.work import Piece, Work
+from rankframe.evaluation.both import Both
+from rankframe.evaluation.job import Job
 from rankframe.evaluation.result import Result
+from rankframe.evaluation.summary import gap_places
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
@@ -111,7 +114,7 @@ def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
     """What adds up, of each slice once, with its intervals drawn."""
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    settle = cloudpickle.dumps((work.plan.metrics, work.intervals))
+    settle = cloudpickle.dumps((work.plan.metrics, work.intervals, _kept(work)))
     sums = answers.where("kind <> 0").select("kind", QUERY, "rest")
     while True:
         # Of each slice, so many sums are left after this round.
@@ -125,6 +128,13 @@ def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
         if left == 1:
             return sums
         partitions = left
+
+
+def _kept(work: Work) -> dict[int, set[int]]:
+    """Of which metrics the replicates of slices are needed here, by the way of slicing."""
+    if not isinstance(work, Job | Both) or work.attributes is None:
+        return {}
+    return gap_places(work.asked, work.plan.metrics, [by for by, _ in work.attributes.slices])
 
 
 def sent_by(rows: DataFrame, key: str, partitions: int) -> DataFrame:

@@ -26,7 +26,7 @@ from rankframe.engine.memory import long_ids
 from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.evaluation.both import RUN_FRAMES
-from rankframe.evaluation.evaluate import DEFAULT_METRICS, refuse_whole_input
+from rankframe.evaluation.evaluate import DEFAULT_METRICS, refuse_whole_input, with_gaps
 from rankframe.evaluation.grades import refuse_grades
 from rankframe.evaluation.job import judged_plan
 from rankframe.evaluation.summing import summed_up
@@ -109,7 +109,8 @@ def evaluate(
     so is a run with neither score nor rank. The values are kept on the cluster until the result's
     `unpersist` is called or the session ends.
     """
-    wanted = resolve(metrics, *RUN_FRAMES, any_average=True)
+    every = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
+    wanted = [metric for metric in every if metric.frame != "gap"]
     policies = Policies.given(locals())
     if not isinstance(unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(unit))  # sent to every executor
@@ -121,7 +122,8 @@ def evaluate(
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, train, base))
     known = collected(queries) if is_spark_frame(queries) else queries
-    attributes = read_attributes(known, by=by, weight=weight, metrics=wanted, columns=columns)
+    ways = with_gaps(by, every, known=known is not None)
+    attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)
     judged = None
     if qrels is not None:
         find = named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance))
@@ -140,6 +142,8 @@ def evaluate(
         intervals=intervals,
         items_by=ItemsBy.given(items_by, wanted, judgments=judged is not None),
     )  # fmt: skip
+    if len(every) > len(wanted):
+        job = replace(job, asked=tuple(every))
     if judged is not None:
         job = with_highest(job, _checked_grades(wanted, judged))
     plan, sides = job.plan, beside.sides(job, judged, given)

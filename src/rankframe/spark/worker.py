@@ -7,7 +7,7 @@ is sent back as a row of its own: a task that fails would be tried again, and en
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -21,6 +21,7 @@ from rankframe.engine.plan import PerQuery
 from rankframe.engine.tally import SliceKey, Tally
 from rankframe.engine.work import Piece, Work
 from rankframe.evaluation.both import Both
+from rankframe.evaluation.summary import SMALL
 from rankframe.inputs.scanned import part_of
 from rankframe.inputs.units import in_units
 from rankframe.inputs.validate import first_broken, quoted_keys
@@ -165,9 +166,19 @@ def added_up(
             else:
                 sums[key] = sums[key] + part if key in sums else part
     settle = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
-    for key, part in sums.items():
-        settled = part.settle(*settle) if settle and isinstance(part, Tally) else part
-        yield answer_row(schema, SUMS, key, settled)
+    for key, added in sums.items():
+        part = added
+        if settle is not None and isinstance(part, Tally):
+            assert key is not None  # only counts have none
+            metrics, intervals, kept = settle
+            part = part.settle(metrics, intervals, _looked_at(part, kept.get(key[0][0], ())))
+        yield answer_row(schema, SUMS, key, part)
+
+
+def _looked_at(part: Tally, kept: Collection[int]) -> set[int]:
+    """Of these metrics, those that a gap looks at here: not where queries are too few."""
+    enough = {at for at, some in enumerate(part.sums, part.first) if some.queries >= SMALL}
+    return enough & set(kept)
 
 
 def _worked_on(task: Task, frames: Sequence[pl.DataFrame]) -> Piece | list[Trouble]:
