@@ -10,7 +10,7 @@ from benchmarks.page_comparison import chart, section
 
 
 def write_page(folder: Path) -> Path:
-    """Write README.md and chart.svg from results.json and spark.json in the same folder."""
+    """Write README.md and chart.svg from results.json and others in the same folder."""
     measured = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     parts = ["# Benchmarks\n\n`python -m benchmarks` measures, and writes this page."]
     if "comparison" in measured:
@@ -22,6 +22,10 @@ def write_page(folder: Path) -> Path:
         parts += ["\n## Other paths\n", _paths(measured["paths"])]
     if "agreement" in measured:
         parts += ["\n## Two rankings side by side\n", _agreement(measured)]
+    if (fusion := folder / "fusion.json").exists():
+        parts += ["\n## Fusion\n", _fusion(json.loads(fusion.read_text("utf-8")))]
+    if (shown := folder / "shown.json").exists():
+        parts += ["\n## What was shown\n", _shown(json.loads(shown.read_text("utf-8")))]
     if (spark := folder / "spark.json").exists():
         parts += ["\n## Spark beside one process\n", _spark(json.loads(spark.read_text("utf-8")))]
     if "machine" in measured:
@@ -118,6 +122,65 @@ def _spark(measured: dict[str, Any]) -> str:
         if run["engine"] == "Spark"
     ]
     return "\n".join([_SPARK, *table, _SIZING, *sizing])
+
+
+_FUSION = """\
+`python -m benchmarks.fusion FOLDER --output benchmarks/fusion.json`. Two runs with text ids fused:
+reciprocal rank fusion, and a weighted sum of min-max scores. From files to a file in a process of
+its own, imports apart, the least of all rounds, in CPU seconds (and wall). DuckDB: the fastest of
+4 or 8 ways to say it, chosen on a tenth. ranx: fusing what it has loaded and compiled, beside
+rankframe from frames to a frame in memory; and with loading, though without writing, beside
+rankframe from file to file. "Times": how many times as long as rankframe.
+
+| queries | depth | method | rankframe | DuckDB | times | memory | ranx | times | + loading | times |
+|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def _fusion(measured: list[dict[str, Any]]) -> str:
+    rows = []
+    for one in measured:
+        depth = {"search": 1000, "rec": 10}[one["shape"]]
+        ours, theirs = (_least(one["runs"][name]) for name in ("rankframe", one["sql"]))
+        cells = [f"{one['queries']:,}", f"{depth}", one["method"], _cell(ours), _cell(theirs),
+                 _times(theirs, ours)]  # fmt: skip
+        if ranx := one.get("ranx"):
+            file, memory = (_least(ranx["ours"][n]) for n in ("rankframe", "rankframe, in memory"))
+            whole = {unit: ranx["fusing"][unit] + ranx["loading"][unit] for unit in ("cpu", "wall")}
+            few = "" if ranx["queries"] == one["queries"] else f" ({ranx['queries']:,} queries)"
+            cells += [_cell(memory) + few, _cell(ranx["fusing"]), _times(ranx["fusing"], memory),
+                      _cell(whole), _times(whole, file)]  # fmt: skip
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join([_FUSION, *rows])
+
+
+_SHOWN = """\
+`python -m benchmarks.shown FOLDER --output benchmarks/shown.json`. Users are shown 20 of 200,000
+items, with five times as many rows of train as users; one call from Parquet files, intervals
+included, in a process of its own, imports included.
+
+| users | metrics | memory limit | wall s | CPU s | peak GB |
+|---|---|---|---|---|---|"""
+
+
+def _shown(measured: list[dict[str, Any]]) -> str:
+    rows = [
+        f"| {one['users']:,} | {one['metrics']} ({one['asked']}) | {one['max_memory'] or ''} "
+        f"| {one['wall']:.1f} | {one['cpu']:.1f} | {one['peak'] / 1e9:.1f} |"
+        for one in measured
+    ]
+    return "\n".join([_SHOWN, *rows])
+
+
+def _least(runs: list[dict[str, Any]]) -> dict[str, float]:
+    return {unit: min(run[unit] for run in runs) for unit in ("cpu", "wall")}
+
+
+def _cell(taken: dict[str, float]) -> str:
+    return f"{taken['cpu']:.1f} ({taken['wall']:.1f})"
+
+
+def _times(theirs: dict[str, float], ours: dict[str, float]) -> str:
+    return f"{theirs['cpu'] / ours['cpu']:.1f} ({theirs['wall'] / ours['wall']:.1f})"
 
 
 def _machines(of: dict[str, str]) -> str:
