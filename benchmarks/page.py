@@ -132,7 +132,7 @@ its own, imports apart, the least of all rounds, in CPU seconds (and wall). Duck
 rankframe from frames to a frame in memory; and with loading, though without writing, beside
 rankframe from file to file. "Times": how many times as long as rankframe.
 
-| queries | depth | method | rankframe | DuckDB | times | memory | ranx | times | + loading | times |
+| queries | depth | method | rankframe | DuckDB | times | memory | ranx | times | + load | times |
 |---|---|---|---|---|---|---|---|---|---|---|"""
 
 
