@@ -237,7 +237,8 @@ def test_a_process_that_is_asked_to_end_cleans_up(desk: Desk, kills: int) -> Non
         assert ended.code in (128 + kind, -kind, *ENDINGS), ended.err
         desk.check()
         assert desk.nothing_left()
-        assert "Traceback" not in ended.err
+        # Where the signal comes while polars itself calls Python, which is rare, polars says so.
+        assert not any(line.startswith("Traceback") for line in ended.err.splitlines())
 
 
 @several(*COMMANDS)

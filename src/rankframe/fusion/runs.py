@@ -109,12 +109,16 @@ class HeldRuns:
     def of(cls, runs: Mapping[str, Scanned], policies: FusionPolicies) -> HeldRuns:
         """Read all rows of all runs."""
         sides = tuple(runs.values())
-        held: list[HeldRanking] = []
-        for name, side, frame in zip(runs, sides, comparable(*sides), strict=True):
+
+        def read(name: str, side: Scanned, frame: pl.LazyFrame) -> HeldRanking:
             with naming_the_run(repr(name)):
-                held.append(HeldRanking.of(Batches(side, _cut(frame, policies)).whole()))
+                return HeldRanking.of(Batches(side, _cut(frame, policies)).whole())
+
+        # One is put together while the next is read.
+        with ThreadPoolExecutor(2) as pool:
+            held = tuple(pool.map(read, runs, sides, comparable(*sides)))
         queries, numbers = _all_queries(held)
-        return cls(tuple(runs), sides, tuple(held), policies, queries, numbers)
+        return cls(tuple(runs), sides, held, policies, queries, numbers)
 
     @cached_property
     def lengths(self) -> Ints:
