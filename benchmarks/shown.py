@@ -93,7 +93,7 @@ def evaluated(folder: Path, asked: str, max_memory: str | None) -> dict[str, Any
     import rankframe as rf
 
     metrics = SETS[asked]
-    beside = {"base": folder / "base.parquet"} if asked == "all" else {}
+    beside: dict[str, Any] = {"base": folder / "base.parquet"} if asked == "all" else {}
     if asked != "accuracy":
         beside |= {name: folder / f"{name}.parquet" for name in ("train", "items")}
     wall, cpu = time.perf_counter(), time.process_time()

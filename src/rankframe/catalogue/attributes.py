@@ -295,10 +295,11 @@ def _weights(
 def _summed(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
     """The keys that there are, of so many, in order; and what the weights of each add up to."""
     if cells <= max(_FEW_CELLS, 4 * len(key)):
-        total = np.bincount(key, weights=weights, minlength=cells)
+        total = np.asarray(np.bincount(key, weights=weights, minlength=cells), np.float64)
         keys = np.flatnonzero(total)
         return keys, total[keys]
     order = sort_order(key)
     key = key[order]
     firsts = segment_starts(key)
-    return key[firsts], np.bincount(number_segments(firsts, len(key)), weights=weights[order])
+    total = np.bincount(number_segments(firsts, len(key)), weights=weights[order])
+    return key[firsts], np.asarray(total, np.float64)
