@@ -64,6 +64,62 @@ def test_divergence_by_hand() -> None:
     assert np.isnan(found[1])  # of what it has in train, nothing is known
 
 
+def random_lists(
+    seed: int, lists: int = 40
+) -> tuple[Values, np.ndarray, np.ndarray, np.random.Generator]:
+    """Values of 50 documents, lists of some of them or of unknown ones, and what users had."""
+    draw = np.random.default_rng(seed)
+    sets = [draw.choice(list("abcdefg"), draw.integers(0, 5)).tolist() for _ in range(50)]
+    code = np.sort(draw.integers(0, lists, 300))
+    return Values.of(pl.Series("v", sets)), code, draw.integers(-1, 50, 300), draw
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_new_values_are_the_same_by_bits_and_by_sorting(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, code, docs, _ = random_lists(seed)
+    by_bits = Mix(values, code, docs).new()
+    for name in ("_MOST_BITS", "_MOST_PLACES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"rankframe.catalogue.attributes.{name}", 0)
+            assert Mix(values, code, docs).new().tolist() == by_bits.tolist()
+    met: dict[int, set[int]] = {}
+    for list_, doc, found in zip(code.tolist(), docs.tolist(), by_bits.tolist(), strict=True):
+        first = int(values.starts[doc])
+        mine = (
+            set(values.numbers[first : first + values.lengths[doc]].tolist()) if doc >= 0 else set()
+        )
+        assert found == len(mine - met.setdefault(list_, set()))
+        met[list_] |= mine
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_divergence_has_the_same_bits_whatever_the_table_and_the_order_of_rows(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, code, docs, draw = random_lists(seed)
+    owner, had = draw.integers(0, 40, 500), draw.integers(-1, 50, 500)
+    often = draw.integers(1, 4, 500).astype(np.float64)
+
+    def found() -> np.ndarray:
+        order = draw.permutation(500)
+        return divergence(values, (code, docs), (owner[order], had[order], often[order]), 40)
+
+    expected = found()
+    assert np.array_equal(found(), expected, equal_nan=True)
+    module = "rankframe.catalogue.attributes"
+    monkeypatch.setattr(f"{module}._FEW_CELLS", -1)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{module}._ROOM", 0)  # sparse
+        assert np.array_equal(found(), expected, equal_nan=True)
+    # Where shares are no whole numbers: sorted first.
+    monkeypatch.setattr(f"{module}._EXACT", 0.0)
+    rounded = found()
+    assert np.array_equal(found(), rounded, equal_nan=True)
+    np.testing.assert_allclose(rounded, expected, rtol=1e-13)
+
+
 @pytest.mark.parametrize(
     ("column", "said"),
     [

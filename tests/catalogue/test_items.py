@@ -27,6 +27,18 @@ def test_counts_of_train() -> None:
     assert KNOWN.more_popular.tolist() == [0.5, 0.9, 0.0, 1.0]
 
 
+def test_train_is_counted_the_same_within_a_limit_and_where_keys_are_equal_by_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within = Trained.of(open_train(TRAIN, limit=1 << 30))
+    assert within.queries == TRAINED.queries
+    assert within.documents.sort("doc_id").equals(TRAINED.documents.sort("doc_id"))
+    real = pl.Expr.hash
+    monkeypatch.setattr(pl.Expr, "hash", lambda self, seed=0: real(self, seed) * 0)
+    poor = Trained.of(open_train(TRAIN))
+    assert poor.documents.sort("doc_id").equals(TRAINED.documents.sort("doc_id"))
+
+
 def test_the_catalogue_is_items_or_train_or_what_is_given() -> None:
     assert KNOWN.inside.tolist() == [False, False, True, True]
     assert Catalogue.of(TRAINED, None, None).inside.all()

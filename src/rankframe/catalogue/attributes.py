@@ -23,7 +23,7 @@ from rankframe.base.errors import OptionError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _LARGEST_SCALE, _EXACT = 1 << 24, 2.0**53
-_FEW_CELLS = 1 << 16  # of a table that may be mostly empty
+_FEW_CELLS, _ROOM = 1 << 16, 4  # of a table that may be mostly empty, and for each row
 _MOST_BITS, _MOST_PLACES = 64, 256  # of values in a number, and of a list
 
 
@@ -294,7 +294,7 @@ def _weights(
 
 def _summed(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
     """The keys that there are, of so many, in order; and what the weights of each add up to."""
-    if cells <= max(_FEW_CELLS, 4 * len(key)):
+    if cells <= max(_FEW_CELLS, _ROOM * len(key)):
         total = np.asarray(np.bincount(key, weights=weights, minlength=cells), np.float64)
         keys = np.flatnonzero(total)
         return keys, total[keys]
