@@ -126,5 +126,23 @@ def test_where_threads_cannot_be_listed_an_import_is_taken_for_use(
 
 
 def test_a_thread_that_ended_meanwhile_is_none() -> None:
-    assert forks._name("0") == ""
-    assert forks._name(str(os.getpid())) != ""
+    assert forks._said("0", "comm") == ""
+    assert forks._said(str(os.getpid()), "comm") != ""
+    assert not forks._is_starting("0")
+
+
+def test_threads_that_have_no_name_yet_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter(["python", "python", "tokio-rt-worker"])
+    said = {"comm": "python", "stat": "7 (a (name) R 1 1"}
+
+    def read(thread: str, what: str) -> str:
+        return next(looks) if thread == "7" and what == "comm" else said[what]
+
+    monkeypatch.setattr(forks.os, "listdir", lambda _: [str(os.getpid()), "7"])
+    monkeypatch.setattr(forks, "_said", read)
+    assert forks._has_threads()
+    # One that sleeps is somebody else's.
+    looks = iter(["numbers"] * 9)
+    assert not forks._has_threads()
+    said["stat"], looks = "7 (python) S 1 1", iter(["python"] * 9)
+    assert not forks._has_threads()
