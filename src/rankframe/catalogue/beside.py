@@ -22,7 +22,7 @@ from rankframe.base.options import Duplicates, Ties
 from rankframe.catalogue.columns import SHOWN_FRAME
 from rankframe.catalogue.items import Catalogue
 from rankframe.frames.found import judged_rows
-from rankframe.frames.indexed import IndexedJudgments
+from rankframe.frames.indexed import DocumentsOf, IndexedJudgments
 from rankframe.frames.rank import order_within
 from rankframe.inputs.scanned import Scanned
 from rankframe.inputs.train import COUNT
@@ -122,18 +122,6 @@ def _indexed(rows: pl.DataFrame) -> IndexedJudgments:
     return IndexedJudgments.of(hashed(rows.lazy()).collect(engine="in-memory"))
 
 
-@dataclass(frozen=True)
-class _Docs:
-    """The documents of some rows."""
-
-    indexed: IndexedJudgments
-    first: int
-
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Those of some of the rows."""
-        return self.indexed.ids_of(DOC, self.first + rows)
-
-
 def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
     """The same with places for what says the order."""
     places = np.empty(indexed.height)
@@ -143,7 +131,11 @@ def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
         height = rows.stop - rows.start
         code = number_segments(starts, height)
         order, _ = order_within(
-            _Docs(indexed, rows.start), code, starts, indexed.grades[rows], ties
+            DocumentsOf(indexed, np.arange(rows.start, rows.stop)),
+            code,
+            starts,
+            indexed.grades[rows],
+            ties,
         )
         places[rows.start + order] = position(starts, height) + 1
     return replace(indexed, grades=places)

@@ -22,9 +22,8 @@ from rankframe.base.columns import QUERY
 from rankframe.inputs.batches import Batches
 
 BATCH_ROWS = 1 << 16  # their numbers take two bytes, and their table fits in the cache
-_LONG_BATCH = (
-    1 << 18
-)  # where much is done with each row, so that threads seldom wait for each other
+# Where much is done with each row, so that threads seldom wait for each other.
+_LONG_BATCH = 1 << 18
 
 _MOST_EDGES = 32  # that are put aside
 _LOOKED_AT = 1 << 14

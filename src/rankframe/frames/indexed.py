@@ -169,6 +169,18 @@ class IndexedJudgments:
         return found.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
+@dataclass(frozen=True)
+class DocumentsOf:
+    """The documents of some judgments, looked up when they are asked for."""
+
+    held: IndexedJudgments
+    rows: NDArray[np.int64]
+
+    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Those of some of the rows."""
+        return self.held.ids_of(DOC, self.rows[rows])
+
+
 def by_document(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
     """Judgments for groups, of a table that was hashed: each document judged once, by the best of
     its grades, and what it is about beside; and whether a document is judged twice for a group.

@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.arrays.chunk import Chunk, taken
-from rankframe.base.columns import DOC, RANK, RELEVANCE, SCORE, SCORE_REST
-from rankframe.frames.indexed import IndexedJudgments
+from rankframe.base.columns import RANK, RELEVANCE, SCORE, SCORE_REST
+from rankframe.frames.indexed import DocumentsOf, IndexedJudgments
 from rankframe.frames.pair_matching import Side
 
 Ints = NDArray[np.int64]
@@ -70,18 +70,6 @@ class HeldRanking:
             starts=np.cumsum(lengths) - lengths,
             queries=taken(held.queries, numbers),
             hashes=held.index.keys[numbers],
-            docs=_Ids(held, rows),
+            docs=DocumentsOf(held, rows),
             numbers=values,
         )
-
-
-@dataclass(frozen=True)
-class _Ids:
-    """The documents of some rows, looked up when they are asked for."""
-
-    held: IndexedJudgments
-    rows: Ints
-
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Those of some of the rows."""
-        return self.held.ids_of(DOC, self.rows[rows])
