@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankframe.arrays.chunk import Column
 from rankframe.arrays.codes import (
     query_codes,
     sorted_query_codes,
@@ -95,8 +96,10 @@ def test_each_segment_is_put_in_byte_order(
     starts = np.cumsum([0, *map(len, texts)])[:-1].astype(np.int64)
     # as part of a longer column too
     for ids in (pl.Series(flat, dtype=pl.String), pl.Series(["", *flat, "é" * 20])[1:-1]):
-        order = text_order_within(ids, starts, descending=descending)
-        assert [flat[at] for at in order] == [
+        # whichever rows of the column these are
+        column, rows = Column(ids.reverse()), np.arange(len(flat))[::-1].copy()
+        found = text_order_within(column, rows, starts, descending=descending)
+        assert column.taken(found).to_list() == [
             text
             for segment in texts
             for text in sorted(segment, key=str.encode, reverse=descending)
@@ -107,7 +110,8 @@ def test_ids_of_a_real_size_are_put_in_order() -> None:
     numbers = np.random.default_rng(0).permutation(5_000)
     for shape in ("d{}", "{:07}", "product-{}", "a-rather-long-id-{}", "é{}"):
         texts = [shape.format(number) for number in numbers]
-        found = text_order_within(pl.Series(texts), np.arange(0, 5_000, 100), descending=True)
+        column, rows = Column(pl.Series(texts)), np.arange(5_000)
+        found = text_order_within(column, rows, np.arange(0, 5_000, 100), descending=True)
         assert [texts[at] for at in found] == [
             text
             for first in range(0, 5_000, 100)

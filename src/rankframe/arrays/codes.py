@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
+from rankframe.arrays.chunk import Ids, as_text
 from rankframe.arrays.keys import Keyed
 from rankframe.arrays.orders import order_by_lead
 from rankframe.arrays.segments import (
@@ -126,26 +126,26 @@ def text_order(ids: pl.Series) -> NDArray[np.int64]:
 
 
 def text_order_within(
-    ids: pl.Series, starts: NDArray[np.int64], *, descending: bool
+    docs: Ids, rows: NDArray[np.int64], starts: NDArray[np.int64], *, descending: bool
 ) -> NDArray[np.int64]:
-    """The permutation that puts the strings of each segment, all distinct, in byte order."""
-    lengths = segment_lengths(starts, len(ids))
-    order = np.arange(len(ids))
-    pairs = starts[lengths == 2]
+    """Some rows, those of each segment in byte order of their ids, all distinct."""
+    lengths = segment_lengths(starts, len(rows))
+    ordered = rows.copy()
+    pairs = starts[np.flatnonzero(lengths == 2)]
     if len(pairs):  # as nearly all are where two runs are fused by rank: compared, not sorted
-        above, below = taken(ids, pairs), taken(ids, pairs + 1)
-        turned = pairs[(above < below if descending else above > below).to_numpy()]
-        order[turned] += 1
-        order[turned + 1] -= 1
-    longer = lengths > 2
-    if longer.all():
-        return _sorted_within(ids, starts, lengths, descending=descending)
-    if longer.any():
+        first, second = rows[pairs], rows[pairs + 1]
+        above, below = as_text(docs.taken(first)), as_text(docs.taken(second))
+        turned = np.flatnonzero(above < below if descending else above > below)
+        ordered[pairs[turned]] = second[turned]
+        ordered[pairs[turned] + 1] = first[turned]
+    longer = np.flatnonzero(lengths > 2)
+    if len(longer):
         lengths = lengths[longer]
-        rows = ranges(starts[longer], lengths)
-        firsts = np.cumsum(lengths) - lengths
-        order[rows] = rows[_sorted_within(taken(ids, rows), firsts, lengths, descending=descending)]
-    return order
+        at = ranges(starts[longer], lengths)
+        some, firsts = rows[at], np.cumsum(lengths) - lengths
+        ids = as_text(docs.taken(some))
+        ordered[at] = some[_sorted_within(ids, firsts, lengths, descending=descending)]
+    return ordered
 
 
 def _sorted_within(

@@ -138,8 +138,7 @@ def _by_id(chunk: Chunk, same: NDArray[np.bool_], ties: Ties) -> Ints | None:
     rows = np.flatnonzero(among)
     starts = np.flatnonzero(~same[rows])
     order = np.arange(chunk.height)
-    ids = as_text(chunk.docs.taken(rows))
-    order[rows] = rows[text_order_within(ids, starts, descending=ties == "doc_desc")]
+    order[rows] = text_order_within(chunk.docs, rows, starts, descending=ties == "doc_desc")
     return order
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Column, Ids, as_text
+from rankframe.arrays.chunk import Column, Ids
 from rankframe.arrays.codes import Codes, Numbered, query_codes, text_order_within
 from rankframe.arrays.keys import Keyed, match
 from rankframe.arrays.orders import order_by_lead
@@ -191,7 +191,8 @@ def _settle(
     ties: Ties,
 ) -> NDArray[np.int64]:
     """Put right what the cut made equal, and true ties by their rule."""
-    rows = order[unsure]
+    at = np.flatnonzero(unsure)
+    rows = order[at]
     if not len(rows):
         return order
     values, owner = goodness[rows] + 0.0, code[rows]
@@ -206,9 +207,9 @@ def _settle(
     if ties != "as_given":
         new = np.ones(len(rows), np.bool_)
         new[1:] = ~together | (values[1:] != values[:-1])
-        ids, starts = as_text(docs.taken(rows)), np.flatnonzero(new)
-        rows = rows[text_order_within(ids, starts, descending=ties == "doc_desc")]
-    order[unsure] = rows
+        starts = np.flatnonzero(new)
+        rows = text_order_within(docs, rows, starts, descending=ties == "doc_desc")
+    order[at] = rows
     return order
 
 

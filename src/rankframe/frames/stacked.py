@@ -238,17 +238,16 @@ def _stacked(
     code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
     ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
     of = _same_documents(np.concatenate([one.picked(one.chunk.key) for one in ranked]), code, ids)
-    first = of == np.arange(len(of))
+    heads = np.flatnonzero(of == np.arange(len(of)))
     # Query by query, and of each query what the first run has, then what the second one adds, ….
     ends = np.cumsum(heights)
     added = [
-        np.bincount(code[begin:end][first[begin:end]], minlength=len(queries))
-        for begin, end in zip(ends - heights, ends, strict=True)
+        np.bincount(some, minlength=len(queries))
+        for some in np.split(code[heads], np.searchsorted(heads, ends[:-1]))
     ]
     lengths = np.sum(added, axis=0)
     starts = np.cumsum(lengths) - lengths
     number = np.empty(len(of), np.int64)
-    heads = np.flatnonzero(first)
     number[heads] = np.concatenate(
         [ranges(begins, some) for begins, some in zip(_begins(starts, added), added, strict=True)]
     )
