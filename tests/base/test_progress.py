@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 
 import pytest
 
 import rankframe as rf
+from rankframe.base.errors import OptionError
 from rankframe.base.progress import Progress
 
 
@@ -28,3 +30,23 @@ def test_it_only_goes_forward_and_ends_with_everything() -> None:
         counts = [getattr(done, one) for done in seen]
         assert counts == sorted(counts)
     assert (seen[-1].rows, seen[-1].queries) == (600, 200)
+
+
+QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda progress: rf.evaluate(QRELS, RUN, "map", progress=progress),
+        lambda progress: rf.agree(RUN, RUN, "rbo(p=0.9)", progress=progress),
+        lambda progress: rf.compare(QRELS, {"a": RUN, "b": RUN}, "map", progress=progress),
+        lambda progress: rf.gate(QRELS, RUN, RUN, ["map"], progress=progress),
+        lambda progress: rf.fuse([RUN, RUN], progress=progress),
+        lambda progress: rf.tune(QRELS, [RUN, RUN], "rrf", "map", progress=progress),
+        lambda progress: rf.report(QRELS, {"a": RUN}, "map", output="x.html", progress=progress),
+    ],
+)
+def test_what_cannot_be_called_is_refused(call: Callable[[object], object]) -> None:
+    with pytest.raises(OptionError, match=r"progress takes a function .* such as print, not 1"):
+        call(1)

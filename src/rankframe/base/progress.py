@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rankframe.base.errors import OptionError
+from rankframe.base.messages import Option, shown
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -19,3 +22,13 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be told of it."""
+    if progress is not None and not callable(progress):
+        raise OptionError(
+            Option("progress", bare=True),
+            " takes a function that is called with how far it has come, such as print, not ",
+            f"{shown(progress)}.",
+        )

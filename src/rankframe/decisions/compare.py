@@ -13,7 +13,7 @@ from rankframe.base.columns import QUERY
 from rankframe.base.errors import OptionError
 from rankframe.base.messages import did_you_mean, number_of
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
-from rankframe.base.progress import Progress, Report
+from rankframe.base.progress import Progress, Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.comparison import (
@@ -118,6 +118,7 @@ def compare(
     >>> found.table.select("system", "value", "difference", "wins", "losses").row(0)
     ('new', 0.6666666666666666, -0.16666666666666666, 1, 2)
     """
+    check_progress(progress)
     _check_mapping(systems)
     setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
     policies = SharedPolicies.given(locals()).each

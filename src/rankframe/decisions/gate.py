@@ -16,7 +16,7 @@ from rankframe.base import options
 from rankframe.base.errors import MetricParameterError, OptionError
 from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Intervals, SharedPolicies
-from rankframe.base.progress import Report
+from rankframe.base.progress import Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.align import Column
 from rankframe.decisions.contrast import Contrast, Setup
@@ -108,6 +108,7 @@ def gate(
     >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
     'pass'
     """
+    check_progress(progress)
     policies = SharedPolicies.given(locals()).each
     demands = read_demands(
         rules,

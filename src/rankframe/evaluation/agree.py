@@ -21,7 +21,7 @@ from rankframe.base.errors import MetricParameterError, NoSharedQueryError
 from rankframe.base.options import Intervals, PairPolicies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
-from rankframe.base.progress import Progress, Report
+from rankframe.base.progress import Progress, Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.drive import Into, in_pieces
 from rankframe.engine.grouped import Told, workers
@@ -107,6 +107,7 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
+    check_progress(progress)
     check_flag("overwrite", overwrite)
     refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.given(locals())

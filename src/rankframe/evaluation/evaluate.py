@@ -18,7 +18,7 @@ from rankframe.base.messages import Option
 from rankframe.base.options import Intervals, Policies
 from rankframe.base.outputs import fresh_folder
 from rankframe.base.places import refuse_inputs
-from rankframe.base.progress import Progress, Report
+from rankframe.base.progress import Progress, Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.catalogue.sliced import ItemsBy
 from rankframe.engine.drive import Into, in_pieces, with_values
@@ -170,6 +170,7 @@ def evaluate(
     >>> result["mrr"]
     0.5
     """
+    check_progress(progress)
     check_flag("overwrite", overwrite)
     asked = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
     wanted = [metric for metric in asked if metric.frame != "gap"]

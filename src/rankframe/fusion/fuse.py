@@ -17,7 +17,7 @@ from rankframe.base.errors import OutputError
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.messages import Option
 from rankframe.base.places import file_place, in_place, refuse_inputs
-from rankframe.base.progress import Report
+from rankframe.base.progress import Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.engine.memory import limit_of
 from rankframe.formats.registry import PARQUET, Format
@@ -100,6 +100,7 @@ def fuse(
     │ q1       ┆ d      ┆ 4    ┆ 0.0      │
     └──────────┴────────┴──────┴──────────┘
     """
+    check_progress(progress)
     policies = FusionPolicies.given(locals())
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)

@@ -14,7 +14,7 @@ from rankframe.base.messages import Option, number_of
 from rankframe.base.options import Comparing, Intervals, SharedPolicies
 from rankframe.base.outputs import write_file
 from rankframe.base.places import file_place, refuse_inputs
-from rankframe.base.progress import Report
+from rankframe.base.progress import Report, check_progress
 from rankframe.base.remote import Remote
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.base.wording import naming_the_run
@@ -114,6 +114,7 @@ def report(
     Other options as in `compare`. With many queries the page carries a sample of them, draws curves
     of a sample, and says so.
     """
+    check_progress(progress)
     target = _target(output)
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done

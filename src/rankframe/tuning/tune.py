@@ -13,7 +13,7 @@ from rankframe.base import options
 from rankframe.base.columns import QUERY, RELEVANCE
 from rankframe.base.fusion_options import FusionPolicies
 from rankframe.base.options import Comparing, Intervals, Policies, SharedPolicies
-from rankframe.base.progress import Report
+from rankframe.base.progress import Report, check_progress
 from rankframe.base.storage import StorageOptions, reaching
 from rankframe.decisions.contrast import Setup
 from rankframe.decisions.lacking import refuse_unshared
@@ -139,6 +139,7 @@ def tune(
     >>> found.value, found.improved
     (1.0, True)
     """
+    check_progress(progress)
     chosen = one_metric(metric)
     check_folds(folds)
     check_budget(budget)
