@@ -120,3 +120,20 @@ def test_some_rows_of_a_column() -> None:
 )  # fmt: skip
 def test_ids_as_they_are_written(ids: list[Any], text: list[str]) -> None:
     assert as_text(pl.Series(ids)).to_list() == text
+
+
+LONG = "a-rather-long-name-of-a-query"
+
+
+@pytest.mark.parametrize("names", [["q", "r", "é"], [LONG + "1", LONG + "2", "q"]])
+@pytest.mark.parametrize("rows", [0, 1, 7, 5_000])
+def test_where_queries_begin(names: list[str], rows: int) -> None:
+    """Ids in the column itself or beside it, once or many times, in one piece or several."""
+    rng = np.random.default_rng(rows)
+    of = np.repeat(rng.integers(0, len(names), rows), rng.integers(1, 4, rows))
+    texts = [names[n] for n in of]
+    expected = [at for at in range(len(of)) if not at or of[at] != of[at - 1]]
+    apart = pl.Series(texts, dtype=pl.String)
+    shared = pl.Series(names).gather(of) if rows else apart
+    for query in (apart, shared, pl.concat([apart[:3], apart[3:]]), apart.cast(pl.Categorical)):
+        assert query_starts(query).tolist() == expected

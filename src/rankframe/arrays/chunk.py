@@ -18,6 +18,8 @@ from rankframe.base.columns import DOC, QUERY, TEXTS
 QUERY_HASH, KEY = "_query_hash", "_key"
 HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
+SHORT = 12  # bytes of an id that lies in its column itself
+_FEW = 1 << 10  # ids that are compared as they are
 
 
 class Ids(Protocol):
@@ -142,12 +144,38 @@ def as_text(ids: pl.Series) -> pl.Series:
 
 
 def query_starts(query: pl.Series) -> NDArray[np.int64]:
-    """Rows whose query is not that of the row above."""
+    """Rows whose query is not that of the row above.
+
+    What lies in the same place, or in the column itself with the same bytes, is the same; only
+    others are compared. (Less than half the time of comparing all.)
+    """
     if _is_categorical(query.dtype):
         query = query.to_physical()
-    begins = np.ones(len(query), np.bool_)
-    begins[1:] = (query[1:] != query[:-1]).to_numpy()
-    return np.flatnonzero(begins)
+    words = views(query)
+    if words is None or len(query) < _FEW:
+        differ = np.flatnonzero(query[1:] != query[:-1]) + 1
+    else:
+        halves = words.view(np.uint64).ravel()
+        differ = np.flatnonzero((halves[2:] != halves[:-2]).view(np.uint16) != 0) + 1
+        if words[differ, 0].max(initial=0) > SHORT:
+            if 2 * len(differ) > len(query):
+                differ = np.flatnonzero(query[1:] != query[:-1]) + 1
+            else:
+                differ = differ[np.flatnonzero(taken(query, differ) != taken(query, differ - 1))]
+    return np.concatenate([np.zeros(min(len(query), 1), np.int64), differ])
+
+
+def views(ids: pl.Series) -> NDArray[np.uint32] | None:
+    """How ids lie in memory, four words each: the length, and the text itself with zeros up to the
+    end, where this is `SHORT`; else how it begins and where it is. None where ids are not text.
+    """
+    if ids.dtype != pl.String or not len(ids):
+        return None
+    array = ids.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    buffer = array.buffers()[1]
+    if str(array.type) != "string_view" or buffer is None:
+        return None
+    return np.frombuffer(buffer, "<u4", 4 * len(array), 16 * array.offset).reshape(-1, 4)
 
 
 def _is_categorical(dtype: pl.DataType) -> bool:

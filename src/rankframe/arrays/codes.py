@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Ids, as_text
+from rankframe.arrays.chunk import SHORT, Ids, as_text, query_starts, views
 from rankframe.arrays.keys import Keyed
 from rankframe.arrays.orders import order_by_lead
 from rankframe.arrays.segments import (
@@ -22,7 +22,6 @@ from rankframe.arrays.segments import (
 from rankframe.base.columns import QUERY
 
 Codes = NDArray[np.int32]
-_SHORT = 12  # bytes of an id that lies in its column itself
 _MANY = 1 << 10  # ids that are put in order by their bytes; fewer are sorted as they are
 
 
@@ -44,7 +43,7 @@ def query_codes(query: pl.Series) -> Numbered:
 
     Where each query's rows are together, as they mostly are, only their first rows are looked at.
     """
-    starts = np.flatnonzero(_begins(query))
+    starts = query_starts(query)
     if 2 * len(starts) <= len(query) or query.is_sorted():
         heads = query.gather(starts)
         if _are_distinct(heads):
@@ -55,7 +54,7 @@ def query_codes(query: pl.Series) -> Numbered:
 
 def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
     """Each row's place among the distinct queries, and these, in byte order."""
-    starts = np.flatnonzero(_begins(query))
+    starts = query_starts(query)
     heads = query.gather(starts)
     stretch = number_segments(starts, len(query))
     if heads.is_sorted():  # and so distinct, since neighbours differ
@@ -87,13 +86,6 @@ def _scattered_codes(query: pl.Series) -> Numbered:
     found = strays.to_frame("query").join(numbered, on="query", how="left", maintain_order="left")
     code[strangers.to_numpy()] = found["code"].to_numpy()
     return Numbered(code, pl.concat([heads, names]), np.bincount(code), sort_order(code))
-
-
-def _begins(query: pl.Series) -> NDArray[np.bool_]:
-    """Rows whose query is not that of the row above."""
-    begins = np.ones(len(query), np.bool_)
-    begins[1:] = query[1:] != query[:-1]
-    return begins
 
 
 def _are_distinct(heads: pl.Series) -> bool:
@@ -192,15 +184,10 @@ def _lead(ids: pl.Series) -> NDArray[np.uint64] | None:
 def _short_lead(ids: pl.Series) -> NDArray[np.uint64] | None:
     """The same of ids of up to 12 bytes, whatever they are; None where some are longer.
 
-    Such ids lie in their column itself, 16 bytes each: four for the length, then the text, and
-    zeros up to the end. (A twentieth of the time of asking for it by expressions.)
+    (A twentieth of the time of asking for it by expressions.)
     """
-    array = ids.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
-    buffer = array.buffers()[1]
-    if str(array.type) != "string_view" or buffer is None:
-        return None
-    words = np.frombuffer(buffer, "<u4", 4 * len(array), 16 * array.offset).reshape(-1, 4)
-    if words[:, 0].max() > _SHORT:
+    words = views(ids)
+    if words is None or words[:, 0].max() > SHORT:
         return None
     head = words[:, 1].byteswap().astype(np.uint64)
     tail = words[:, 2:].copy().view("<u8").ravel().byteswap()

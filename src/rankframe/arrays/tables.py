@@ -32,6 +32,7 @@ _FACTORS = [
 ]
 _SMALL_ROWS = 1 << 16  # whose numbers take two bytes
 _SMALL_BITS = 18
+_KEPT_BITS = 20
 _kept = threading.local()
 
 
@@ -180,11 +181,13 @@ def _rounds(bits: int) -> Iterator[Callable[[Keys], Rows]]:
 
 
 def _table(rows: int) -> tuple[NDArray[np.unsignedinteger], int]:
-    """A table for so many rows, whatever is in it; the small one is used again and again."""
-    if rows > _SMALL_ROWS:
-        bits = rows.bit_length() + 1
-        return np.zeros(1 << bits, np.uint32), bits
-    table = getattr(_kept, "table", None)
-    if table is None:
-        table = _kept.table = np.zeros(1 << _SMALL_BITS, np.uint16)
-    return table, _SMALL_BITS
+    """A table for so many rows, whatever is in it; those that are not large are used again."""
+    small = rows <= _SMALL_ROWS
+    kind, bits = (np.uint16, _SMALL_BITS) if small else (np.uint32, rows.bit_length() + 1)
+    if bits > _KEPT_BITS:
+        return np.zeros(1 << bits, kind), bits
+    table = getattr(_kept, kind.__name__, None)
+    if table is None or len(table) < 1 << bits:
+        table = np.zeros(1 << bits, kind)
+        setattr(_kept, kind.__name__, table)
+    return table, bits

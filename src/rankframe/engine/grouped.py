@@ -21,9 +21,11 @@ from rankframe.arrays.tables import Index
 from rankframe.base.columns import QUERY
 from rankframe.inputs.batches import Batches
 
-BATCH_ROWS = 1 << 16  # their numbers take two bytes, and their table fits in the cache
-# Where much is done with each row, so that threads seldom wait for each other.
-_LONG_BATCH = 1 << 18
+# Their table fits in the cache, and what a batch costs by itself is little beside its rows.
+BATCH_ROWS = 1 << 17
+# Where much is done with each row, so that threads seldom wait for each other; where memory is
+# short.
+_LONG_BATCH, _SHORT_BATCH = 1 << 18, 1 << 16
 
 _MOST_EDGES = 32  # that are put aside
 _LOOKED_AT = 1 << 14
@@ -76,7 +78,9 @@ def take_grouped(
     rows = 0
     # The other half reads: more threads than cores cost a fifth of the time of all.
     threads = workers() if much else max(workers() // 2, 1)
-    at_once = _LONG_BATCH if much and not batches.bounded else BATCH_ROWS
+    at_once = _LONG_BATCH if much else BATCH_ROWS
+    if batches.bounded:
+        at_once = min(BATCH_ROWS, _SHORT_BATCH)
     with ThreadPoolExecutor(threads) as pool:
         chunks: deque[Future[bool]] = deque()
 
