@@ -152,7 +152,9 @@ def _fusion(measured: list[dict[str, Any]]) -> str:
         if ranx := one.get("ranx"):
             file, memory = (_least(ranx["ours"][n]) for n in ("rankframe", "rankframe, in memory"))
             parts = [ranx[part] for part in ("loading", "writing", "fusing")]
-            whole = {unit: sum(part[unit] for part in parts) for unit in ("cpu", "wall")}
+            whole: dict[str, float] = {
+                unit: sum(part[unit] for part in parts) for unit in ("cpu", "wall")
+            }
             few = "" if ranx["queries"] == one["queries"] else f" ({ranx['queries']:,} queries)"
             cells += [_cell(whole) + few, _times(whole, file)]
             some = [f"{ranx['queries']:,}", f"{depth}", one["method"], *map(_cell, parts),
