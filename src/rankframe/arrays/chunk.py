@@ -144,30 +144,37 @@ def as_text(ids: pl.Series) -> pl.Series:
 
 
 def query_starts(query: pl.Series) -> NDArray[np.int64]:
-    """Rows whose query is not that of the row above.
+    """Rows whose query is not that of the row above."""
+    if _is_categorical(query.dtype):
+        query = query.to_physical()
+    differ = _differing_bytes(query)
+    if differ is None:
+        differ = np.flatnonzero(query[1:] != query[:-1]) + 1
+    return np.concatenate([np.zeros(min(len(query), 1), np.int64), differ])
+
+
+def _differing_bytes(ids: pl.Series) -> NDArray[np.int64] | None:
+    """Rows whose text is not that of the row above; None where this is not quickly seen.
 
     What lies in the same place, or in the column itself with the same bytes, is the same; only
     others are compared. (Less than half the time of comparing all.)
     """
-    if _is_categorical(query.dtype):
-        query = query.to_physical()
-    words = views(query)
-    if words is None or len(query) < _FEW:
-        differ = np.flatnonzero(query[1:] != query[:-1]) + 1
-    else:
-        halves = words.view(np.uint64).ravel()
-        differ = np.flatnonzero((halves[2:] != halves[:-2]).view(np.uint16) != 0) + 1
-        if words[differ, 0].max(initial=0) > SHORT:
-            if 2 * len(differ) > len(query):
-                differ = np.flatnonzero(query[1:] != query[:-1]) + 1
-            else:
-                differ = differ[np.flatnonzero(taken(query, differ) != taken(query, differ - 1))]
-    return np.concatenate([np.zeros(min(len(query), 1), np.int64), differ])
+    words = views(ids) if len(ids) >= _FEW else None
+    if words is None:
+        return None
+    halves = words.view(np.uint64).ravel()
+    differ = np.flatnonzero((halves[2:] != halves[:-2]).view(np.uint16) != 0) + 1
+    if words[differ, 0].max(initial=0) <= SHORT:
+        return differ
+    if 2 * len(differ) > len(ids):
+        return None
+    return differ[np.flatnonzero(taken(ids, differ) != taken(ids, differ - 1))]
 
 
 def views(ids: pl.Series) -> NDArray[np.uint32] | None:
     """How ids lie in memory, four words each: the length, and the text itself with zeros up to the
-    end, where this is `SHORT`; else how it begins and where it is. None where ids are not text.
+    end, where it has up to `SHORT` bytes; else how it begins and where it is. None where ids are
+    not text.
     """
     if ids.dtype != pl.String or not len(ids):
         return None
