@@ -20,10 +20,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.simulation import write
-from rankframe.catalogue.documents import Aggregate, OverDocuments
-from rankframe.catalogue.exposure import Exposed
-from rankframe.catalogue.items import Catalogue
-from rankframe.catalogue.shows import GROUPS, Shows
+from rankframe.engine.document_metrics import Aggregate, OverDocuments
+from rankframe.frames.exposure import Exposed
+from rankframe.frames.items import Catalogue
+from rankframe.frames.shows import GROUPS, Shows
 from rankframe.metrics.names import resolve
 
 Ints = NDArray[np.int64]

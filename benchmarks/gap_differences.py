@@ -35,7 +35,7 @@ from benchmarks.simulation import (
     true_mean,
     write,
 )
-from rankframe.base.options import GapKind
+from rankframe.core.options import GapKind
 from rankframe.stats.gaps import gap_between, gap_change
 
 SEED = 2019

@@ -77,7 +77,7 @@ def _written(path: Path, write: Callable[..., None], *how: int) -> Path:
 
 
 def _as_trec(path: Path, made: Path) -> None:
-    from rankframe.evaluation.convert import convert_file
+    from rankframe.engine.convert import convert_file
 
     convert_file(path, made)
 

@@ -28,15 +28,15 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
-from rankframe.base.options import Correction, Intervals, Method, Test
+from rankframe.core.options import Correction, Intervals, Method, Test
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.summary import summarise, summarise_gaps
 from rankframe.engine.tally import WHOLE, tally_values
-from rankframe.evaluation.summary import summarise, summarise_gaps
-from rankframe.inputs.queries import Known
+from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.gaps import gap_between
 from rankframe.stats.resample import Grouping, Groups
-from rankframe.stats.tests import corrected
+from rankframe.stats.significance import corrected
 
 Floats = NDArray[np.float64]
 # Of one experiment: for each row and column of a table, whether it happened.

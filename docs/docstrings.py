@@ -16,20 +16,20 @@ import griffe
 
 # What a function does not say of a parameter, these do, in this order.
 AS_IN = {
-    "agree": ("evaluation.evaluate.evaluate",),
-    "compare": ("evaluation.evaluate.evaluate",),
-    "curve": ("evaluation.evaluate.evaluate",),
-    "diff": ("evaluation.evaluate.evaluate",),
-    "documents": ("evaluation.evaluate.evaluate",),
-    "evaluate": ("evaluation.evaluate.evaluate",),
-    "fuse": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
-    "gate": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),
-    "judge": ("evaluation.evaluate.evaluate",),
-    "shown": ("evaluation.evaluate.evaluate",),
-    "pair": ("evaluation.agree.agree", "evaluation.evaluate.evaluate"),
-    "stacked": ("fusion.fuse.fuse", "evaluation.evaluate.evaluate"),
-    "tune": ("fusion.fuse.fuse", "decisions.compare.compare", "evaluation.evaluate.evaluate"),
-    "report": ("decisions.compare.compare", "evaluation.evaluate.evaluate"),
+    "agree": ("engine.evaluate.evaluate",),
+    "compare": ("engine.evaluate.evaluate",),
+    "curve": ("engine.evaluate.evaluate",),
+    "diff": ("engine.evaluate.evaluate",),
+    "documents": ("engine.evaluate.evaluate",),
+    "evaluate": ("engine.evaluate.evaluate",),
+    "fuse": ("analysis.fusion.fuse.fuse", "engine.evaluate.evaluate"),
+    "gate": ("analysis.compare.compare", "engine.evaluate.evaluate"),
+    "judge": ("engine.evaluate.evaluate",),
+    "shown": ("engine.evaluate.evaluate",),
+    "pair": ("engine.agree.agree", "engine.evaluate.evaluate"),
+    "stacked": ("analysis.fusion.fuse.fuse", "engine.evaluate.evaluate"),
+    "tune": ("analysis.fusion.fuse.fuse", "analysis.compare.compare", "engine.evaluate.evaluate"),
+    "report": ("analysis.compare.compare", "engine.evaluate.evaluate"),
 }
 # Of these, the text above the parameters speaks.
 COMMON = {
@@ -143,9 +143,9 @@ def _all_said(function: griffe.Function, pkg: griffe.Module) -> dict[str, list[s
     if isinstance(function.parent, griffe.Module):
         places = list(AS_IN.get(function.name, ()))
         if function.parent.path.endswith("spark.entry"):
-            places = ["evaluation.evaluate.evaluate"]
+            places = ["engine.evaluate.evaluate"]
             if function.name == "agree":
-                places.insert(0, "evaluation.agree.agree")
+                places.insert(0, "engine.agree.agree")
         known += [_own(pkg[place]) for place in places if pkg[place] is not function]
     names = [one.name for one in function.parameters]
     text = function.docstring.value if function.docstring else ""
@@ -183,7 +183,7 @@ def _section(said: dict[str, list[str]]) -> Iterator[str]:
 
 def _show_choices(function: griffe.Function, pkg: griffe.Module) -> None:
     """Write the choices of an option where its type is named."""
-    options = pkg["base.options"]
+    options = pkg["core.options"]
 
     def choices(name: re.Match[str]) -> str:
         value = str(options[name[1]].value) if name[1] in options.members else name[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rankframe.base.wording import markdown_row
+from rankframe.core.wording import markdown_row
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

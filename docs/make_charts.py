@@ -22,11 +22,11 @@ from typing import Any, get_args
 from generated import DOCS, ROOT, table, with_sections
 
 import rankframe as rf
-from rankframe.base.options import ChartKind
-from rankframe.plot.canvas import Look
-from rankframe.plot.draw import draw
-from rankframe.plot.material import Material
-from rankframe.plot.registry import CHARTS, Definition
+from rankframe.core.options import ChartKind
+from rankframe.present.charts.canvas import Look
+from rankframe.present.charts.chart_source import Material
+from rankframe.present.charts.draw import draw
+from rankframe.present.charts.registry import CHARTS, Definition
 
 # From curves to systems, as the command line lists them.
 ORDERED = [CHARTS[kind] for kind in get_args(ChartKind)]

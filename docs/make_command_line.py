@@ -10,8 +10,8 @@ from typing import Any, get_args
 import typer.main
 from generated import DOCS, table, write
 
-from rankframe.base.option import choices
 from rankframe.cli.app import app
+from rankframe.core.option import choices
 
 PAGE = DOCS / "reference" / "command_line.md"
 HEADER = """<!-- Written by docs/make.py. -->

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from generated import DOCS, ROOT, SOURCE, table, with_sections
 
-from rankframe.base import columns
-from rankframe.base.columns import FrameColumns
-from rankframe.catalogue import columns as shown_columns
-from rankframe.metrics import group_columns
+from rankframe.core import columns
+from rankframe.core.columns import FrameColumns
+from rankframe.frames import retrieved_columns as shown_columns
+from rankframe.metrics import subtopic_columns as group_columns
 
 PAGE = DOCS / "how_it_works.md"
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"

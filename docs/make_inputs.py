@@ -1,4 +1,4 @@
-"""Columns and formats in docs/reference: from base/columns.py and formats/registry.py."""
+"""Columns and formats in docs/reference: from core/columns.py and io/formats/registry.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from generated import DOCS, table, with_sections, write
 
-from rankframe.base import columns
-from rankframe.base.columns import SYNONYMS
-from rankframe.formats.registry import FORMATS
+from rankframe.core import columns
+from rankframe.core.columns import SYNONYMS
+from rankframe.io.formats.registry import FORMATS
 
 COLUMNS = DOCS / "reference" / "columns.md"
 FILES = DOCS / "reference" / "formats.md"

@@ -71,7 +71,11 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "base": ("base.md", "Errors", "Whatever is wrong with an input or an option is one of these."),
 }  # fmt: skip
 FIRST = ("evaluate", "compare")  # of their pages
-SHARED = {"catalogue": "evaluation", "tuning": "fusion", "sources": "inputs", "reporting": "plot"}
+SHARED = {
+    "engine": "evaluation", "analysis.fusion": "fusion", "analysis.tuning": "fusion",
+    "analysis.curves": "curves", "analysis": "decisions", "io": "inputs", "io.sources": "inputs",
+    "present.report": "plot", "core": "base",
+}  # fmt: skip
 
 
 def public() -> dict[str, list[tuple[str, str]]]:
@@ -79,7 +83,7 @@ def public() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     homes: dict[str, str] = vars(rankframe)["_HOMES"]
     for name, home in homes.items():
-        room = home.split(".")[0]
+        room = home.rpartition(".")[0]
         found[SHARED.get(room, room)].append((f"rf.{name}", f"rankframe.{home}.{name}"))
     for package in vars(rankframe)["_PACKAGES"]:
         for name in getattr(rankframe, package).__all__:

@@ -11,11 +11,11 @@ from typing import Any
 
 from generated import SOURCE, write
 
-from rankframe.base import options
-from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.option import Options, declared
-from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
-from rankframe.base.storage import Storage
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core import options
+from rankframe.core.option import Options, declared
+from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
+from rankframe.io.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -38,34 +38,36 @@ class Taker:
 
 
 TAKERS = (
-    Taker("evaluation/judge.py", "judge", (Policies, Storage), frame_only=True),
+    Taker("engine/judge.py", "judge", (Policies, Storage), frame_only=True),
     Taker(
-        "catalogue/shown.py", "shown", (Policies, Storage),
+        "engine/shown.py", "shown", (Policies, Storage),
         without=("missing", "no_relevant", "no_overlap", "judged_only"),
     ),
-    Taker("evaluation/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
+    Taker("engine/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
     Taker(
-        "catalogue/counts.py", "documents", (Policies, Storage), frame_only=True,
+        "engine/exposure.py", "documents", (Policies, Storage), frame_only=True,
         without=("rel", "relevance", "judged_only"),
     ),
-    Taker("fusion/stacked.py", "stacked", (FusionPolicies, Storage), frame_only=True),
-    Taker("fusion/fuse.py", "fuse", (FusionPolicies, Storage)),
-    Taker("evaluation/evaluate.py", "evaluate", (Policies, Intervals, Storage)),
+    Taker("analysis/fusion/stacked_frame.py", "stacked", (FusionPolicies, Storage),
+          frame_only=True),
+    Taker("analysis/fusion/fuse.py", "fuse", (FusionPolicies, Storage)),
+    Taker("engine/evaluate.py", "evaluate", (Policies, Intervals, Storage)),
     Taker("spark/entry.py", "evaluate", (Policies, Intervals)),
-    Taker("evaluation/agree.py", "agree", (PairPolicies, Intervals, Storage)),
+    Taker("engine/agree.py", "agree", (PairPolicies, Intervals, Storage)),
     Taker("spark/entry.py", "agree", (PairPolicies, Intervals)),
-    Taker("decisions/compare.py", "compare", (Comparing, SharedPolicies, Intervals, Storage)),
+    Taker("analysis/compare.py", "compare", (Comparing, SharedPolicies, Intervals, Storage)),
     Taker(
-        "decisions/gate.py", "gate", (Comparing, SharedPolicies, Storage),
+        "analysis/gate.py", "gate", (Comparing, SharedPolicies, Storage),
         without=("test", "correction", "permutations"),
     ),
     Taker(
-        "tuning/tune.py", "tune", (Comparing, SharedPolicies, Intervals, Storage),
+        "analysis/tuning/tune.py", "tune", (Comparing, SharedPolicies, Intervals, Storage),
         without=("unpaired",),
     ),
-    Taker("decisions/diff.py", "diff", (Policies, Storage)),
-    Taker("curves/curve.py", "curve", (Policies, Intervals, Storage), defaults={"ci": None}),
-    Taker("reporting/report.py", "report", (Comparing, SharedPolicies, Intervals, Storage)),
+    Taker("analysis/diff.py", "diff", (Policies, Storage)),
+    Taker("analysis/curves/curve.py", "curve", (Policies, Intervals, Storage),
+          defaults={"ci": None}),
+    Taker("present/report/report.py", "report", (Comparing, SharedPolicies, Intervals, Storage)),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ expression, grouped by query.
 import builtins
 from importlib import import_module
 
-from rankframe.base import forks as _forks  # noqa: F401 (notes forks from here on)
+from rankframe.core import forks as _forks  # noqa: F401 (notes forks from here on)
 
 __version__ = "0.1.0"
 
@@ -15,40 +15,40 @@ __version__ = "0.1.0"
 # `import rankframe` costs next to nothing. Type checkers and editors read `__init__.pyi`, which is
 # written from this table and the registry by `docs/make.py`.
 _HOMES = {
-    "Comparison": "decisions.comparison",
-    "DEFAULT_METRICS": "evaluation.evaluate",
-    "Diff": "decisions.change",
-    "RankframeError": "base.errors",
-    "Result": "evaluation.result",
-    "Tuning": "tuning.outcome",
-    "Verdict": "decisions.verdict",
-    "agree": "evaluation.agree",
-    "area_under": "curves.area",
-    "compare": "decisions.compare",
-    "curve": "curves.curve",
-    "diff": "decisions.diff",
-    "documents": "catalogue.counts",
-    "evaluate": "evaluation.evaluate",
-    "example": "sources.examples",
-    "from_lists": "inputs.lists",
-    "from_relevance": "inputs.graded_rows",
-    "from_responses": "inputs.responses",
-    "from_topk": "inputs.topk",
-    "fuse": "fusion.fuse",
-    "gate": "decisions.gate",
-    "history": "evaluation.history",
-    "judge": "evaluation.judge",
-    "shown": "catalogue.shown",
+    "Comparison": "analysis.comparison",
+    "DEFAULT_METRICS": "engine.evaluate",
+    "Diff": "analysis.change",
+    "RankframeError": "core.errors",
+    "Result": "engine.result",
+    "Tuning": "analysis.tuning.outcome",
+    "Verdict": "analysis.verdict",
+    "agree": "engine.agree",
+    "area_under": "analysis.curves.area",
+    "compare": "analysis.compare",
+    "curve": "analysis.curves.curve",
+    "diff": "analysis.diff",
+    "documents": "engine.exposure",
+    "evaluate": "engine.evaluate",
+    "example": "io.sources.examples",
+    "from_lists": "io.lists",
+    "from_relevance": "io.graded_rows",
+    "from_responses": "io.responses",
+    "from_topk": "io.topk",
+    "fuse": "analysis.fusion.fuse",
+    "gate": "analysis.gate",
+    "history": "engine.history",
+    "judge": "engine.judge",
+    "shown": "engine.shown",
     "metric": "metrics.metric",
-    "pair": "evaluation.pair",
+    "pair": "engine.pair",
     "rbo_p": "metrics.agreement",
     "rbo_weight": "metrics.agreement",
-    "report": "reporting.report",
-    "stacked": "fusion.stacked",
-    "thin": "curves.area",
-    "tune": "tuning.tune",
+    "report": "present.report.report",
+    "stacked": "analysis.fusion.stacked_frame",
+    "thin": "analysis.curves.area",
+    "tune": "analysis.tuning.tune",
 }
-_PACKAGES = ("plot", "spark")
+_PACKAGES = {"plot": "present.charts", "spark": "spark"}
 
 
 def __dir__() -> list[str]:
@@ -61,11 +61,11 @@ def __getattr__(name: str) -> object:
         # `from rankframe import *` is not to hide a builtin: rf.map.
         value = [one for one in __dir__() if one != "__version__" and not hasattr(builtins, one)]
     elif name in _PACKAGES:
-        value = import_module(f"rankframe.{name}")
+        value = import_module(f"rankframe.{_PACKAGES[name]}")
     elif name in _HOMES:
         value = getattr(import_module(f"rankframe.{_HOMES[name]}"), name)
     elif name.startswith("_") or (value := _metrics().get(name)) is None:
-        from rankframe.base.messages import did_you_mean  # noqa: PLC0415 (only to complain)
+        from rankframe.core.messages import did_you_mean  # noqa: PLC0415 (only to complain)
 
         hint = "" if name.startswith("_") else did_you_mean(name, __dir__())
         raise AttributeError(f"module 'rankframe' has no attribute {name!r}. {hint}".rstrip(" "))

@@ -1,29 +1,32 @@
 """The public names for type checkers, written by docs/make.py."""
 
 from rankframe import plot, spark
-from rankframe.base.errors import RankframeError
-from rankframe.catalogue.counts import documents
-from rankframe.catalogue.shown import shown
-from rankframe.curves.area import area_under, thin
-from rankframe.curves.curve import curve
-from rankframe.decisions.change import Diff
-from rankframe.decisions.compare import compare
-from rankframe.decisions.comparison import Comparison
-from rankframe.decisions.diff import diff
-from rankframe.decisions.gate import gate
-from rankframe.decisions.verdict import Verdict
-from rankframe.evaluation.agree import agree
-from rankframe.evaluation.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.evaluation.history import history
-from rankframe.evaluation.judge import judge
-from rankframe.evaluation.pair import pair
-from rankframe.evaluation.result import Result
-from rankframe.fusion.fuse import fuse
-from rankframe.fusion.stacked import stacked
-from rankframe.inputs.graded_rows import from_relevance
-from rankframe.inputs.lists import from_lists
-from rankframe.inputs.responses import from_responses
-from rankframe.inputs.topk import from_topk
+from rankframe.analysis.change import Diff
+from rankframe.analysis.compare import compare
+from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.curves.area import area_under, thin
+from rankframe.analysis.curves.curve import curve
+from rankframe.analysis.diff import diff
+from rankframe.analysis.fusion.fuse import fuse
+from rankframe.analysis.fusion.stacked_frame import stacked
+from rankframe.analysis.gate import gate
+from rankframe.analysis.tuning.outcome import Tuning
+from rankframe.analysis.tuning.tune import tune
+from rankframe.analysis.verdict import Verdict
+from rankframe.core.errors import RankframeError
+from rankframe.engine.agree import agree
+from rankframe.engine.evaluate import DEFAULT_METRICS, evaluate
+from rankframe.engine.exposure import documents
+from rankframe.engine.history import history
+from rankframe.engine.judge import judge
+from rankframe.engine.pair import pair
+from rankframe.engine.result import Result
+from rankframe.engine.shown import shown
+from rankframe.io.graded_rows import from_relevance
+from rankframe.io.lists import from_lists
+from rankframe.io.responses import from_responses
+from rankframe.io.sources.examples import example
+from rankframe.io.topk import from_topk
 from rankframe.metrics.agreement import (
     average_overlap,
     jaccard,
@@ -58,20 +61,6 @@ from rankframe.metrics.gain import (
     rbp,
     rbp_residual,
 )
-from rankframe.metrics.groups import (
-    all_of,
-    alpha_dcg,
-    alpha_ndcg,
-    any_of,
-    err_ia,
-    map_ia,
-    ndcg_ia,
-    nerr_ia,
-    nnrbp,
-    nrbp,
-    precision_ia,
-    subtopic_recall,
-)
 from rankframe.metrics.hits import (
     f,
     f1,
@@ -101,8 +90,7 @@ from rankframe.metrics.order import (
     reciprocal_rank,
     yaap,
 )
-from rankframe.metrics.scaled import compat, sdcg
-from rankframe.metrics.shown import (
+from rankframe.metrics.retrieved import (
     calibration,
     diversity,
     exposure_share,
@@ -113,7 +101,22 @@ from rankframe.metrics.shown import (
     repeated,
     unexpectedness,
 )
-from rankframe.metrics.shown_relevant import efd, epc, serendipity
+from rankframe.metrics.retrieved_relevant import efd, epc, serendipity
+from rankframe.metrics.scaled import compat, sdcg
+from rankframe.metrics.subtopics import (
+    all_of,
+    alpha_dcg,
+    alpha_ndcg,
+    any_of,
+    err_ia,
+    map_ia,
+    ndcg_ia,
+    nerr_ia,
+    nnrbp,
+    nrbp,
+    precision_ia,
+    subtopic_recall,
+)
 from rankframe.metrics.trec import (
     bin_g,
     g_measure,
@@ -124,10 +127,7 @@ from rankframe.metrics.trec import (
     trec_unj,
     utility,
 )
-from rankframe.reporting.report import report
-from rankframe.sources.examples import example
-from rankframe.tuning.outcome import Tuning
-from rankframe.tuning.tune import tune
+from rankframe.present.report.report import report
 
 __version__: str
 map = average_precision  # noqa: A001

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.evaluation.convert import convert_file
+from rankframe.engine.convert import convert_file
 from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe, refused
 from tests.support.engine_responses import elastic
 from tests.support.hostile_names import IDS, hostile_files

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rankframe.base.columns import SYNONYMS
 from rankframe.cli import completion
 from rankframe.cli.completion import COLUMNS, CUTOFFS, known_metrics
+from rankframe.core.columns import SYNONYMS
 from rankframe.metrics import REGISTRY
 from rankframe.trec_eval.measures import MEASURES, NICKNAMES
 from tests.cli.shell import SHOP, ended

@@ -1,4 +1,4 @@
-"""Flags are made from what `base/options.py` declares."""
+"""Flags are made from what `core/options.py` declares."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner
 
 import rankframe as rf
-from rankframe.base.option import Options, declared, option
-from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
-from rankframe.base.storage import Storage, storage_options
 from rankframe.cli.app import app
 from rankframe.cli.options import Given, takes
+from rankframe.core.option import Options, declared, option
+from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
+from rankframe.io.storage import Storage, storage_options
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),

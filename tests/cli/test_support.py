@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.progress import Progress
 from rankframe.cli import support
 from rankframe.cli.support import (
     check_outputs,
@@ -23,6 +22,7 @@ from rankframe.cli.support import (
     tell_if_not_held,
     ways_to_slice,
 )
+from rankframe.core.progress import Progress
 from tests.cli.shell import BM25, DENSE, QRELS, ended, rankframe
 
 

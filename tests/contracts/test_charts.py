@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 import rankframe as rf
-from rankframe.base.options import ChartKind
-from rankframe.plot.registry import CHARTS
+from rankframe.core.options import ChartKind
+from rankframe.present.charts.registry import CHARTS
 
 
 def test_the_command_line_offers_every_chart() -> None:

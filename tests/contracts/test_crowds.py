@@ -1,5 +1,5 @@
 """Eight at once find what one alone finds: threads, processes, tasks of asyncio. (Forked processes:
-tests/base/test_forks.py.)
+tests/core/test_forks.py.)
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.base.option import Options, declared
-from rankframe.base.options import Comparing, Policies
+from rankframe.core.option import Options, declared
+from rankframe.core.options import Comparing, Policies
 from rankframe.metrics import REGISTRY
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_what_is_stale_is_named_and_mended(tmp_path: Path) -> None:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "README.md", tmp_path)
     damages = {
-        "src/rankframe/evaluation/evaluate.py": ('= "doc_desc",', '= "doc_asc",'),
+        "src/rankframe/engine/evaluate.py": ('= "doc_desc",', '= "doc_asc",'),
         "docs/metrics.md": ("## Counts", "## Countesses"),
         "README.md": ("`ndcg`", "`ndgc`"),
         "src/rankframe/__init__.pyi": ("ndcg,", "ndgc,"),

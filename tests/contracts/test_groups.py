@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.evaluation.convert import convert_file
+from rankframe.engine.convert import convert_file
 from rankframe.metrics import names_over
 from tests.support.pieces import assert_same, in_pieces
 from tests.support.subtopics import frame, random_run, random_topics

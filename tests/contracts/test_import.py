@@ -55,14 +55,14 @@ def test_the_public_names_are_the_api_and_nothing_else() -> None:
 def test_rooms_do_not_show_once_they_are_imported() -> None:
     rooms = [path.name for path in SRC.iterdir() if (path / "__init__.py").exists()]
     assert len(rooms) > 10
-    assert set(rooms) & set(dir(rf)) == {"plot", "spark"}
+    assert set(rooms) & set(dir(rf)) == {"spark"}
 
 
 def test_everything_is_there_with_a_star_but_hides_no_builtin() -> None:
     code = (
         "before = map\nfrom rankframe import *\nprint(map is before, ndcg.__name__, plot.__name__)"
     )
-    assert python(code) == "True ndcg rankframe.plot"
+    assert python(code) == "True ndcg rankframe.present.charts"
     assert {*dir(rf)} - {*rf.__all__} == {"__version__", "map"}
 
 
@@ -71,7 +71,7 @@ def test_a_name_is_found_once_and_stays_the_same() -> None:
     assert rf.map is rf.average_precision
     assert rf.mrr is rf.reciprocal_rank
     assert rf.success is rf.hit_rate
-    assert rf.plot is sys.modules["rankframe.plot"]
+    assert rf.plot is sys.modules["rankframe.present.charts"]
 
 
 @pytest.mark.parametrize(

@@ -304,7 +304,7 @@ for _ in range(times):
 """
 READER = """
 import rankframe as rf
-from rankframe.base.errors import UnreadableInputError
+from rankframe.core.errors import UnreadableInputError
 values = {{"map": 0.5, "mrr": 1.0}}
 whole = late = 0
 for _ in range({times}):

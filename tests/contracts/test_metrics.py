@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.base.columns import JUDGED_FRAME
+from rankframe.core.columns import JUDGED_FRAME
 from rankframe.metrics import REGISTRY, Definition, names_over
 from rankframe.metrics.names import Metric, parse
 from rankframe.metrics.registry import Frame
@@ -26,7 +26,7 @@ SEEDS = (0, 1, 2)
 JUDGED = names_over("judged")
 WITH_CUTOFF = [name for name in REGISTRY if "k" in REGISTRY[name].parameters]
 WITH_LEVEL = [name for name in JUDGED if "rel" in REGISTRY[name].parameters]
-# What looks at what was shown needs more than judgments and a run: tests/metrics/test_shown.py.
+# What looks at what was shown needs more than judgments and a run: tests/metrics/test_retrieved.py.
 FRAMES: tuple[Frame, ...] = ("judged", "grouped", "pair")
 OVER = [name for name, definition in REGISTRY.items() if definition.frame in FRAMES]
 DEFINITIONS = [pytest.param(REGISTRY[name], id=name) for name in OVER]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import rankframe as rf
-from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.option import Options, declared
-from rankframe.base.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
-from rankframe.base.storage import Storage
-from rankframe.reporting.report import report
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core.option import Options, declared
+from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
+from rankframe.io.storage import Storage
+from rankframe.present.report.report import report
 from rankframe.spark import entry as on_spark
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.scratch import KeptFolder
 from rankframe.engine import memory
 from rankframe.engine.memory import (
     available,
@@ -22,9 +21,10 @@ from rankframe.engine.memory import (
     not_held,
     parse_size,
 )
-from rankframe.formats.trec_format import write_trec
-from rankframe.inputs.scan import scan
-from rankframe.sources import spool
+from rankframe.io.formats.trec_format import write_trec
+from rankframe.io.scan import scan
+from rankframe.io.scratch import KeptFolder
+from rankframe.io.sources import spool
 from tests.support.pieces import assert_same
 
 ROW_BYTES = (120, 140)

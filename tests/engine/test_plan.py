@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.columns import JUDGED_FRAME, PAIR_FRAME
-from rankframe.base.options import Policies
+from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job
 from rankframe.engine.plan import PerQuery, compile_plan
-from rankframe.evaluation.job import Job
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
 

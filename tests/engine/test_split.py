@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.split import by_split
 from rankframe.engine.work import merged
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
 

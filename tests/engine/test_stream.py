@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, merged
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
 
@@ -57,7 +57,7 @@ def no_split(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("split though sorted")
 
     monkeypatch.setattr("rankframe.engine.split.Split.of", refuse)
-    monkeypatch.setattr("rankframe.engine.drive._LEAST_ROWS", 20)
+    monkeypatch.setattr("rankframe.engine.out_of_core._LEAST_ROWS", 20)
 
 
 @pytest.mark.usefixtures("no_split")

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.base.options import Intervals, Policies
+from rankframe.core.options import Intervals, Policies
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.summary import summarise
 from rankframe.engine.tally import WHOLE, Tally, tally_values
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.evaluation.summary import summarise
-from rankframe.inputs.queries import Known
+from rankframe.io.queries import Known
 from rankframe.metrics.names import resolve
 from rankframe.stats.intervals import percentile_interval
 from rankframe.stats.resample import Groups

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.tally import WHOLE
 from rankframe.engine.work import Additive, Piece, merged
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.queries import read_attributes
-from rankframe.inputs.scan import scan
+from rankframe.io.queries import read_attributes
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, shop_like
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankframe.base.options import Policies
-from rankframe.evaluation.lookup import Lookup
+from rankframe.core.options import Policies
+from rankframe.engine.lookup import Lookup
 from rankframe.frames.filled import Filled, WithHoles
 from rankframe.frames.found import matched
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 3}, "q3": {"a": 2}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 1.0}, "q3": {"z": 1.0}, "other": {"a": 1.0}}

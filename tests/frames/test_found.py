@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.arrays.chunk import Chunk, hashed
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
 from rankframe.frames.found import Found, matched
-from rankframe.frames.indexed import IndexedJudgments
+from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.indexed import IndexedJudgments
 from tests.support.looked_up import by_hand, looked_up
 
 QRELS = pl.DataFrame(

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Policies
-from rankframe.evaluation.lookup import Lookup
+from rankframe.core.options import Policies
+from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 
 QRELS = {"q": {"c": 1, "f": 0, "a": 2, "b": 0, "d": -1, "e": 3, "g": 0.5}, "p": {"a": 0, "z": 1}}
 RUN = {"q": {"a": 8.0, "b": 7.0, "c": 6.0, "d": 6.0, "g": 4.0, "x": 9.0, "y": 5.0}}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from rankframe.arrays.chunk import Chunk, hashed
-from rankframe.base.options import PairPolicies
+from rankframe.core.options import PairPolicies
 from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_matching import Side
+from rankframe.kernel.chunk import Chunk, hashed
 
 
 def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:

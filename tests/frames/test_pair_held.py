@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.arrays.chunk import hashed
 from rankframe.frames.pair_held import HeldRanking
+from rankframe.kernel.chunk import hashed
 
 ROWS = pl.DataFrame(
     {

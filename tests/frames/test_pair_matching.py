@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.arrays.chunk import Chunk, hashed
-from rankframe.base.errors import DuplicateError
+from rankframe.core.errors import DuplicateError
 from rankframe.frames.pair_matching import Side, matched
+from rankframe.kernel.chunk import Chunk, hashed
 from tests.frames.test_pair import side
 
 QUERIES = [f"q{i}" for i in range(20)]

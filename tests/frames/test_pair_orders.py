@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.base.columns import PAIR_FRAME
+from rankframe.core.columns import PAIR_FRAME
 from tests.support.rankings import Scores, broken, deep, rankings
 
 EITHER = st.one_of(rankings, deep)

@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
+from rankframe.engine.job import judged_plan
+from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import per_query_values
-from rankframe.evaluation.job import judged_plan
-from rankframe.evaluation.lookup import Lookup
 from rankframe.frames import patterns as module
 from rankframe.frames.found import Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from rankframe.arrays.keys import Keyed
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
 from rankframe.frames.units import by_rank, one_of_each_unit
+from rankframe.kernel.keys import Keyed
 
 ROWS = pl.DataFrame(
     {"query_id": ["q"] * 4, "doc_id": ["u", "v", "u", "w"], "score": [2.0, 2.0, 2.0, 1.0]}

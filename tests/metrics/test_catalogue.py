@@ -1,4 +1,4 @@
-"""Over documents: cases to check by hand. Definitions: tests/metrics/test_shown.py."""
+"""Over documents: cases to check by hand. Definitions: tests/metrics/test_retrieved.py."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.errors import RankframeError
+from rankframe.core.errors import RankframeError
 from rankframe.metrics.names import parse, resolve
 from tests.support.shown_pieces import everywhere
 

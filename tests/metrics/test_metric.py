@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.names import Metric, resolve
 
 FIRST = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)

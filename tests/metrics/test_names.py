@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.errors import MetricParameterError, UnknownMetricError
+from rankframe.core.errors import MetricParameterError, UnknownMetricError
 from rankframe.metrics.names import parse, resolve
 
 OWN = {

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.base.errors import OptionError, OutputError, RankframeError
+from rankframe.core.errors import OptionError, OutputError, RankframeError
 from rankframe.spark.fusing import fuse
 from tests.support.fusing import random_runs
 from tests.support.on_spark import MARKS, sent

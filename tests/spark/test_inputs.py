@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.columns import SCORE_REST
-from rankframe.inputs.scan import scan
+from rankframe.core.columns import SCORE_REST
+from rankframe.io.scan import scan
 from rankframe.spark.inputs import open_input
 from tests.support.on_spark import MARKS, QRELS, RUN, assert_same, sent
 

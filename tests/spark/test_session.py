@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.base.errors import SparkError
+from rankframe.core.errors import SparkError
 from rankframe.spark.session import is_spark_frame, settings, spark_errors
 from tests.support.on_spark import MARKS, in_another_process
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import rankframe as rf
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.tally import WHOLE
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
     SIDE,

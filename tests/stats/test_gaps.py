@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankframe.base.options import GapKind
+from rankframe.core.options import GapKind
 from rankframe.stats.gaps import (
     GapChange,
     gap_between,

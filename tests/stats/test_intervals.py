@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.base.options import Intervals
+from rankframe.core.options import Intervals
 from rankframe.stats.intervals import finished, percentile_interval, replicated, t_interval
 from rankframe.stats.resample import Groups
 from tests.support.draws import plain_poisson

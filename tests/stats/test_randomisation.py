@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankframe.stats.paired import Chance, Paired
-from rankframe.stats.tests import TESTS
+from rankframe.stats.significance import TESTS
 from tests.support.paired_cases import (
     MANY,
     by_chance,

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.options import Test
+from rankframe.core.options import Test
 from tests.support.pieces import MICRO, in_pieces, shop_like
 
 METRICS: list[str | pl.Expr] = [

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.plot.material import Material
+from rankframe.present.charts.chart_source import Material
 from tests.support.oracles import random_case
 
 CASE, OTHER = random_case(1), random_case(2)
@@ -109,7 +109,7 @@ def of_so_many(count: int | None) -> Material:
 
 def material_of(kind: str) -> Material:
     """What a chart is drawn of."""
-    from rankframe.plot.registry import CHARTS
+    from rankframe.present.charts.registry import CHARTS
 
     if CHARTS[kind].takes == "results":
         return replace(MATERIAL, folders=results(ci="t"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 
 
 class Counted:

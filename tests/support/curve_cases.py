@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from rankframe.curves.curve import curve
+from rankframe.analysis.curves.curve import curve
 from tests.support.oracles import SCORES, Case, cases
 
 INF = float("inf")

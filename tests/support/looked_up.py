@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankframe.arrays import chunk
-from rankframe.base.options import Policies
+from rankframe.core.options import Policies
 from rankframe.frames.found import Found, Matched, matched
+from rankframe.kernel import chunk
 
 Pair = tuple[str, str]
 

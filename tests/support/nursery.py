@@ -87,11 +87,11 @@ def _main() -> None:
 
     import rankframe as rf
     import rankframe.cli.app
-    import rankframe.evaluation.convert
-    import rankframe.plot.draw
-    import rankframe.reporting.report
-    import rankframe.terminal.decision_tables
-    import rankframe.terminal.tables
+    import rankframe.engine.convert
+    import rankframe.present.charts.draw
+    import rankframe.present.report.report
+    import rankframe.present.terminal.decision_tables
+    import rankframe.present.terminal.tables
 
     for name in dir(rf):
         getattr(rf, name)
@@ -160,7 +160,7 @@ def _forked(case: Case, kept: Path, err: int) -> int:
 
 def _count_steps(case: Case, into: int) -> None:
     """Note every step that changes names or writes them out, and be killed at one of them."""
-    from rankframe.base import exchange
+    from rankframe.io import exchange
 
     seen = 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankframe.stats.paired import Chance, Paired
-from rankframe.stats.tests import TESTS
+from rankframe.stats.significance import TESTS
 
 MANY = 20_000
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.options import Policies
-from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.scan import scan
+from rankframe.core.options import Policies
+from rankframe.engine.evaluate import evaluate_scanned
+from rankframe.engine.job import Job, judged_plan
+from rankframe.io.scan import scan
 from rankframe.metrics import names_over
 from rankframe.metrics.names import resolve
 

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.reporting.made import Input, Made
-from rankframe.reporting.material import Material, Moved
+from rankframe.present.report.model import Material, Moved
+from rankframe.present.report.provenance import Input, Made
 from tests.support.oracles import random_case
 
 QRELS = random_case(0, queries=40, missing=False).qrels

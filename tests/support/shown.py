@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.evaluation.result import Result
+from rankframe.engine.result import Result
 
 NAMES = [
     "ndcg@10", "coverage@10", "coverage(count=true)@2", "gini@10", "gini(over=shown)", "entropy@10",

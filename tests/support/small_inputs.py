@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from rankframe.base.options import Lone, Unshared
+from rankframe.core.options import Lone, Unshared
 from tests.support.brute_force import How, Row
 
 ODD = [

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.base.options import Intervals, Policies
-from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.inputs.scan import scan
+from rankframe.core.options import Intervals, Policies
+from rankframe.engine.evaluate import evaluate_scanned
+from rankframe.engine.job import Job, judged_plan
+from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, random_case
 
@@ -73,7 +73,7 @@ def frames(case: Case) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: Any) -> rf.Result:
-    from rankframe.inputs.queries import read_attributes
+    from rankframe.io.queries import read_attributes
 
     metrics = resolve(METRICS)
     job = Job(

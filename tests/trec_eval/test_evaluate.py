@@ -17,7 +17,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankframe.base.errors import RankframeError
+from rankframe.core.errors import RankframeError
 from rankframe.trec_eval.evaluate import TrecOptions, TrecResult, evaluate_trec, exit_code
 from rankframe.trec_eval.measures import MEASURES
 from tests.support.oracles import Case, Ranking, Table, about, cases, one_list, random_case

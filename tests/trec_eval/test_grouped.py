@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.trec_eval.grouped import GroupFormat, placed, read_grouped
 from tests.support.group_cases import PREFS, RUN
 from tests.support.trec_cases import Output

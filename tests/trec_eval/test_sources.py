@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.inputs.scan import scan
+from rankframe.io.scan import scan
 from rankframe.trec_eval.evaluate import evaluate_trec
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from tests.support.oracles import about

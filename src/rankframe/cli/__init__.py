@@ -3,7 +3,7 @@
 Commands read options, call the rooms below, and show what they give; heavy imports wait for that.
 """
 
-from rankframe.base.process import guarded
+from rankframe.cli.process import guarded
 
 __all__ = ["main"]
 

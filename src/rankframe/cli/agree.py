@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rankframe.base.options import Intervals, PairPolicies
-from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -33,6 +31,8 @@ from rankframe.cli.support import (
     runs_by_name,
     tell_if_not_held,
 )
+from rankframe.core.options import Intervals, PairPolicies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10
@@ -78,7 +78,7 @@ def agree(
 ) -> None:
     """Compare two rankings of the same queries, without judgments: how alike are they?"""
     import rankframe as rf
-    from rankframe.evaluation.agree import DEFAULT_METRICS
+    from rankframe.engine.agree import DEFAULT_METRICS
     from rankframe.metrics.names import resolve
 
     check_tables(per_query, summary)

@@ -11,8 +11,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rankframe.base.errors import RankframeError
-from rankframe.base.process import FAILED
 from rankframe.cli import (
     agree,
     compare,
@@ -31,6 +29,8 @@ from rankframe.cli import (
 )
 from rankframe.cli.completion import whole_words
 from rankframe.cli.options import PlainCommand, plainly
+from rankframe.cli.process import FAILED
+from rankframe.core.errors import RankframeError
 
 
 class _Group(TyperGroup):
@@ -94,7 +94,7 @@ def run() -> int:
         message = _user_message(error)
         if message is None:
             raise
-        from rankframe.base.wording import plain_text
+        from rankframe.core.wording import plain_text
 
         print(f"rankframe: {plain_text(message)}", file=sys.stderr)
         return getattr(error, "ends_with", FAILED)

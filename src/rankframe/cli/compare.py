@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rankframe.base.options import Comparing, Intervals, SharedPolicies
-from rankframe.base.storage import Storage
 from rankframe.cli.completion import names_of_runs
 from rankframe.cli.options import (
     OUTPUT,
@@ -35,6 +33,8 @@ from rankframe.cli.support import (
     tell_if_not_held,
     ways_to_slice,
 )
+from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
@@ -117,9 +117,9 @@ def compare(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.base.places import refuse_taken
-    from rankframe.decisions.comparison import COMPARISON_FILES
-    from rankframe.terminal import decision_tables as show
+    from rankframe.analysis.comparison import COMPARISON_FILES
+    from rankframe.io.output_paths import refuse_taken
+    from rankframe.present.terminal import decision_tables as show
 
     qrels = [] if stored else sources[:1]
     runs = runs_by_name(sources[len(qrels) :])

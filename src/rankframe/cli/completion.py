@@ -26,7 +26,7 @@ from rankframe.cli.support import runs_by_name, split_name
 Completion: TypeAlias = Callable[..., list[tuple[str, str] | str]]
 
 CUTOFFS = ("1", "3", "5", "10", "20", "50", "100", "1000")
-# The columns that -c gives names to, as in `base/columns.py`, which would import polars.
+# The columns that -c gives names to, as in `core/columns.py`, which would import polars.
 COLUMNS = (
     "query_id", "doc_id", "relevance", "score", "distance", "rank", "group", "group_weight",
 )  # fmt: skip

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.base.messages import masked, number_of
-from rankframe.base.options import Policies
-from rankframe.base.storage import Storage
-from rankframe.base.wording import plain_text
 from rankframe.cli.options import Columns, Given, takes
 from rankframe.cli.support import column_names, open_sources, progress_bar
+from rankframe.core.messages import masked, number_of
+from rankframe.core.options import Policies
+from rankframe.core.wording import plain_text
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe convert bm25.parquet bm25.trec
@@ -52,9 +52,9 @@ def convert(
     how: Given,
 ) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text."""
-    from rankframe.base.places import place
-    from rankframe.base.remote import is_address
-    from rankframe.evaluation.convert import convert_file
+    from rankframe.engine.convert import convert_file
+    from rankframe.io.output_paths import place
+    from rankframe.io.remote import is_address
 
     (opened,) = open_sources([source])
     with progress_bar(f"converting {masked(source)}", quiet=False):
@@ -68,7 +68,7 @@ def convert(
 
 
 def _lines(path: Path) -> list[str]:
-    from rankframe.formats.registry import READ_ERRORS, unreadable
+    from rankframe.io.formats.registry import READ_ERRORS, unreadable
 
     try:
         return path.read_text(encoding="utf-8").splitlines()

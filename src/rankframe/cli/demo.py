@@ -31,8 +31,8 @@ def demo(
 def _shop(console: Console) -> None:
     import rankframe as rf
     from rankframe.metrics.names import resolve
-    from rankframe.terminal import tables as show
-    from rankframe.terminal.decision_tables import comparison_table
+    from rankframe.present.terminal import tables as show
+    from rankframe.present.terminal.decision_tables import comparison_table
 
     shop = rf.example("shop")
     names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
@@ -64,10 +64,10 @@ def _shop(console: Console) -> None:
 
 def _movies(console: Console) -> None:
     import rankframe as rf
-    from rankframe.evaluation.both import RUN_FRAMES
+    from rankframe.engine.combined import RUN_FRAMES
     from rankframe.metrics.names import resolve
-    from rankframe.terminal import tables as show
-    from rankframe.terminal.decision_tables import comparison_table
+    from rankframe.present.terminal import tables as show
+    from rankframe.present.terminal.decision_tables import comparison_table
 
     movies = rf.example("movies")
     tables: dict[str, Any] = {"train": movies.train, "items": movies.items}

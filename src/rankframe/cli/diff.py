@@ -7,9 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import Policies
-from rankframe.base.storage import Storage
 from rankframe.cli.completion import attributes, metrics_of
 from rankframe.cli.options import OUTPUT, Columns, Given, QueryText, Quiet, Titles, takes
 from rankframe.cli.support import (
@@ -21,6 +18,9 @@ from rankframe.cli.support import (
     runs_by_name,
     tell_if_every_relevant,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.options import Policies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10
@@ -100,8 +100,8 @@ def diff(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.sources.writers import write_frame
-    from rankframe.terminal import decision_tables as show
+    from rankframe.io.sources.writers import write_frame
+    from rankframe.present.terminal import decision_tables as show
 
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import Intervals, Policies
-from rankframe.base.storage import Storage
-from rankframe.base.wording import naming_the_run
 from rankframe.cli.options import (
     OUTPUT,
     By,
@@ -49,9 +45,13 @@ from rankframe.cli.support import (
     tell_if_not_held,
     ways_to_slice,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.options import Intervals, Policies
+from rankframe.core.wording import naming_the_run
+from rankframe.io.storage import Storage
 
 if TYPE_CHECKING:
-    from rankframe.evaluation.result import Result
+    from rankframe.engine.result import Result
 
 EXAMPLES = """
   rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
@@ -117,11 +117,11 @@ def evaluate(
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
-    from rankframe.base.outputs import fresh_folders
-    from rankframe.base.places import refuse_taken, safe_names
-    from rankframe.base.remote import is_address
-    from rankframe.evaluation.both import RUN_FRAMES
-    from rankframe.evaluation.result import RESULT_FILES
+    from rankframe.engine.combined import RUN_FRAMES
+    from rankframe.engine.result import RESULT_FILES
+    from rankframe.io.output_paths import refuse_taken, safe_names
+    from rankframe.io.outputs import fresh_folders
+    from rankframe.io.remote import is_address
     from rankframe.metrics.names import resolve
 
     check_tables(per_query, summary)
@@ -209,7 +209,7 @@ def _on_spark(
     `values`: bring those of each query here, too.
     """
     import rankframe as rf
-    from rankframe.evaluation.result import Result
+    from rankframe.engine.result import Result
     from rankframe.spark.result import refuse_target
     from rankframe.spark.session import load_pyspark, start_session
 

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.messages import number_of
-from rankframe.base.storage import Storage
-from rankframe.base.wording import plain_text
+from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.cli.completion import methods
 from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Overwrite, Quiet, takes
 from rankframe.cli.support import (
@@ -23,12 +19,16 @@ from rankframe.cli.support import (
     runs_by_name,
     tell_if_not_held,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import number_of
+from rankframe.core.wording import plain_text
+from rankframe.io.storage import Storage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rankframe.fusion.norms import Norm
-    from rankframe.fusion.registry import Definition
+    from rankframe.analysis.fusion.norms import Norm
+    from rankframe.analysis.fusion.registry import Definition
 
 EXAMPLES = """
   rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
@@ -99,9 +99,9 @@ def fuse(
     check_outputs(given, output)
     sources = dict(zip(named, given[: len(named)], strict=True))
 
-    from rankframe.fusion.fuse import Fusion
-    from rankframe.fusion.names import resolve
-    from rankframe.fusion.runs import named_runs
+    from rankframe.analysis.fusion.fuse import Fusion
+    from rankframe.analysis.fusion.names import resolve
+    from rankframe.analysis.fusion.runs import named_runs
 
     chosen = resolve(
         method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(named))
@@ -153,9 +153,9 @@ def fusions(
     """The reference of fusion: all methods and norms, or one with its formula and parameters."""
     from rich.console import Console
 
-    from rankframe.fusion import NORMS
-    from rankframe.fusion.names import parse
-    from rankframe.terminal import tables as show
+    from rankframe.analysis.fusion import NORMS
+    from rankframe.analysis.fusion.names import parse
+    from rankframe.present.terminal import tables as show
 
     console = Console()
     if name is None:
@@ -175,8 +175,8 @@ def _all() -> RenderableType:
     """A table a family of methods, and one of the norms."""
     from rich.console import Group
 
-    from rankframe.fusion import METHODS, NORMS
-    from rankframe.fusion.registry import Family
+    from rankframe.analysis.fusion import METHODS, NORMS
+    from rankframe.analysis.fusion.registry import Family
 
     tables: list[RenderableType] = [
         _table(family, [(one.signature, one.summary) for one in METHODS.values()

@@ -7,9 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import Comparing, SharedPolicies
-from rankframe.base.storage import Storage
 from rankframe.cli.options import (
     OUTPUT,
     Columns,
@@ -30,6 +27,9 @@ from rankframe.cli.support import (
     tell_if_every_relevant,
     tell_if_not_held,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.options import Comparing, SharedPolicies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe gate qrels.parquet dense.parquet --baseline main \\
@@ -110,8 +110,8 @@ def gate(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.base.outputs import write_file
-    from rankframe.terminal.decision_tables import verdict_table
+    from rankframe.io.outputs import write_file
+    from rankframe.present.terminal.decision_tables import verdict_table
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
@@ -153,7 +153,7 @@ def gate(
 
 def rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
     """The rules of a file, and those given one by one."""
-    from rankframe.decisions.gate_rules import read_table
+    from rankframe.analysis.gate_rules import read_table
 
     table = {} if file is None else read_table(file)
     rules = table.get("rules", [])

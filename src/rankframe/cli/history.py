@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.base.storage import Storage
 from rankframe.cli.options import OUTPUT, Given, Metrics, Quiet, takes
 from rankframe.cli.support import check_outputs, check_tables, progress_bar, runs_by_name
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe history results/bm25 results/dense
@@ -72,9 +72,9 @@ def history(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.sources.writers import write_frame
-    from rankframe.terminal.decision_tables import history_table
-    from rankframe.terminal.tables import csv_text
+    from rankframe.io.sources.writers import write_frame
+    from rankframe.present.terminal.decision_tables import history_table
+    from rankframe.present.terminal.tables import csv_text
 
     named = runs_by_name(folders)
     check_tables(output)
@@ -82,7 +82,7 @@ def history(
     with progress_bar("reading", quiet=quiet):
         found = rf.history(named, metric, order=order)
         if plot is not None:
-            from rankframe.plot.draw import save
+            from rankframe.present.charts.draw import save
 
             save(rf.plot.history(found, margin=margin), plot)
     if output is not None:

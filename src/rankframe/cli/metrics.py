@@ -30,7 +30,7 @@ def metrics(
 
     from rankframe.metrics import REGISTRY
     from rankframe.metrics.names import definition_of
-    from rankframe.terminal import tables as show
+    from rankframe.present.terminal import tables as show
 
     console = Console()
     if name is None:

@@ -1,4 +1,4 @@
-"""The options that commands share: flags of what `base/options.py` declares are made from there;
+"""The options that commands share: flags of what `core/options.py` declares are made from there;
 those that only the command line has are here.
 """
 
@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
-from rankframe.base.option import Options, Said, choices, declared
-from rankframe.base.options import Comparing, Intervals
-from rankframe.base.storage import Storage, reached_with
 from rankframe.cli.completion import attributes, metrics_of, own_columns
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.option import Options, Said, choices, declared
+from rankframe.core.options import Comparing, Intervals
+from rankframe.io.storage import Storage, reached_with
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"

@@ -7,9 +7,6 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.options import ChartKind, ChartTheme, Policies
-from rankframe.base.storage import Storage
 from rankframe.cli.completion import metrics_of
 from rankframe.cli.options import OUTPUT, By, Columns, Given, Queries, Quiet, takes
 from rankframe.cli.support import (
@@ -20,6 +17,9 @@ from rankframe.cli.support import (
     runs_by_name,
     ways_to_slice,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.options import ChartKind, ChartTheme, Policies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
@@ -118,9 +118,9 @@ def plot(
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time,
     what is shown of a catalogue.
     """
-    from rankframe.plot.draw import draw
-    from rankframe.plot.material import Material
-    from rankframe.plot.registry import CHARTS
+    from rankframe.present.charts.chart_source import Material
+    from rankframe.present.charts.draw import draw
+    from rankframe.present.charts.registry import CHARTS
 
     takes_what, asked = CHARTS[kind].takes, metric or []
     if len(asked) > 1 and not CHARTS[kind].several:

@@ -11,11 +11,6 @@ from typing import Annotated
 
 import typer
 
-from rankframe.base.errors import OptionError
-from rankframe.base.messages import masked
-from rankframe.base.options import Comparing, Intervals, SharedPolicies
-from rankframe.base.storage import Storage
-from rankframe.base.wording import plain_text
 from rankframe.cli.completion import attributes, metrics_of, names_of_runs
 from rankframe.cli.gate import rules_from
 from rankframe.cli.options import (
@@ -36,6 +31,11 @@ from rankframe.cli.support import (
     runs_by_name,
     ways_to_slice,
 )
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import masked
+from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.core.wording import plain_text
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map

@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankframe.base.errors import OptionError, OutputError, UnreadableInputError
-from rankframe.base.messages import did_you_mean, masked, number_of
-from rankframe.base.progress import Progress, Report
-from rankframe.base.remote import is_address
-from rankframe.base.wording import plain_text
+from rankframe.core.errors import OptionError, OutputError, UnreadableInputError
+from rankframe.core.messages import did_you_mean, masked, number_of
+from rankframe.core.progress import Progress, Report
+from rankframe.core.wording import plain_text
+from rankframe.io.remote import is_address
 
 if TYPE_CHECKING:
-    from rankframe.evaluation.result import Result
+    from rankframe.engine.result import Result
     from rankframe.metrics.names import Metric
 
 _PATIENCE = 2.0  # seconds before anything moves on the screen
@@ -93,7 +93,7 @@ def _file_names(runs: list[str], taken: set[str]) -> Iterator[str]:
     """File names without their endings, or the paths as given where those are not distinct; of a
     database, the table.
     """
-    from rankframe.formats.packing import bare_name
+    from rankframe.io.formats.packing import bare_name
 
     runs = [masked(run) for run in runs]
     short = [
@@ -194,7 +194,7 @@ def _seen(done: Progress, seconds: float) -> str:
 
 def check_tables(*targets: Path | None) -> None:
     """Refuse files whose endings name no format that tables are written in."""
-    from rankframe.sources.writers import format_of
+    from rankframe.io.sources.writers import format_of
 
     for target in targets:
         if target is not None:
@@ -207,7 +207,7 @@ def check_outputs(
     """Refuse, before any work is done, what cannot be written, what is an input, too, and two
     outputs in one place.
     """
-    from rankframe.base.places import file_place, in_place, place, refuse_inputs
+    from rankframe.io.output_paths import file_place, in_place, place, refuse_inputs
 
     taken: list[str] = []
     for target in (*files, folder):
@@ -236,7 +236,7 @@ def tell_if_not_held(max_memory: str | None) -> None:
 def tell_if_every_relevant(found: bool) -> None:
     """One line on stderr where the level of relevance tells no judged documents apart."""
     if found:
-        from rankframe.evaluation.ledger import EVERY_RELEVANT
+        from rankframe.engine.ledger import EVERY_RELEVANT
 
         print(
             f"rankframe: {EVERY_RELEVANT}. Pass --rel to say from which grade on.", file=sys.stderr
@@ -255,10 +255,10 @@ def deliver(
     """Write what was asked for of results by the names of their runs, and print the rest."""
     from rich.console import Console
 
-    from rankframe.evaluation.ledger import says_every_relevant
-    from rankframe.sources.writers import write_frame
-    from rankframe.terminal import tables as show
-    from rankframe.terminal.item_tables import item_tables, items_markdown
+    from rankframe.engine.ledger import says_every_relevant
+    from rankframe.io.sources.writers import write_frame
+    from rankframe.present.terminal import tables as show
+    from rankframe.present.terminal.item_tables import item_tables, items_markdown
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, name, frame in (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rankframe.base.errors import OptionError, RankframeError
-from rankframe.base.messages import number_of
 from rankframe.cli.completion import own_columns, trec_measures
 from rankframe.cli.options import PlainCommand
 from rankframe.cli.support import column_names, open_sources
+from rankframe.core.errors import OptionError, RankframeError
+from rankframe.core.messages import number_of
 
 if TYPE_CHECKING:
     from rankframe.trec_eval.measures import RelFormat

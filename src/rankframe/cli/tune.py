@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from rankframe.base.options import Comparing, Intervals, SharedPolicies
-from rankframe.base.storage import Storage
 from rankframe.cli.completion import methods, metrics_of
 from rankframe.cli.options import (
     OUTPUT,
@@ -32,6 +30,8 @@ from rankframe.cli.support import (
     tell_if_every_relevant,
     tell_if_not_held,
 )
+from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe tune qrels.parquet bm25.parquet dense.parquet
@@ -122,10 +122,10 @@ def tune(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.base.places import refuse_taken
-    from rankframe.terminal import tuning_tables as show
-    from rankframe.tuning.grids import grid_of_texts
-    from rankframe.tuning.outcome import TUNING_FILES
+    from rankframe.analysis.tuning.grids import grid_of_texts
+    from rankframe.analysis.tuning.outcome import TUNING_FILES
+    from rankframe.io.output_paths import refuse_taken
+    from rankframe.present.terminal import tuning_tables as show
 
     runs = runs_by_name(sources[1:])
     opened = open_sources([sources[0], *runs.values()])

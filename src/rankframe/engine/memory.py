@@ -13,12 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.base.columns import DOC, QUERY
-from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
-from rankframe.formats.registry import READ_ERRORS
-from rankframe.inputs.scan import Scanned
-from rankframe.inputs.steps import in_steps
+from rankframe.core.columns import DOC, QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.scan import Scanned
+from rankframe.io.steps import in_steps
 
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
-from rankframe.arrays.codes import text_order
-from rankframe.base.columns import QUERY, FrameColumns
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.columns import QUERY, FrameColumns
+from rankframe.core.errors import MetricParameterError
+from rankframe.kernel.chunk import taken
+from rankframe.kernel.codes import text_order
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
 

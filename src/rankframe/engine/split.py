@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import BadValueError, DuplicateError
-from rankframe.base.scratch import room_for
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import BadValueError, DuplicateError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
-from rankframe.formats.registry import READ_ERRORS, unreadable
-from rankframe.inputs.scan import Scanned
-from rankframe.inputs.steps import in_steps
-from rankframe.inputs.validate import check_rows, one_of_each, refuse_non_numeric
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Scanned
+from rankframe.io.scratch import room_for
+from rankframe.io.steps import in_steps
+from rankframe.io.validate import check_rows, one_of_each, refuse_non_numeric
+from rankframe.kernel.keys import Keyed
 
 _SEED = 20_011
 # Rows that a file has at the most, and bytes of a page: of each file, a piece is decoded alone.

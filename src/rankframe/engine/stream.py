@@ -15,13 +15,13 @@ from contextlib import suppress
 import numpy as np
 import polars as pl
 
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import BadValueError, DuplicateError, UnreadableInputError
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import BadValueError, DuplicateError, UnreadableInputError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
-from rankframe.formats.registry import READ_ERRORS, unreadable
-from rankframe.inputs.scan import Scanned
-from rankframe.inputs.validate import check_rows, count_rows
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Scanned
+from rankframe.io.validate import check_rows, count_rows
 
 _PROBES = 9
 _FEWEST = 1 << 10

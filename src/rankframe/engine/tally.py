@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import segment_starts
-from rankframe.base.columns import QUERY
-from rankframe.base.options import Intervals
+from rankframe.core.columns import QUERY
+from rankframe.core.options import Intervals
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.terms import Floats, Sums, Terms
-from rankframe.inputs.queries import Known
+from rankframe.io.queries import Known
+from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.names import Metric
 from rankframe.stats.intervals import (
     Bounds,

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 import polars as pl
 
-from rankframe.base.errors import UnreadableInputError
-from rankframe.base.options import Intervals
+from rankframe.core.errors import UnreadableInputError
+from rankframe.core.options import Intervals
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.tally import SliceKey, Tally
 

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
-from rankframe.arrays.segments import number_segments, segment_lengths, sort_order
 from rankframe.frames.found import Matched
-from rankframe.frames.listed import Listed
+from rankframe.kernel.chunk import taken
+from rankframe.kernel.listed import Listed
+from rankframe.kernel.segments import number_segments, segment_lengths, sort_order
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,19 +13,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Chunk, as_text, hashed
-from rankframe.arrays.group_rows import GroupRows
-from rankframe.arrays.keys import Keyed
-from rankframe.arrays.segments import number_segments, position, segment_starts, sort_order
-from rankframe.arrays.tables import Index, probe
-from rankframe.arrays.within import ascending
-from rankframe.base.columns import DOC, RANK, SCORE
-from rankframe.base.options import Policies
-from rankframe.frames.indexed import IndexedJudgments
-from rankframe.frames.listed import Listing
-from rankframe.frames.places import Places, places
+from rankframe.core.columns import DOC, RANK, SCORE
+from rankframe.core.options import Policies
 from rankframe.frames.units import by_rank
-from rankframe.inputs.validate import one_of_each
+from rankframe.io.validate import one_of_each
+from rankframe.kernel.chunk import Chunk, as_text, hashed
+from rankframe.kernel.group_rows import GroupRows
+from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judged_ranks import Places, places
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.listed import Listing
+from rankframe.kernel.segments import number_segments, position, segment_starts, sort_order
+from rankframe.kernel.tables import Index, probe
+from rankframe.kernel.within import ascending
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -14,8 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
-from rankframe.arrays.segments import (
+from rankframe.core.columns import (
+    DOC,
+    JUDGED_FRAME,
+    QUERY,
+    RANK,
+    RELEVANCE,
+)
+from rankframe.core.errors import MetricParameterError
+from rankframe.frames.found import Matched
+from rankframe.kernel.chunk import taken
+from rankframe.kernel.segments import (
     number_segments,
     position,
     running_count,
@@ -23,15 +32,6 @@ from rankframe.arrays.segments import (
     sort_order,
     spread,
 )
-from rankframe.base.columns import (
-    DOC,
-    JUDGED_FRAME,
-    QUERY,
-    RANK,
-    RELEVANCE,
-)
-from rankframe.base.errors import MetricParameterError
-from rankframe.frames.found import Matched
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 

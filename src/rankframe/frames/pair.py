@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import as_text
-from rankframe.arrays.segments import number_segments, position, spread
-from rankframe.base.columns import DOC, PAIR_FRAME, QUERY
-from rankframe.base.options import PairPolicies, Unshared
+from rankframe.core.columns import DOC, PAIR_FRAME, QUERY
+from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_matching import Side, matched
 from rankframe.frames.pair_orders import Compared
-from rankframe.frames.pair_ranking import Ranked, Ranking
+from rankframe.kernel.chunk import as_text
+from rankframe.kernel.pair_ranking import Ranked, Ranking
+from rankframe.kernel.segments import number_segments, position, spread
 
 Ints = NDArray[np.int64]
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Chunk, taken
-from rankframe.base.columns import RANK, RELEVANCE, SCORE, SCORE_REST
-from rankframe.frames.indexed import DocumentsOf, IndexedJudgments
+from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.frames.pair_matching import Side
+from rankframe.kernel.chunk import Chunk, taken
+from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
 
 Ints = NDArray[np.int64]
 

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import Chunk, as_text, hashed
-from rankframe.arrays.keys import Keyed
-from rankframe.arrays.tables import Probed, probe
-from rankframe.base.columns import DOC
-from rankframe.base.options import Duplicates
-from rankframe.inputs.validate import one_of_each
+from rankframe.core.columns import DOC
+from rankframe.core.options import Duplicates
+from rankframe.io.validate import one_of_each
+from rankframe.kernel.chunk import Chunk, as_text, hashed
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.tables import Probed, probe
 
 Ints = NDArray[np.int64]
 

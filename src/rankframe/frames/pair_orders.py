@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.orders import inversions, order_within
-from rankframe.arrays.segments import position, segment_lengths, segment_starts, spread
-from rankframe.frames.pair_ranking import Ranking
+from rankframe.kernel.orders import inversions, order_within
+from rankframe.kernel.pair_ranking import Ranking
+from rankframe.kernel.segments import position, segment_lengths, segment_starts, spread
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]

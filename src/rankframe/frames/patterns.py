@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.arrays.chunk import taken
-from rankframe.arrays.segments import (
+from rankframe.frames.found import Matched
+from rankframe.frames.judged import grade_codes
+from rankframe.kernel.chunk import taken
+from rankframe.kernel.segments import (
     number_segments,
     position,
     ranges,
@@ -21,9 +23,7 @@ from rankframe.arrays.segments import (
     sort_order,
     spread,
 )
-from rankframe.arrays.tables import representatives
-from rankframe.frames.found import Matched
-from rankframe.frames.judged import grade_codes
+from rankframe.kernel.tables import representatives
 
 Ints = NDArray[np.int64]
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.keys import Keyed
-from rankframe.base.columns import RANK, SCORE, SCORE_REST
-from rankframe.base.options import Policies
-from rankframe.frames.rank import rank_run
-from rankframe.inputs.validate import one_of_each
+from rankframe.core.columns import RANK, SCORE, SCORE_REST
+from rankframe.core.options import Policies
+from rankframe.io.validate import one_of_each
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.rank import rank_run
 
 _ASIDE = {SCORE: "_score_aside", SCORE_REST: "_rest_aside"}
 _BACK = {aside: name for name, aside in _ASIDE.items()}

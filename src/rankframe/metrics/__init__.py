@@ -9,14 +9,14 @@ from rankframe.metrics import (
     correlation,
     counts,
     gain,
-    groups,
     hits,
     order,
     scaled,
-    shown,
-    shown_relevant,
     trec,
 )
+from rankframe.metrics import retrieved as shown
+from rankframe.metrics import retrieved_relevant as shown_relevant
+from rankframe.metrics import subtopics as groups
 from rankframe.metrics.registry import REGISTRY, Definition, names_over
 
 # Families register their metrics as they are imported.

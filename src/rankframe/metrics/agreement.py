@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_between, of_query, power, total, where
 from rankframe.metrics.registry import registered
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from rankframe.base.columns import RELEVANCE
+from rankframe.core.columns import RELEVANCE
 from rankframe.metrics import parts
 from rankframe.metrics.parts import (
     Ratio,

@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.parts import (
     Ratio,
     check_between,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rankframe.base.errors import MetricParameterError
-from rankframe.base.messages import shorten
+from rankframe.core.errors import MetricParameterError
+from rankframe.core.messages import shorten
 
 _GAP = re.compile(r"gap\s*\((?P<inside>.*)\)", re.DOTALL | re.IGNORECASE)
 _KINDS = ("range", "mean")

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from rankframe.base.errors import MetricParameterError, UnknownMetricError
-from rankframe.base.messages import did_you_mean, nearest, shorten, shown
-from rankframe.base.options import GapKind
+from rankframe.core.errors import MetricParameterError, UnknownMetricError
+from rankframe.core.messages import did_you_mean, nearest, shorten, shown
+from rankframe.core.options import GapKind
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.gap import inside_gap
 from rankframe.metrics.metric import Gap, Metric, metric, read_average, refuse_long

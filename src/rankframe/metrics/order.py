@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.base.columns import RANK, at_level
+from rankframe.core.columns import RANK, at_level
 from rankframe.metrics import parts
 from rankframe.metrics.parts import (
     Ratio,

@@ -16,8 +16,8 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE, at_level
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.columns import RANK, RELEVANCE, at_level
+from rankframe.core.errors import MetricParameterError
 
 Reduction = Literal["sum", "max", "first"]
 

@@ -15,10 +15,10 @@ from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_orig
 
 import polars as pl
 
-from rankframe.base.checks import LARGEST_WEIGHT, is_number
-from rankframe.base.errors import MetricParameterError
-from rankframe.base.messages import shown
-from rankframe.base.options import Average
+from rankframe.core.checks import LARGEST_WEIGHT, is_number
+from rankframe.core.errors import MetricParameterError
+from rankframe.core.messages import shown
+from rankframe.core.options import Average
 from rankframe.metrics.parts import Ratio, check_cutoff
 
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import RANK, at_level
+from rankframe.core.columns import RANK, at_level
 from rankframe.metrics.gain import EXPONENTIAL, FAMILY, Gain, discounted, gain_of, gain_rows
 from rankframe.metrics.parts import (
     Ratio,

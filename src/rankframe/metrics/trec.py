@@ -6,8 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE
-from rankframe.base.errors import MetricParameterError
+from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.errors import MetricParameterError
 from rankframe.metrics import parts
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.parts import (

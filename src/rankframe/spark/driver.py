@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
-from rankframe.base.columns import GROUP, QUERY, TEXTS
-from rankframe.base.errors import (
+from rankframe.core.columns import GROUP, QUERY, TEXTS
+from rankframe.core.errors import (
     BadValueError,
     DuplicateError,
     EmptyInputError,
     MetricParameterError,
     SparkError,
 )
-from rankframe.base.messages import number_of
-from rankframe.base.wording import naming_the_run
+from rankframe.core.messages import number_of
+from rankframe.core.wording import naming_the_run
+from rankframe.engine.combined import Both
+from rankframe.engine.job import Job
+from rankframe.engine.result import Result
+from rankframe.engine.summary import gap_places
 from rankframe.engine.work import Piece, Work
-from rankframe.evaluation.both import Both
-from rankframe.evaluation.job import Job
-from rankframe.evaluation.result import Result
-from rankframe.evaluation.summary import gap_places
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors

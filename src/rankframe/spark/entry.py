@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
-from rankframe.base import options
-from rankframe.base.columns import DOC, QUERY
-from rankframe.base.errors import NoOverlapError, OptionError
-from rankframe.base.options import Intervals, PairPolicies, Policies, is_count
-from rankframe.catalogue.sliced import ItemsBy
+from rankframe.core import options
+from rankframe.core.columns import DOC, QUERY
+from rankframe.core.errors import NoOverlapError, OptionError
+from rankframe.core.options import Intervals, PairPolicies, Policies, is_count
+from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
+from rankframe.engine.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
+from rankframe.engine.combined import RUN_FRAMES
+from rankframe.engine.evaluate import DEFAULT_METRICS, refuse_whole_input, with_gaps
+from rankframe.engine.grades import refuse_grades
+from rankframe.engine.item_slices import ItemsBy
+from rankframe.engine.job import judged_plan
 from rankframe.engine.memory import long_ids
-from rankframe.evaluation.agree import DEFAULT_METRICS as PAIR_METRICS
-from rankframe.evaluation.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
-from rankframe.evaluation.both import RUN_FRAMES
-from rankframe.evaluation.evaluate import DEFAULT_METRICS, refuse_whole_input, with_gaps
-from rankframe.evaluation.grades import refuse_grades
-from rankframe.evaluation.job import judged_plan
-from rankframe.evaluation.summing import summed_up
-from rankframe.inputs.queries import By, asked_of, read_attributes
-from rankframe.inputs.scan import (
+from rankframe.engine.summing import summed_up
+from rankframe.io.queries import By, asked_of, read_attributes
+from rankframe.io.scan import (
     Columns,
     Scanned,
     Source,
@@ -39,13 +39,13 @@ from rankframe.inputs.scan import (
     scan,
     scan_ranking,
 )
-from rankframe.inputs.units import units_of
+from rankframe.io.units import units_of
 from rankframe.metrics.names import Metric, Metrics, resolve
-from rankframe.spark.beside import Beside, collected, with_highest
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import find_session, first_row, is_spark_frame
+from rankframe.spark.side_inputs import Beside, collected, with_highest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

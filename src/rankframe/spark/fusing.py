@@ -14,24 +14,24 @@ from uuid import uuid4
 
 import polars as pl
 
-from rankframe.base import options
-from rankframe.base.columns import DOC, QUERY, RANK, SCORE
-from rankframe.base.errors import DuplicateError, OutputError, RankframeError
-from rankframe.base.fusion_options import FusionPolicies
-from rankframe.base.messages import Option
-from rankframe.base.wording import naming_the_run
-from rankframe.fusion.names import MethodLike, Weights, resolve
-from rankframe.fusion.pieces import ROW_BYTES, fused
-from rankframe.fusion.prepared import Fuser, learned, refuse_unscored
-from rankframe.fusion.runs import named_runs, unscored
-from rankframe.fusion.training import check_judged
-from rankframe.inputs.scan import Columns, Source, refuse_absent_columns, scan
-from rankframe.inputs.scanned import Scanned, part_of
-from rankframe.inputs.units import in_units, units_of
+from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.pieces import ROW_BYTES, fused
+from rankframe.analysis.fusion.prepared import Fuser, learned, refuse_unscored
+from rankframe.analysis.fusion.runs import named_runs, unscored
+from rankframe.analysis.fusion.training import check_judged
+from rankframe.core import options
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE
+from rankframe.core.errors import DuplicateError, OutputError, RankframeError
+from rankframe.core.messages import Option
+from rankframe.core.wording import naming_the_run
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.scanned import Scanned, part_of
+from rankframe.io.units import in_units, units_of
 from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
 from rankframe.spark.entry import check_partitions, named_alike, partitions_for
+from rankframe.spark.fold_training import hits_on_spark
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
-from rankframe.spark.lessons import hits_on_spark
 from rankframe.spark.session import find_session, settings, spark_errors
 from rankframe.spark.worker import (
     TROUBLE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from rankframe.base.columns import (
+from rankframe.core.columns import (
     DOC,
     GROUP,
     QUERY,
@@ -19,7 +19,7 @@ from rankframe.base.columns import (
     SCORE_REST,
     TEXTS,
 )
-from rankframe.base.errors import (
+from rankframe.core.errors import (
     BadValueError,
     ColumnTypeError,
     EmptyInputError,
@@ -27,8 +27,8 @@ from rankframe.base.errors import (
     SparkError,
     UnreadableInputError,
 )
-from rankframe.base.messages import Option, listing
-from rankframe.inputs.scan import Scanned, Source
+from rankframe.core.messages import Option, listing
+from rankframe.io.scan import Scanned, Source
 from rankframe.spark.lists import quoted, unrolled
 from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
 from rankframe.spark.worker import SIDE

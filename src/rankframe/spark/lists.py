@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rankframe.base.columns import GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
-from rankframe.base.errors import BadValueError, DuplicateError
-from rankframe.inputs.list_columns import Lists
-from rankframe.inputs.scan import Scanned
+from rankframe.core.columns import GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
+from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.io.list_columns import Lists
+from rankframe.io.scan import Scanned
 from rankframe.spark.session import first_row, spark_errors
 
 if TYPE_CHECKING:

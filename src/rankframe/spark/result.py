@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import OutputError, SparkError
-from rankframe.base.messages import Option
-from rankframe.evaluation.result import RESULT_FILES, Result
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OutputError, SparkError
+from rankframe.core.messages import Option
+from rankframe.engine.result import RESULT_FILES, Result
 from rankframe.spark.session import spark_errors
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankframe.base.errors import MissingExtraError, OptionError, SparkError
+from rankframe.core.errors import MissingExtraError, OptionError, SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,17 +14,17 @@ from uuid import uuid4
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import DuplicateError, RankframeError
-from rankframe.catalogue.beside import beside
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import DuplicateError, RankframeError
+from rankframe.engine.combined import Both
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.summary import SMALL
 from rankframe.engine.tally import SliceKey, Tally
 from rankframe.engine.work import Piece, Work
-from rankframe.evaluation.both import Both
-from rankframe.evaluation.summary import SMALL
-from rankframe.inputs.scanned import part_of
-from rankframe.inputs.units import in_units
-from rankframe.inputs.validate import first_broken, quoted_keys
+from rankframe.frames.side_inputs import beside
+from rankframe.io.scanned import part_of
+from rankframe.io.units import in_units
+from rankframe.io.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa

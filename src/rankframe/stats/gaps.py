@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.base.options import GapKind
+from rankframe.core.options import GapKind
 from rankframe.stats.intervals import Bounds
 from rankframe.stats.student import normal_cdf, t_quantile
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.base.options import Average, Intervals
+from rankframe.core.options import Average, Intervals
 from rankframe.stats.resample import Groups, poisson_sums
 from rankframe.stats.student import normal_cdf, t_quantile
 

@@ -13,8 +13,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.base.errors import OptionError
-from rankframe.base.messages import Option
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
 from rankframe.stats.paired import Chance, Floats, Pair, Paired, PValues, significance_test
 from rankframe.stats.resample import Grouping, Hashes, as_exact, sign_sums, words
 

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import position, segment_starts
+from rankframe.kernel.segments import position, segment_starts
 
 Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]

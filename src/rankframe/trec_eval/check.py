@@ -9,10 +9,10 @@ from typing import IO
 
 import polars as pl
 
-from rankframe.base.columns import QUERY
-from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
-from rankframe.base.messages import number_of
-from rankframe.formats.registry import READ_ERRORS, unreadable
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.core.messages import number_of
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
 from rankframe.trec_eval.measures import MEASURES, RelFormat, parse_measures, written_as

@@ -13,15 +13,15 @@ from typing import IO, Final, get_args
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE
-from rankframe.base.errors import DuplicateError, OptionError, RankframeError
-from rankframe.base.options import Intervals, Policies
+from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.errors import DuplicateError, OptionError, RankframeError
+from rankframe.core.options import Intervals, Policies
+from rankframe.engine.evaluate import evaluate_scanned
+from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.memory import count_pieces
-from rankframe.evaluation.evaluate import evaluate_scanned
-from rankframe.evaluation.job import Job, judged_plan
-from rankframe.evaluation.result import Result
-from rankframe.formats.registry import READ_ERRORS
-from rankframe.inputs.scan import Columns, Scanned, Source, refuse_absent_columns
+from rankframe.engine.result import Result
+from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.trec_eval.group_values import evaluate_groups

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import position, segment_starts, sort_order, spread
-from rankframe.base.columns import QUERY, RANK, RELEVANCE
-from rankframe.base.errors import OptionError
-from rankframe.evaluation.ledger import SCHEMA as LEDGER
-from rankframe.evaluation.result import Result
-from rankframe.evaluation.summary import SCHEMA as SUMMARY
-from rankframe.inputs.scan import Scanned, Source, describe
+from rankframe.core.columns import QUERY, RANK, RELEVANCE
+from rankframe.core.errors import OptionError
+from rankframe.engine.ledger import SCHEMA as LEDGER
+from rankframe.engine.result import Result
+from rankframe.engine.summary import SCHEMA as SUMMARY
+from rankframe.io.scan import Scanned, Source, describe
+from rankframe.kernel.segments import position, segment_starts, sort_order, spread
 from rankframe.trec_eval.grouped import GROUP, GroupFormat, Placed, placed, read_grouped
 from rankframe.trec_eval.lines import Line
 from rankframe.trec_eval.preferences import (

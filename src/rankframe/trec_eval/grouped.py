@@ -14,17 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import DOC, QUERY, RANK, RELEVANCE
-from rankframe.base.errors import EmptyInputError, MalformedLineError, OptionError
-from rankframe.base.options import Policies, Ties
-from rankframe.evaluation.lookup import Lookup
-from rankframe.formats.packing import unpacked, without_packing
-from rankframe.formats.registry import READ_ERRORS, TREC, unreadable
-from rankframe.formats.trec_format import NUMBER_TEXT, whole_grades
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.core.options import Policies, Ties
+from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
-from rankframe.inputs.scan import Scanned, Source, describe, scan
-from rankframe.sources.opening import files_at
+from rankframe.io.formats.packing import unpacked, without_packing
+from rankframe.io.formats.registry import READ_ERRORS, TREC, unreadable
+from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
+from rankframe.io.scan import Scanned, Source, describe, scan
+from rankframe.io.sources.opening import files_at
 from rankframe.trec_eval.sources import in_memory
 
 GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]

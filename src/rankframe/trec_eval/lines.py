@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from rankframe.base.columns import RANK, RELEVANCE
-from rankframe.base.errors import OptionError, RankframeError
+from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.errors import OptionError, RankframeError
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.gain import discounted
 from rankframe.metrics.names import Metric

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from rankframe.base.errors import OptionError
-from rankframe.base.messages import did_you_mean
-from rankframe.base.options import Average
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import did_you_mean
+from rankframe.core.options import Average
 
 # What a line's value is: a number with four decimals, a whole number, or something of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]

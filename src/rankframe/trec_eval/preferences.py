@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.arrays.segments import (
+from rankframe.core.columns import DOC, QUERY, RELEVANCE
+from rankframe.kernel.segments import (
     number_segments,
     ranges,
     running_count,
@@ -27,7 +28,6 @@ from rankframe.arrays.segments import (
     sort_order,
     spread,
 )
-from rankframe.base.columns import DOC, QUERY, RELEVANCE
 from rankframe.trec_eval.grouped import GROUP, PLACE, SUBGROUP, Placed, refusal
 
 Ints = NDArray[np.int64]

@@ -13,13 +13,13 @@ from typing import IO, Any
 
 import polars as pl
 
-from rankframe.base.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
-from rankframe.base.errors import MissingColumnError
-from rankframe.formats.packing import bare_name, packing_of
-from rankframe.formats.registry import PARQUET, READ_ERRORS, unreadable
-from rankframe.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
-from rankframe.inputs.scan import Columns, Scanned, Source, describe, scan
-from rankframe.sources.opening import trec_texts
+from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
+from rankframe.core.errors import MissingColumnError
+from rankframe.io.formats.packing import bare_name, packing_of
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, unreadable
+from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
+from rankframe.io.scan import Columns, Scanned, Source, describe, scan
+from rankframe.io.sources.opening import trec_texts
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16

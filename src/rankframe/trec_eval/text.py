@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.base.columns import QUERY
-from rankframe.base.wording import UNSEEN, plain_text
-from rankframe.evaluation.result import Result
+from rankframe.core.columns import QUERY
+from rankframe.core.wording import UNSEEN, plain_text
+from rankframe.engine.result import Result
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_products
 from rankframe.trec_eval.lines import CODES, DOCUMENTS_A_NUMBER, Line

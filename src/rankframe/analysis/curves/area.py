@@ -1,0 +1,156 @@
+"""What to do with the points of one curve: measure the area below it, or draw fewer of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import is_count, is_number
+from rankframe.kernel.segments import segment_starts, spread
+
+Floats = NDArray[np.float64]
+
+_ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
+# What runs along the curve, and what may stand above it.
+_AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
+_CURVES = (QUERY, "by", "slice")
+_FEWEST = 10
+
+
+def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
+    """The area under the points of one curve.
+
+    Of ROC points, by trapezoids, as scikit-learn's `roc_auc_score`. Up to `max_fpr` only, it is
+    standardised as there (McClish): 0.5 for a diagonal, 1 for a perfect curve.
+    Of precision–recall points, the average precision: Σ (Rₙ − Rₙ₋₁) Pₙ, as scikit-learn's
+    `average_precision_score`. (Interpolated points have a mean, `eleven_point`, and no such area.)
+
+    points: those of one curve, as `rf.curve` gives them.
+    max_fpr: of ROC points, how far to go.
+
+    >>> from rankframe.analysis.curves.curve import curve
+    >>> from rankframe.analysis.curves.area import area_under
+    >>> area_under(curve({"q": {"a": 1}}, {"q": {"x": 3.0, "a": 2.0, "y": 1.0}}, "roc"))
+    0.5
+    """
+    axes = _axes_of(points, _AXES[:2])
+    x, y = (_numbers(points, name) for name in axes)
+    _check_order(x, axes[0])
+    if axes == _PRECISION_RECALL:
+        if max_fpr is not None:
+            raise OptionError(
+                Option("max_fpr"), " is for ROC points, and these are of precision and recall."
+            )
+        if "queries" in points.columns:
+            raise OptionError(
+                "these points are interpolated: take the mean of their precision, which is the "
+                "metric 'eleven_point', or the area of points that are not."
+            )
+        return float(np.sum(np.diff(x, prepend=0.0) * y))
+    if x[0] != 0 or x[-1] != 1:
+        raise OptionError(
+            f"ROC points go from fpr 0 to 1, and these from {x[0]:g} to {x[-1]:g}. "
+            "Pass all of them; ",
+            Option("max_fpr"),
+            " takes the area of a part.",
+        )
+    if max_fpr is None:
+        return float(np.trapezoid(y, x))
+    if not is_number(max_fpr) or not 0 < max_fpr <= 1:
+        raise OptionError(f"max_fpr must be a number above 0 and up to 1, not {max_fpr!r}.")
+    if max_fpr == 1:  # standardised or not, it is the same
+        return float(np.trapezoid(y, x))
+    stop = int(np.searchsorted(x, max_fpr, side="right"))
+    height = np.interp(max_fpr, x[stop - 1 : stop + 1], y[stop - 1 : stop + 1])
+    part = np.trapezoid(np.append(y[:stop], height), np.append(x[:stop], max_fpr))
+    least = max_fpr**2 / 2  # below a diagonal
+    return float((1 + (part - least) / (max_fpr - least)) / 2)
+
+
+def thin(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
+    """At most so many of the points of one curve, such that a drawing of them looks the same.
+
+    The axis that the curve runs along is cut into bins; of each bin the first, last, lowest and
+    highest points are kept, and so are the ends of the curve. A ROC curve goes up as much as along:
+    its bins are of fpr + tpr, so that steep parts keep their shape too, and no point lies further
+    than 4 / most above or below the line that is drawn. Fewer points come back as they are.
+
+    points: those of one curve, as `rf.curve` gives them.
+    most: how many to keep.
+
+    >>> from rankframe.analysis.curves.area import thin
+    >>> line = pl.DataFrame({"fpr": [i / 99 for i in range(100)], "tpr": [1.0] * 100})
+    >>> thin(line, 10).height
+    10
+    """
+    if not is_count(most) or most < _FEWEST:
+        raise OptionError(f"most must be a whole number of at least {_FEWEST}, not {most!r}.")
+    if points.height <= most:
+        return points
+    axes = _axes_of(points, _AXES)
+    x, *heights = (_numbers(points, name) for name in axes)
+    _check_order(x, axes[0])
+    if axes == _ROC:
+        _check_order(heights[0], axes[1])
+        # Up and along at once; lowest and highest are first and last.
+        x, heights = x + heights[0], []
+    bins = int(most) // (2 + 2 * len(heights))
+    span = x[-1] - x[0]
+    number = np.minimum((x - x[0]) / (span or 1.0) * bins, bins - 1).astype(np.int64)
+    starts = segment_starts(number)
+    keep = np.zeros(len(x), np.bool_)
+    keep[starts] = True
+    keep[starts - 1] = True  # the last of each bin: before the first start is the end of the curve
+    for height in heights:
+        for extreme in (np.minimum.reduceat(height, starts), np.maximum.reduceat(height, starts)):
+            here = np.flatnonzero(height == spread(extreme, starts, len(x)))
+            keep[here[segment_starts(number[here])]] = True
+    return points.filter(pl.Series(keep))
+
+
+def _axes_of(points: pl.DataFrame, known: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """The columns to look at, of one curve's points."""
+    axes = next((names for names in known if set(names) <= set(points.columns)), None)
+    if axes is None:
+        wanted = ", or ".join(" and ".join(names) for names in known)
+        raise OptionError(
+            f"points need columns {wanted}; these have {', '.join(points.columns) or 'none'}."
+        )
+    if points.is_empty():
+        raise OptionError(
+            "there are no points: a curve needs a relevant document, and a ROC curve one that is "
+            "not relevant, too."
+        )
+    owners = [name for name in _CURVES if name in points.columns]
+    curves = points.select(owners).unique(maintain_order=True) if owners else points[:1]
+    if curves.height > 1:
+        one = ", ".join(f"{name}={value!r}" for name, value in curves.row(0, named=True).items())
+        raise OptionError(
+            f"these are the points of {curves.height:,} curves: take one of them, for instance "
+            f"with points.filter({one})."
+        )
+    return axes
+
+
+def _numbers(points: pl.DataFrame, name: str) -> Floats:
+    column = points[name].cast(pl.Float64)
+    undefined = np.flatnonzero((column.is_null() | column.is_nan()).to_numpy())
+    if len(undefined):
+        raise OptionError(
+            f"{len(undefined):,} of {len(column):,} points have no {name}, e.g. the one at row "
+            f"{undefined[0] + 1:,}. Leave them out."
+        )
+    return column.to_numpy()
+
+
+def _check_order(numbers: Floats, name: str) -> None:
+    if (numbers[1:] < numbers[:-1]).any():
+        at = int(np.flatnonzero(numbers[1:] < numbers[:-1])[0]) + 1
+        raise OptionError(
+            f"points go by {name}, upwards, and these do not, e.g. at row {at + 1:,}: "
+            f"{numbers[at]:g} after {numbers[at - 1]:g}. Pass them as curve() gives them."
+        )

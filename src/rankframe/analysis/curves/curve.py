@@ -1,0 +1,238 @@
+"""Curves as frames of points: ROC, precision–recall, a metric by its cutoff, cumulative gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from rankframe.analysis.curves.by_metric import Kind, metric_points, metrics_of
+from rankframe.analysis.curves.by_score import (
+    CURVE,
+    Ints,
+    precision_recall,
+    read_population,
+    roc,
+    vertical_mean,
+)
+from rankframe.analysis.curves.drawn import Curve
+from rankframe.core import options
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Intervals, Policies
+from rankframe.engine.combined import refuse_idle
+from rankframe.engine.job import Job
+from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.units import scan_run
+
+CurveAverage = Literal["pooled", "vertical"]
+Scores = Literal["similarity", "distance"]
+RecallOf = Literal["all", "retrieved"]
+
+_CHOICES: Final[dict[str, object]] = {
+    "kind": Kind,
+    "average": CurveAverage,
+    "scores": Scores,
+    "recall_of": RecallOf,
+}
+# The options that not every curve has: what they are unless given, and whose they are.
+_ELEVEN: Final = "precision_recall with interpolated=True"
+_OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
+    "metric": ("ndcg", ("metric_at_k",)),
+    "ks": (None, ("metric_at_k", "cumulative_gain")),
+    "average": ("pooled", ("roc",)),
+    "scores": ("similarity", ("roc", "precision_recall")),
+    "interpolated": (False, (_ELEVEN,)),
+    "recall_of": ("all", ("precision_recall",)),
+    "ci": (None, ("metric_at_k", _ELEVEN)),
+}
+
+
+@reaching
+def curve(
+    qrels: Source,
+    run: Source,
+    kind: Kind,
+    *,
+    metric: str = "ndcg",
+    ks: Iterable[int] | None = None,
+    by: By | Sequence[By] | None = None,
+    queries: Source | None = None,
+    per_query: bool = False,
+    average: CurveAverage = "pooled",
+    scores: Scores = "similarity",
+    interpolated: bool = False,
+    recall_of: RecallOf = "all",
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
+    judged_only: bool = False,
+    ci: options.Method | None = None,
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """The points of a curve, one a row, in the order in which a pen would draw them.
+
+    Truth first; `qrels` and `run` are whatever `evaluate` reads.
+
+    kind:
+        "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged queries, as
+            one list by score: what is taken are those that score at least the threshold. One that
+            was not judged is not relevant, as in the metric `auc`. Equal scores, of whatever query,
+            are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's `roc_curve`.
+        "precision_recall": threshold, precision, recall, tp, fp, likewise, from recall 0 and
+            precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
+        "metric_at_k": k, value, ci_low, ci_high, queries: a metric at each of several cutoffs.
+        "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
+    metric: for metric_at_k, a name without a cutoff: "recall", "ndcg(gain=exp2)", "P".
+    ks: the cutoffs (default: 1 to 20).
+    by, queries: attributes to slice by, and the frame that has them, as in `evaluate`: a curve for
+        each slice, of its queries only, with by and slice in front.
+    per_query: a curve for each query, with query_id in front. A query has no ROC curve without both
+        a relevant and a non-relevant document among those retrieved, and no precision–recall curve
+        without a relevant one. Nor has a slice, or the whole: the frame then has no rows.
+    average: of roc: "pooled", or "vertical" for the mean of the queries' own curves, at fpr = 0,
+        0.01, …, 1: columns fpr, tpr, queries. Scores of different queries are then not compared.
+        Between its points a curve is a straight line; where it goes straight up, the end counts.
+    scores: "similarity" (larger is better), or "distance": thresholds then go up from −∞, and what
+        is taken scores at most the threshold. A run without scores is treated so by its ranks: the
+        threshold k takes the documents that are ranked 1 to k for any query.
+    interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean over
+        queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
+    recall_of: what recall is a share of: "all" relevant documents, or those "retrieved".
+    columns and the policies: as in `evaluate`. A query that is skipped brings no documents to a
+        curve, and no relevant ones to its recall. Curves by score have no use for the rule about
+        ties, unless lists are cut at `k_max`.
+    ci, confidence, replicates, seed: intervals as in `evaluate`, where they have columns.
+
+    >>> from rankframe.analysis.curves.curve import curve
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> run = {"q1": {"a": 0.9, "x": 0.4}, "q2": {"y": 0.6, "b": 0.4}}
+    >>> curve(qrels, run, "roc")
+    shape: (4, 5)
+    ┌───────────┬─────┬─────┬─────┬─────┐
+    │ threshold ┆ fpr ┆ tpr ┆ fp  ┆ tp  │
+    │ ---       ┆ --- ┆ --- ┆ --- ┆ --- │
+    │ f64       ┆ f64 ┆ f64 ┆ i64 ┆ i64 │
+    ╞═══════════╪═════╪═════╪═════╪═════╡
+    │ inf       ┆ 0.0 ┆ 0.0 ┆ 0   ┆ 0   │
+    │ 0.9       ┆ 0.0 ┆ 0.5 ┆ 0   ┆ 1   │
+    │ 0.6       ┆ 0.5 ┆ 0.5 ┆ 1   ┆ 1   │
+    │ 0.4       ┆ 1.0 ┆ 1.0 ┆ 2   ┆ 2   │
+    └───────────┴─────┴─────┴─────┴─────┘
+    >>> curve(qrels, run, "metric_at_k", metric="recall", ks=[1, 2]).select("k", "value").rows()
+    [(1, 0.5), (2, 1.0)]
+    """
+    given = {"kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
+             "interpolated": interpolated, "recall_of": recall_of, "ci": ci}  # fmt: skip
+    _check_options(given, per_query=per_query)
+    if per_query and by is not None:
+        raise OptionError(
+            Option("by"),
+            " makes a curve for each slice, ",
+            Option("per_query", value=True),
+            " one for each query: pass one of them, and join attributes to the curves of queries "
+            "by query_id.",
+        )
+    if queries is not None and by is None:
+        raise OptionError(
+            Option("queries"),
+            " is read for slices: pass ",
+            Option("by"),
+            ", the names of its columns.",
+        )
+    metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
+    policies = Policies.given(locals())
+    refuse_idle(policies)
+    intervals = Intervals.given(locals())
+    attributes = read_attributes(queries, by=by, columns=columns)
+    judgments = scan(qrels, "qrels", columns, relevance=relevance)
+    documents = scan_run(run, policies, columns)
+    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
+    if metrics is not None:
+        job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
+        return Curve.of(metric_points(judgments, documents, job, metrics, per_query=per_query))
+    population = read_population(judgments, documents, policies, distance=scores == "distance")
+
+    def drawn(curve_of: Ints) -> pl.DataFrame:
+        if kind == "precision_recall":
+            return precision_recall(population, curve_of, retrieved_only=recall_of == "retrieved")
+        if average == "vertical":
+            return vertical_mean(population, curve_of)
+        return roc(population, curve_of)
+
+    if per_query:
+        each = drawn(np.arange(len(population.queries)))
+        query = population.queries.gather(each[CURVE]).alias(QUERY)
+        return Curve.of(each.select(query, pl.exclude(CURVE)))
+    if attributes is None:
+        return Curve.of(drawn(np.zeros(len(population.queries), np.int64)).drop(CURVE))
+    return Curve.of(_sliced(attributes, population.queries, drawn))
+
+
+def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:
+    for option, choices in _CHOICES.items():
+        if given[option] not in get_args(choices):
+            raise OptionError.choice(option, given[option], get_args(choices))
+    kind = given["kind"]
+    variant = _ELEVEN if kind == "precision_recall" and given["interpolated"] else kind
+    for option, (default, owners) in _OWNERS.items():
+        value = given[option]
+        changed = value != default if isinstance(value, str | bool) else value is not default
+        if changed and variant not in owners:
+            raise OptionError(
+                f"{option}={value!r} does not belong to kind={variant}: it is for "
+                f"{' and '.join(owners)}. Leave it out."
+            )
+    if per_query and given["average"] == "vertical":
+        raise OptionError(
+            Option("average", "vertical"),
+            " is a mean over queries: leave out ",
+            Option("per_query", value=True),
+            ".",
+        )
+    if per_query and given["ci"] is not None:
+        raise OptionError(
+            Option("ci"),
+            " makes intervals of means over queries: leave out ",
+            Option("per_query", value=True),
+            ".",
+        )
+
+
+def _sliced(
+    attributes: Attributes, queries: pl.Series, drawn: Callable[[Ints], pl.DataFrame]
+) -> pl.DataFrame:
+    """A curve for each slice of the queries, one way of slicing after the other."""
+    frames = []
+    known = attributes.of(queries)
+    refuse_strangers(known.absent, len(queries), queries)
+    for way, numbers in enumerate(known.slices):
+        each = drawn(numbers)
+        by, names = attributes.slices[way]
+        called = [attributes.name(way, number)[1] for number in range(len(names) + 1)]
+        named = pl.Series("slice", called, dtype=pl.String).gather(each[CURVE])
+        frames.append(each.select(pl.lit(by).alias("by"), named, pl.exclude(CURVE)))
+    return pl.concat(frames)

@@ -1,0 +1,225 @@
+"""Names of methods: `"rrf(k=60)"`, `"wsum(weights=[.3, .7])"` → a method with its parameters."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from rankframe.analysis.fusion import METHODS, NORMS, Definition
+from rankframe.analysis.fusion.norms import RAW, Norm
+from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number
+from rankframe.core.columns import STACKED_FRAME
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown
+from rankframe.metrics.metric import refuse_long
+from rankframe.metrics.names import read_literal, split_parameters
+
+# What users give: a name, or an expression over the stacked frame.
+MethodLike: TypeAlias = str | pl.Expr
+# One for each run, in their order or by their names.
+Weights: TypeAlias = Sequence[float] | Mapping[str, float]
+
+_NAME = re.compile(r"\s*(?P<name>[^()]+?)\s*(\((?P<params>.*)\))?\s*", re.DOTALL)
+_DEFAULT_NORM = "min_max"
+_ALIKE = 0.6  # names are short: two letters exchanged, and a third differs
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its parameters and its norm, or a user's own."""
+
+    label: str
+    norm: Norm | None
+    definition: Definition | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    expression: pl.Expr | None = None
+
+    @property
+    def trained(self) -> bool:
+        """Whether it needs judgments."""
+        return self.definition is not None and self.definition.trained
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether every run must have scores."""
+        if self.expression is not None:
+            asked = self.expression.meta.root_names()
+            return "normalised" in asked and (self.norm is None or self.norm.scored)
+        assert self.definition is not None  # or it is an expression
+        return self.definition.scored and (self.norm is None or self.norm.scored)
+
+
+def resolve(
+    method: MethodLike,
+    runs: Sequence[str],
+    *,
+    norm: str | None = None,
+    weights: Weights | None = None,
+) -> Method:
+    """A method for some runs, by their names, with all its parameters.
+
+    >>> found = resolve("rrf", ["bm25", "dense"])
+    >>> found.definition.name, found.params
+    ('rrf', {'k': 60})
+    """
+    if isinstance(method, pl.Expr):
+        return _own(method, norm, weights)
+    if not isinstance(method, str):
+        raise OptionError(f"a method is a name or a polars expression, not {shown(method)}.")
+    definition, params = parse(method)
+    if weights is not None:
+        if not definition.weighted:
+            names = [one.name for one in METHODS.values() if one.weighted]
+            raise OptionError(
+                Option("weights", bare=True),
+                f": {definition.name} has none. Methods that do: {', '.join(names)}.",
+            )
+        if "weights" in params:
+            raise OptionError(f"{method!r} has weights, and so has ", Option("weights"), ".")
+        params["weights"] = weights
+    if definition.weighted:
+        if "weights" not in params:
+            raise OptionError(
+                f"{definition.name} needs a weight for each of {len(runs)} runs: pass ",
+                Option("weights", ",".join([f"{1 / len(runs):.2g}"] * len(runs))),
+                ", or write them into its name.",
+            )
+        params["weights"] = _weights(params["weights"], runs)
+    for name, parameter in definition.parameters.items():
+        if name not in params:
+            if parameter.default is parameter.empty:
+                example = "0.5" if name in ("phi", "gamma") else "5"
+                raise OptionError(
+                    f"{definition.name} needs {name}: write {definition.name}({name}={example})."
+                )
+            params[name] = parameter.default
+    return Method(method.strip(), _norm_for(definition, norm), definition, params)
+
+
+def parse(text: str) -> tuple[Definition, dict[str, Any]]:
+    """The method that a name stands for, and the parameters that stand in it.
+
+    >>> parse("rbc(phi=0.8)")[1]
+    {'phi': 0.8}
+    """
+    refuse_long(text)
+    parsed = _NAME.fullmatch(text)
+    if parsed is None:
+        raise OptionError(f"cannot read the method {shown(text)}. See `rankframe fusions`.")
+    definition = _lookup(parsed["name"])
+    params: dict[str, Any] = {}
+    for item in split_parameters(parsed["params"] or ""):
+        name, equals, value = item.partition("=")
+        name = definition.parameter_synonyms.get(name.strip(), name.strip())
+        known = list(definition.parameters)
+        if not equals:
+            raise OptionError(f"{text!r}: parameters read name=value, not {item!r}.")
+        if name not in known:
+            takes = f"It takes {', '.join(known)}." if known else "It takes none."
+            near = did_you_mean(name, known)
+            raise OptionError(
+                f"{text!r}: {definition.name} has no parameter {name!r}. {near}"
+                f"{' ' if near else ''}{takes}"
+            )
+        if name in params:
+            raise OptionError(f"{text!r} sets {name} twice.")
+        params[name] = _checked(text, definition, name, read_literal(value.strip()))
+    return definition, params
+
+
+def norm_named(name: str) -> Norm | None:
+    """A norm by its name; None for scores as they are."""
+    if not isinstance(name, str):
+        raise OptionError(Option("norm", bare=True), f" must be a name, not {shown(name)}.")
+    key = name.strip().lower().replace("-", "_")
+    if key == RAW:
+        return None
+    if key not in NORMS:
+        raise OptionError.choice("norm", name, [*NORMS, RAW])
+    return NORMS[key]
+
+
+def _lookup(name: str) -> Definition:
+    key = name.strip().lower().replace("-", "_")
+    for definition in METHODS.values():
+        if key == definition.name or key in definition.synonyms:
+            return definition
+    known = [*METHODS, *(other for one in METHODS.values() for other in one.synonyms)]
+    near = difflib.get_close_matches(key[:LONGEST_NAME], known, n=2, cutoff=_ALIKE)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise OptionError(f"unknown method {shown(name)}.{hint} See `rankframe fusions`.")
+
+
+def _checked(text: str, definition: Definition, name: str, value: Any) -> Any:
+    if name == "weights":
+        return value  # when it is known how many there should be
+    limits = definition.limits[name]
+    number = isinstance(value, int | float) and is_number(value)
+    if not number or not limits.allow(value):
+        raise OptionError(f"{text!r}: {name} must be {limits}, not {shown(value)}.")
+    return int(value) if limits.whole else value
+
+
+def _weights(given: Any, runs: Sequence[str]) -> list[float]:
+    """A weight for each run, in their order."""
+    if isinstance(given, Mapping):
+        if odd := [name for name in given if name not in runs]:
+            raise OptionError(
+                Option("weights", bare=True),
+                f" speak of {odd[0]!r}, and the runs are {listing(list(runs))}.",
+            )
+        if left := [name for name in runs if name not in given]:
+            raise OptionError(Option("weights", bare=True), f" have none for {left[0]!r}.")
+        given = [given[name] for name in runs]
+    listed = list(given) if isinstance(given, list | tuple) else None
+    if listed is None or not all(is_number(w) and abs(w) <= LARGEST_WEIGHT for w in listed):
+        raise OptionError(
+            Option("weights", bare=True),
+            f" are finite numbers, one for each run, not {shown(given)}.",
+        )
+    if len(listed) != len(runs):
+        raise OptionError(
+            Option("weights", bare=True),
+            f": {len(listed)} for {number_of(len(runs), 'run')}, {listing(list(runs))}. "
+            "Give one for each.",
+        )
+    if not any(listed):
+        raise OptionError(Option("weights", bare=True), " are all 0: nothing would be told apart.")
+    return [float(one) for one in listed]
+
+
+def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
+    if definition.scored:
+        return norm_named(_DEFAULT_NORM if norm is None else norm)
+    if norm is not None:
+        norm_named(norm)  # a name that means nothing is refused as such
+        raise OptionError(
+            Option("norm", norm),
+            f" changes nothing: {definition.name} looks at ranks alone. Leave it out.",
+        )
+    return None
+
+
+def _own(expression: pl.Expr, norm: str | None, weights: Weights | None) -> Method:
+    """A user's own method."""
+    if weights is not None:
+        raise OptionError(
+            Option("weights", bare=True), ": an expression has its own. Write them into it."
+        )
+    if expression.meta.has_multiple_outputs():
+        raise OptionError("the expression stands for several columns. Give one that is a score.")
+    known = list(STACKED_FRAME.columns)
+    for name in expression.meta.root_names():
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise OptionError(
+                f"the stacked frame has no column {name!r}. {near}{' ' if near else ''}"
+                f"It has {', '.join(known)}."
+            )
+    return Method("an expression", norm_named(_DEFAULT_NORM if norm is None else norm),
+                  expression=expression)  # fmt: skip

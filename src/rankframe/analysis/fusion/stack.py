@@ -1,0 +1,328 @@
+"""Several runs of the same queries → the stacked frame: one row per run and document.
+
+As flat arrays it lies the other way round: each document of a query once, and of each run, which of
+its rows that is. What is computed of a document is then a sum over a few columns, in the order of
+the runs, with nothing to group. Documents are matched by their keys, and what the keys say is
+compared by the ids themselves: no collision of hashes changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
+from rankframe.core.options import PairPolicies
+from rankframe.frames.pair_matching import Side, once
+from rankframe.frames.units import by_rank
+from rankframe.kernel.chunk import Chunk, as_text, hashed, taken
+from rankframe.kernel.judged_ranks import places
+from rankframe.kernel.pair_ranking import Ranked
+from rankframe.kernel.rank import kept_ranks, order_within
+from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
+from rankframe.kernel.tables import probe, representatives
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One of the runs: its rows of some queries, best first, beside the documents of all runs."""
+
+    ranked: Ranked
+    # which of the queries it has; None: all
+    has: Ints | None
+    # of its rows
+    ranks: NDArray[np.int32]
+    # of each document of the stack, which row that is; one beyond the last: it lacks it
+    place: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.ranks)
+
+    @property
+    def score(self) -> Floats | None:
+        """Of its rows; None where it has none."""
+        return self.ranked.score
+
+    @cached_property
+    def last_ranks(self) -> Ints:
+        """How long each of its lists is, gaps in given ranks included."""
+        ends = self.ranked.starts + self.ranked.lengths
+        return self.ranks[ends - 1].astype(np.int64)
+
+    @cached_property
+    def holds(self) -> NDArray[np.bool_]:
+        """Which documents of the stack it has."""
+        return self.place < self.rows
+
+    @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """Of each document of the stack; 0 where it lacks it."""
+        return self.on_documents(self.ranks)
+
+    def on_documents(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of its rows on the documents of the stack; 0 where it lacks them."""
+        return np.append(values, values.dtype.type(0)).take(self.place)
+
+    def on_rows(self, per_list: NDArray[Any]) -> NDArray[Any]:
+        """A value of each of its lists, on their rows."""
+        return spread(per_list, self.ranked.starts, self.rows)
+
+    def of_queries(self, per_list: NDArray[Any], queries: int) -> NDArray[Any]:
+        """A value of each of its lists, for all queries; 0 for those that it lacks."""
+        if self.has is None:
+            return per_list
+        whole = np.zeros(queries, per_list.dtype)
+        whole[self.has] = per_list
+        return whole
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The documents of some queries, each once, query by query, and what runs say of them."""
+
+    queries: pl.Series
+    # the first document of each query
+    starts: Ints
+    # the ids of all rows of all runs, and which of these each document is
+    ids: pl.Series
+    heads: Ints
+    runs: tuple[Listed, ...]
+
+    @property
+    def height(self) -> int:
+        """How many documents there are."""
+        return len(self.heads)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """How many documents each query has in all runs."""
+        return segment_lengths(self.starts, self.height)
+
+    @cached_property
+    def code(self) -> NDArray[np.int32]:
+        """The number of each document's query."""
+        return number_segments(self.starts, self.height)
+
+    @cached_property
+    def docs(self) -> pl.Series:
+        """The documents, as text."""
+        return as_text(taken(self.ids, self.heads))
+
+    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Some of the documents, as text."""
+        return as_text(taken(self.ids, self.heads[rows]))
+
+    @cached_property
+    def runs_with(self) -> NDArray[np.int32]:
+        """How many runs have each document."""
+        count = np.zeros(self.height, np.int32)
+        for run in self.runs:
+            count += run.holds
+        return count
+
+    def on_documents(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        """A value of each query, on its documents."""
+        return spread(per_query, self.starts, self.height)
+
+    def ordered(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
+        """The documents of each query by their scores, the best first and no more than `k_max`;
+        and how many there are of each query. Equal ones by doc_id, descending.
+        """
+        order, _ = order_within(self, self.code, self.starts, scores, "doc_desc")
+        if k_max is None or int(self.lengths.max(initial=0)) <= k_max:
+            return order, self.lengths
+        lengths = np.minimum(self.lengths, k_max)
+        return order[ranges(self.starts, lengths)], lengths
+
+    def ranking(self, scores: Floats, k_max: int | None = None) -> pl.DataFrame:
+        """The documents by such scores, as a run: query_id, doc_id, rank, score."""
+        order, lengths = self.ordered(scores, k_max)
+        rank = position(np.cumsum(lengths) - lengths, len(order)).astype(np.int64)
+        rank += 1
+        return pl.DataFrame(
+            {
+                QUERY: taken(self.queries, self.code[order]),
+                DOC: self.taken(order),
+                RANK: rank,
+                SCORE: scores[order],
+            }
+        )
+
+    def frame(
+        self,
+        columns: Collection[str],
+        names: Sequence[str],
+        normalised: Mapping[int, Floats] | None = None,
+    ) -> pl.DataFrame:
+        """The stacked frame with these columns, and `_document`, the number of each row's.
+
+        Document by document, in the order of the runs. `names`: of these; `normalised`: the scores
+        of each run's documents.
+        """
+        parts = [
+            self._part(number, columns, name, None if normalised is None else normalised[number])
+            for number, name in enumerate(names)
+        ]
+        return pl.concat(parts).sort("_document", maintain_order=True)
+
+    def _part(
+        self, number: int, columns: Collection[str], name: str, normalised: Floats | None
+    ) -> pl.DataFrame:
+        run = self.runs[number]
+        at = np.flatnonzero(run.holds)
+        made: dict[str, pl.Series] = {"_document": pl.Series(at)}
+        for column in columns:
+            dtype = STACKED_FRAME.columns[column].type
+            match column:
+                case "query_id":
+                    value = taken(self.queries, self.code[at])
+                case "doc_id":
+                    value = self.taken(at)
+                case "run":
+                    value = pl.Series([name]).new_from_index(0, len(at))
+                case "rank":
+                    value = pl.Series(run.rank[at])
+                case "score" if run.score is not None:
+                    value = pl.Series(run.on_documents(run.score)[at])
+                case "normalised" if normalised is not None:
+                    value = pl.Series(normalised[at])
+                case "length":
+                    lengths = run.of_queries(run.last_ranks, len(self.starts))
+                    value = pl.Series(lengths[self.code[at]])
+                case "runs_with":
+                    value = pl.Series(self.runs_with[at])
+                case "candidates":
+                    value = pl.Series(self.lengths[self.code[at]])
+                case _:
+                    value = pl.Series([None], dtype=dtype).new_from_index(0, len(at))
+            made[column] = value.cast(dtype)
+        return pl.DataFrame(made)
+
+
+def stack(queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies) -> Stack:
+    """Bring the rows of some queries in several runs together.
+
+    `queries`: their names; every one of them has rows in some run.
+    """
+    if policies.keeps_gaps:
+        sides = [_with_gaps(side, policies) for side in sides]
+    found = _stacked(queries, sides, policies)
+    if found is None:
+        sides = [once(side, "run", policies.run_duplicates) for side in sides]
+        found = _stacked(queries, sides, policies, surely=True)
+        assert found is not None  # each document is there once
+    return found
+
+
+def _stacked(
+    queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies, *, surely: bool = False
+) -> Stack | None:
+    """None where some document may be there twice for a query; `surely`: none is."""
+    ranked, ranks = zip(*(_ranked(side, policies) for side in sides), strict=True)
+    cut = any(one.height < one.chunk.height for one in ranked)
+    if cut and not surely and any(_may_repeat(side) for side in sides):
+        return None
+    heights = [one.height for one in ranked]
+    code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
+    ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
+    of = _same_documents(np.concatenate([one.picked(one.chunk.key) for one in ranked]), code, ids)
+    heads = np.flatnonzero(of == np.arange(len(of)))
+    # Query by query, and of each query what the first run has, then what the second one adds, ….
+    ends = np.cumsum(heights)
+    added = [
+        np.bincount(some, minlength=len(queries))
+        for some in np.split(code[heads], np.searchsorted(heads, ends[:-1]))
+    ]
+    lengths = np.sum(added, axis=0)
+    starts = np.cumsum(lengths) - lengths
+    number = np.empty(len(of), np.int64)
+    number[heads] = np.concatenate(
+        [ranges(begins, some) for begins, some in zip(_begins(starts, added), added, strict=True)]
+    )
+    documents = number[of]
+    order = np.empty(len(heads), np.int64)
+    order[documents[heads]] = heads
+    runs: list[Listed] = []
+    for one, rank, side, end in zip(ranked, ranks, sides, ends.tolist(), strict=True):
+        place = np.full(len(heads), one.height)
+        place[documents[end - one.height : end]] = np.arange(one.height)
+        if not surely and int(np.count_nonzero(place < one.height)) < one.height:
+            return None
+        runs.append(Listed(one, side.has, rank, place))
+    return Stack(as_text(queries), starts, ids, order, tuple(runs))
+
+
+def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:
+    """Of each run, where the documents of each query begin that it adds to those before."""
+    begins = starts
+    for some in added:
+        yield begins
+        begins = begins + some
+
+
+def _ranked(side: Side, policies: FusionPolicies) -> tuple[Ranked, NDArray[np.int32]]:
+    """The rows of a run best first, and their ranks."""
+    kept = policies.ranks == "kept" or policies.keeps_gaps
+    chunk = side.chunk
+    cut = PairPolicies(ties=policies.ties, k_max=None if kept else policies.depth)
+    ranked = Ranked.of(chunk, cut)
+    if not (kept and chunk.height):
+        return ranked, ranked.rank
+    given = kept_ranks(
+        chunk.numbers[RANK], chunk.code, lambda row: chunk.queries[int(chunk.code[row])]
+    )
+    return ranked, ranked.picked(given)
+
+
+def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
+    """Of each unit the best of its documents, with the rank that this has among all of them."""
+    chunk = side.chunk
+    if not chunk.height:
+        return side
+    where = places(chunk, np.arange(chunk.height), policies.ties, policies.ranks)
+    best = by_rank(chunk.frame(), where.rank).frame
+    if policies.depth is not None:
+        best = best.filter(pl.col(RANK) <= policies.depth)
+    return replace(side, chunk=Chunk.of(hashed(best.lazy()).collect(engine="in-memory")))
+
+
+def _may_repeat(side: Side) -> bool:
+    key = side.chunk.key
+    return len(probe(key, key[:0]).again) > 0
+
+
+def _codes(ranked: Ranked, side: Side) -> NDArray[np.integer]:
+    """The number of each row's query, among all."""
+    code = number_segments(ranked.starts, ranked.height)
+    return code if side.has is None else side.has[code]
+
+
+def _ids(ranked: Ranked) -> pl.Series:
+    return ranked.chunk.docs.taken(ranked.picked(np.arange(ranked.chunk.height)))
+
+
+def _same_documents(key: NDArray[np.uint64], code: NDArray[np.integer], ids: pl.Series) -> Ints:
+    """For each row, the number of one row of the same document: the same for all of these."""
+    of = representatives(key).astype(np.int64)
+    others = np.flatnonzero(of != np.arange(len(of)))
+    theirs = of[others]
+    same = (taken(ids, others) == taken(ids, theirs)).to_numpy()
+    if (same & (code[others] == code[theirs])).all():
+        return of
+    # Keys that are equal by chance.
+    rows = pl.DataFrame({"query": code.astype(np.int64), DOC: as_text(ids)}).with_row_index("row")
+    return (
+        rows.select(pl.col("row").first().over("query", DOC)).to_series().cast(pl.Int64).to_numpy()
+    )

@@ -1,0 +1,210 @@
+"""What a gate asks for, as people write it: `ndcg@10: no worse than -0.5% at 95% per locale`."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from rankframe.analysis.directions import Names, names_of
+from rankframe.core.checks import LONGEST_NAME
+from rankframe.core.errors import OptionError, UnreadableInputError
+from rankframe.core.messages import did_you_mean, shorten, shown
+from rankframe.core.options import Intervals
+
+Kind = Literal["no worse than", "better than", "at least", "at most"]
+HOW: Final = (
+    'A rule reads "METRIC: no worse than -0.5% at 95%" (or "better than 1%", "at least 0.4", '
+    '"at most 12"), and may end in "where both are defined" and in "per ATTRIBUTE".'
+)
+_RULE: Final = re.compile(
+    r"(?P<metric>.+):\s*(?P<kind>no worse than|better than|at least|at most)\s+"
+    r"(?P<number>[-+−]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)\s*(?P<percent>%)?"
+    r"(?:\s+at\s+(?P<confidence>[0-9]+(?:\.[0-9]+)?)\s*%)?"
+    r"(?P<where>\s+where\s+both\s+are\s+defined)?"
+    r"(?:\s+per\s+(?P<by>.+?))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_JUDGED: Final = re.compile(r"min_judged@([0-9]{1,9})")
+_DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that must hold, for all queries or in each of some slices."""
+
+    text: str
+    metric: str
+    kind: Kind
+    number: float
+    # of the baseline's value, not of the metric itself
+    relative: bool = False
+    confidence: float = _DEFAULT_CONFIDENCE
+    by: tuple[str, ...] | None = None
+    # queries that are undefined on one side only do not matter to it
+    where_both: bool = False
+
+    @property
+    def against_baseline(self) -> bool:
+        """Whether it speaks of a change, not of the value alone."""
+        return self.kind in ("no worse than", "better than")
+
+    def holds(self, value: float) -> tuple[Literal["pass", "fail"], str]:
+        """What it says of a value itself, and why."""
+        if value >= self.number if self.kind == "at least" else value <= self.number:
+            return "pass", ""
+        return "fail", f"{value:.4f} is not {self.kind} {self.number:g}"
+
+    def decided(self, change: float, bound: float) -> tuple[Literal["pass", "fail"], str]:
+        """What it says of a change that is at least this bound, and why."""
+        if bound > self.number if self.kind == "better than" else bound >= self.number:
+            return "pass", ""
+
+        def said(number: float) -> str:
+            return f"{number:+.2%}" if self.relative else f"{number:+.4f}"
+
+        return "fail", (
+            f"may be {said(bound)} at {100 * self.confidence:g}% confidence "
+            f"(measured {said(change)}), asked for {self.kind} {said(self.number)}"
+        )
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a gate asks for: rules, and what it takes to decide at all."""
+
+    rules: tuple[Rule, ...]
+    min_queries: int = 30
+    # by depth: the share of the top k that must have been judged
+    min_judged: Mapping[int, float] = field(default_factory=dict)
+    # columns of somebody's own, and which way they are better
+    lower_is_better: tuple[str, ...] = ()
+    higher_is_better: tuple[str, ...] = ()
+
+
+_DIRECTIONS: Final = ("lower_is_better", "higher_is_better")
+
+
+def read_demands(
+    rules: str | Path | Mapping[str, Any] | Iterable[str],
+    *,
+    min_queries: int | None = None,
+    min_judged: Mapping[int, float] | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
+) -> Demands:
+    """Rules as text, a TOML file, or what such a file holds; what is given beside it goes before.
+
+    >>> read_demands(["ndcg@10: no worse than -0.5% at 95%"]).rules[0].number
+    -0.005
+    """
+    table = _table(rules)
+    entries = ("rules", "min_queries", *_DIRECTIONS)
+    unknown = [k for k in table if k not in entries and not _JUDGED.fullmatch(k)]
+    if unknown:
+        near = did_you_mean(unknown[0], [*entries, "min_judged@10"])
+        raise OptionError(
+            f"rules have no entry {shown(unknown[0])}. {near}{' ' if near else ''}"
+            f"There are {', '.join(entries)} and min_judged@K."
+        )
+    texts = table.get("rules", [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise OptionError(f"rules must be a list of texts. {HOW}")
+    if not texts:
+        raise OptionError(f"there is no rule to decide by. {HOW}")
+    found = tuple(parse_rule(text) for text in texts)
+    twice = [rule.text for rule in found if found.count(rule) > 1]
+    if twice:
+        raise OptionError(f"rule {twice[0]!r} is there more than once.")
+    shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
+    shares |= min_judged or {}
+    for depth, share in shares.items():
+        if depth < 1 or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise OptionError(
+                f"min_judged@{depth} must be a share from 0 to 1, not {shown(share)}."
+            )
+    least = min_queries if min_queries is not None else table.get("min_queries", 30)
+    if not isinstance(least, int) or isinstance(least, bool) or least < 2:
+        raise OptionError(f"min_queries must be a whole number of at least 2, not {shown(least)}.")
+    given = zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
+    said = {of: (*names_of(of, table.get(of, ())), *names_of(of, more)) for of, more in given}
+    return Demands(found, least, shares, **said)
+
+
+def parse_rule(text: str) -> Rule:
+    """One rule from its text."""
+    if len(text) > LONGEST_NAME:
+        raise OptionError(
+            f"a rule has at most {LONGEST_NAME:,} characters, and this one {len(text):,}: "
+            f"{shorten(text)!r}. {HOW}"
+        )
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise OptionError(f"cannot read the rule {text!r}. {HOW}")
+    number = float(found["number"].replace("−", "-"))
+    if not math.isfinite(number):
+        raise OptionError(f"rule {text!r}: {found['number']} is too large a number.")
+    relative = found["percent"] is not None
+    kind: Kind = " ".join(found["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
+    if kind == "no worse than" and number > 0:
+        raise OptionError(
+            f"rule {text!r}: how much worse it may be is written with a minus, such as "
+            f"-{found['number'].lstrip('+')}{'%' if relative else ''}. "
+            'To ask for more than before, write "better than".'
+        )
+    if kind in ("at least", "at most") and relative:
+        raise OptionError(f"rule {text!r}: {kind!r} takes a value of the metric, not a percentage.")
+    if kind in ("at least", "at most") and found["confidence"] is not None:
+        raise OptionError(
+            f"rule {text!r}: {kind!r} looks at the value itself, without a confidence: "
+            f"leave out 'at {found['confidence']}%'."
+        )
+    confidence = _DEFAULT_CONFIDENCE
+    if found["confidence"] is not None:
+        confidence = float(found["confidence"]) / 100
+    Intervals("t", confidence)  # refuses what is no confidence
+    by = tuple(re.split(r"\s*[,×]\s*", found["by"].strip())) if found["by"] else None
+    return Rule(
+        text.strip(),
+        found["metric"].strip(),
+        kind,
+        number / 100 if relative else number,
+        relative,
+        confidence,
+        by,
+        found["where"] is not None,
+    )
+
+
+def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
+    if isinstance(rules, Mapping):
+        return dict(rules)
+    if isinstance(rules, str) and len(rules) > LONGEST_NAME:
+        return {"rules": [rules]}  # refused as a rule that is too long
+    if isinstance(rules, str) and _RULE.fullmatch(rules.strip()):
+        return {"rules": [rules]}
+    if not isinstance(rules, str | Path | Iterable):
+        raise OptionError(f"rules are texts, or a file of them, not {shown(rules)}. {HOW}")
+    if not isinstance(rules, str | Path):
+        return {"rules": list(rules)}
+    if isinstance(rules, str) and not rules.lower().endswith(".toml"):
+        raise OptionError(f"cannot read the rule {rules!r}. {HOW} A file of rules ends in .toml.")
+    return read_table(rules)
+
+
+def read_table(rules: str | Path) -> dict[str, Any]:
+    """What a TOML file of rules holds."""
+    try:
+        return tomllib.loads(Path(rules).expanduser().read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UnreadableInputError(str(rules), "no such file") from error
+    except RecursionError as error:
+        raise UnreadableInputError(
+            str(rules), "its tables or lists lie too deep in each other"
+        ) from error
+    except (OSError, ValueError) as error:  # no text, no TOML, or numbers of thousands of digits
+        raise UnreadableInputError(str(rules), str(error)) from error

@@ -1,0 +1,34 @@
+"""What judgments say of runs without the queries of some folds: what trained fusions may see."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.trained import Hits
+from rankframe.analysis.fusion.training import Judged, judged_by
+from rankframe.analysis.tuning.folds import Folds
+from rankframe.io.scanned import Scanned
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Judgments, runs, and the folds of queries; looked at when somebody asks."""
+
+    qrels: Scanned
+    runs: Mapping[str, Scanned]
+    policies: FusionPolicies
+    queries: pl.Series
+    folds: Folds
+    _judged: list[Judged] = field(default_factory=list)
+
+    def without(self, unseen: Collection[int]) -> list[Hits]:
+        """What the judgments of all other folds say of each run."""
+        if not self._judged:
+            self._judged.extend(judged_by(self.qrels, self.runs, self.policies))
+        seen = self.queries.filter(pl.Series(~np.isin(self.folds, list(unseen))))
+        return [one.of(seen).hits() for one in self._judged]

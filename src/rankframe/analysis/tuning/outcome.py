@@ -1,0 +1,311 @@
+"""`Tuning`: what tuning a fusion gives, and how it is shown, stored and used."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from rankframe.analysis.fusion.fuse import fuse
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.runs import named_runs
+from rankframe.core.checks import check_flag
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import listing, number_of
+from rankframe.core.wording import (
+    markdown_row,
+    markdown_text,
+    number_text,
+    p_text,
+    plain_text,
+    signed_text,
+)
+from rankframe.engine.about import about_frame
+from rankframe.engine.exported import Exported
+from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
+from rankframe.io.output_paths import place
+from rankframe.io.outputs import fresh_folder
+from rankframe.io.scan import Source
+from rankframe.io.sources.writers import write_parquet
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.metrics.names import Metric
+
+WARNING = "warning"  # the item of the ledger that holds one
+TUNING_FILES = tuple(
+    f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
+)
+HEADER = ("fusion", "norm", "value", "interval", "from best", "its interval", "folds")
+_SHOWN = 5  # candidates on the screen of a notebook
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Tuning(Exported):
+    """What tuning a fusion gives.
+
+    candidates: a row for each fusion, the best first: its value over all queries with its interval,
+        the difference from the best with its paired interval, whether it cannot be told apart from
+        the best (`as_good`: that interval contains 0), and for how many folds it was chosen. What
+        is trained on judgments was trained without the fold of each query.
+    against: the tuned fusion, out of fold, against the best single run and against plain RRF: a
+        paired test each. Where folds do not agree on the best run, also against the one that is
+        best over all queries.
+    folds: for each fold, what is best on all others, its value there and in the fold; and which
+        run is best by itself on all others.
+    runs: each run by itself.
+    per_query: the values that were tested.
+    ledger: item, value, note.
+    best: the best fusion over all queries: `rf.fuse(runs, **tuning.best)`, or `tuning.fuse(runs)`.
+
+    `to_arrow()` and `to_pandas()` give the candidates, or another of these frames by its name.
+    """
+
+    FRAMES = ("candidates", "against", "folds", "runs", "per_query", "ledger")
+
+    candidates: pl.DataFrame
+    against: pl.DataFrame
+    folds: pl.DataFrame
+    runs: pl.DataFrame
+    per_query: pl.DataFrame
+    ledger: pl.DataFrame
+    metric: Metric
+    best: Mapping[str, Any]
+    # the runs, in the order of weights
+    names: tuple[str, ...]
+    # by which they were fused
+    policies: FusionPolicies
+    # what was tuned, by name
+    inputs: Mapping[str, str]
+
+    def fuse(
+        self, runs: Mapping[str, Source] | Sequence[Source], *, qrels: Source | None = None
+    ) -> pl.LazyFrame:
+        """Fuse other runs of the same systems by what was found: `rf.fuse` with the best method and
+        norm, and with the policies of the tuning.
+
+        `runs`: as they were tuned, by the same names or in the same order. `qrels`: to train by,
+        where the best is trained on judgments.
+        """
+        named = named_runs(runs)
+        if isinstance(runs, Mapping) and set(named) == set(self.names):
+            named = {name: named[name] for name in self.names}
+        elif len(named) != len(self.names) or isinstance(runs, Mapping):
+            raise OptionError(
+                f"tuned were {listing(self.names)}, and these are {listing(list(named))}."
+            )
+        return fuse(named, **self.best, qrels=qrels, **vars(self.policies))
+
+    @property
+    def value(self) -> float | None:
+        """The metric out of fold: every query has the value of what was chosen without it."""
+        return self.against["value"][0]
+
+    @property
+    def in_sample(self) -> float | None:
+        """The metric of the best fusion over the queries that it was chosen by."""
+        return self.candidates["value"][0]
+
+    @property
+    def improved(self) -> bool:
+        """Whether it is surely better than the best single run, however that is chosen."""
+        return bool(self.against.filter(pl.col("single"))["improved"].all())
+
+    @property
+    def as_good(self) -> pl.DataFrame:
+        """The candidates that cannot be told apart from the best, which is the first of them."""
+        return self.candidates.filter(pl.col("as_good"))
+
+    @property
+    def best_run(self) -> str:
+        """The best single run: the one that is best without each fold, or several of them."""
+        chosen = self.runs.filter(pl.col("folds") > 0)["run"].to_list()
+        return chosen[0] if len(chosen) == 1 else " or ".join(chosen)
+
+    @property
+    def headline(self) -> str:
+        """What was found, in one sentence."""
+        metric, single = self.metric, self.against.filter(pl.col("single"))
+        # The least gain over a run, where there are several.
+        least = single.sort("difference", descending=not metric.higher_is_better, nulls_last=True)
+        row = least.row(0, named=True)
+        name, norm = self.candidates["fusion"][0], self.candidates["norm"][0]
+        found = (
+            f"{name}{f' with {norm}' if norm else ''}: {metric.label} "
+            f"{number_text(self.value, metric)} out of fold "
+            f"({number_text(self.in_sample, metric)} in sample), "
+        )
+        difference = signed_text(row["difference"], metric)
+        if self.improved:
+            found += f"{difference} over the best single run ({row['baseline']})"
+        else:
+            found += f"no improvement over {row['baseline']} can be claimed ({difference}"
+        if row["ci_low"] is not None:
+            low, high = (signed_text(row[end], metric) for end in ("ci_low", "ci_high"))
+            found += f", {self._confidence} {low} to {high}"
+        return found + ("" if self.improved else ")")
+
+    @property
+    def _confidence(self) -> str:
+        return self.note("policy_ci").split(",")[0]
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests, a line each."""
+        lines = []
+        for row in self.against.to_dicts():
+            low, high = row["ci_low"], row["ci_high"]
+            bounds = ""
+            if low is not None:
+                ends = (signed_text(end, self.metric) for end in (low, high))
+                bounds = f", {self._confidence} {' to '.join(ends)}"
+            star = "*" if row["significant"] else ""
+            lines.append(
+                f"over {row['baseline']} ({number_text(row['baseline_value'], self.metric)}): "
+                f"{signed_text(row['difference'], self.metric)}{bounds}, "
+                f"p {p_text(row['p_corrected'])}{star}, "
+                f"W/T/L {row['wins']:,}/{row['ties']:,}/{row['losses']:,}"
+            )
+        return lines
+
+    @property
+    def caveat(self) -> str:
+        """The ledger in a few words: what a reader of the numbers should know."""
+        tried, good = number_of(self.candidates.height, "candidate"), self.as_good.height
+        queries = number_of(self.count("queries_tuned_by") or 0, "query")
+        said = [
+            f"{tried}, of which {good:,} cannot be told apart from the best",
+            f"{queries} in {number_of(self.folds.height, 'fold')}",
+        ]
+        if undefined := self.count("queries_undefined"):
+            said.append(f"{number_of(undefined, 'query')} undefined: left out")
+        said += [EVERY_RELEVANT] if self.every_relevant else []
+        said.append(f"test: {self.note('policy_test')}")
+        if self.note("policy_correction") != "none":
+            said.append(f"p values corrected ({self.note('policy_correction')})")
+        said.append(f"interval: {self.note('policy_ci')}")
+        return ", ".join(said)
+
+    @property
+    def every_relevant(self) -> bool:
+        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        return says_every_relevant(self.ledger)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the numbers doubtful."""
+        return self.ledger.filter(pl.col("item") == WARNING)["note"].to_list()
+
+    def count(self, item: str) -> float | None:
+        """A number of the ledger."""
+        found = self.ledger.filter(pl.col("item") == item)["value"]
+        return found[0] if len(found) else None
+
+    def note(self, item: str) -> str:
+        """What the ledger notes."""
+        found = self.ledger.filter(pl.col("item") == item)["note"]
+        return found[0] if len(found) else ""
+
+    @reaching
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+    ) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing."""
+        check_flag("overwrite", overwrite)
+        with fresh_folder(folder, TUNING_FILES, overwrite=overwrite) as fresh:
+            for file in TUNING_FILES:
+                name = file.removesuffix(".parquet")
+                about = about_frame(name, [self.metric.label], self.ledger, self.inputs)
+                write_parquet(getattr(self, name), fresh / file, about)
+        return cast("Path", place(folder))  # as of a result
+
+    def lines(self, most: int | None = None) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """What people read: cells under `HEADER`, and whether it is as good as the best. First the
+        candidates, as many as wanted, then the runs.
+        """
+        shown = self.candidates if most is None else self.candidates.head(most)
+        for row in shown.to_dicts():
+            yield (
+                (
+                    row["fusion"],
+                    row["norm"] or "",
+                    number_text(row["value"], self.metric),
+                    self._bounds(row["ci_low"], row["ci_high"]),
+                    signed_text(row["difference"], self.metric),
+                    self._bounds(row["difference_low"], row["difference_high"], signed=True),
+                    f"{row['folds']:,}" if row["folds"] else "",
+                ),
+                bool(row["as_good"]),
+            )
+        for row in self.runs.to_dicts():
+            value = number_text(row["value"], self.metric)
+            folds = f"{row['folds']:,}" if row["folds"] else ""
+            bounds = self._bounds(row["ci_low"], row["ci_high"])
+            yield (f"{row['run']} by itself", "", value, bounds, "", "", folds), False
+
+    def _bounds(self, low: float | None, high: float | None, *, signed: bool = False) -> str:
+        text = signed_text if signed else number_text
+        return "" if low is None else f"{text(low, self.metric)} to {text(high, self.metric)}"
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """What stands above the cells of `lines`."""
+        return tuple(self.metric.label if name == "value" else name for name in HEADER)
+
+    def to_markdown(self, most: int | None = 10) -> str:
+        """A table of so many candidates and of the runs, and what was found; those that cannot be
+        told apart from the best in bold.
+        """
+        marks = ["---"] * 2 + ["---:"] * (len(HEADER) - 2)
+        rows = [list(map(markdown_text, self.header)), marks]
+        for cells, bold in self.lines(most):
+            name, *others = map(markdown_text, cells)
+            rows.append([f"**{name}**" if bold else name, *others])
+        notes = [*self.tests, self.caveat, *(f"Warning: {one}" for one in self.warnings)]
+        listed = "\n".join(f"- {markdown_text(note)}" for note in notes)
+        table = "\n".join(map(markdown_row, rows))
+        return f"{markdown_text(self.headline)}.\n\n{table}\n\n{listed}"
+
+    def __repr__(self) -> str:
+        rows = [self.header, *(cells for cells, _ in self.lines(_SHOWN))]
+        rows = [tuple(map(plain_text, row)) for row in rows]
+        shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
+        lines = [
+            "  ".join(
+                f"{row[at]:<{widths[at]}}" if at < 2 else f"{row[at]:>{widths[at]}}" for at in shown
+            ).rstrip()
+            for row in rows
+        ]
+        warned = [f"Warning: {warning}" for warning in self.warnings]
+        said = [*lines, *warned, *self.tests, self.caveat]
+        return "\n".join(["rankframe tuning", f"  {self.headline}", *(f"  {one}" for one in said)])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
+        body = "".join(
+            "<tr>"
+            + "".join(_html_cell(cell, at, bold=bold and not at) for at, cell in enumerate(cells))
+            + "</tr>"
+            for cells, bold in self.lines(_SHOWN)
+        )  # fmt: skip
+        warned = "".join(f"<p><b>Warning: {html.escape(one)}</b></p>" for one in self.warnings)
+        said = "<br>".join(map(html.escape, [*self.tests, self.caveat]))
+        return (
+            f"<p>{html.escape(self.headline)}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"{warned}<p><small>{said}</small></p>"
+        )
+
+
+def _html_cell(text: str, at: int, *, bold: bool) -> str:
+    side = "left" if at < 2 else "right"
+    shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
+    return f"<td style='text-align:{side}'>{shown}</td>"

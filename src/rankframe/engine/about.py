@@ -1,0 +1,47 @@
+"""What the files of a result say of themselves: of what they were made, and how."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankframe.engine.ledger import POLICY
+from rankframe.io.remote import Remote
+from rankframe.io.sources.writers import read_about
+
+
+def about_frame(
+    frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a file with a frame of a result says of itself: of what it was made, and how."""
+    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
+    counts = dict(zip(ledger["item"], ledger["value"], strict=True))
+    return {
+        "frame": frame,
+        "metrics": list(metrics),
+        "policies": {
+            item.removeprefix(POLICY): note
+            for item, note in notes.items()
+            if item.startswith(POLICY)
+        },
+        "inputs": {
+            side: {"name": name, "rows": int(counts.get(f"{side}_rows") or 0)}
+            for side, name in inputs.items()
+        },
+    }
+
+
+def names_in_file(path: Path | Remote) -> dict[str, str]:
+    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
+    if isinstance(path, Path):
+        inputs = read_about(path).get("inputs") if path.is_file() else None
+    else:
+        inputs = read_about(io.BytesIO(path.read())).get("inputs")
+    if not isinstance(inputs, dict):
+        return {}
+    sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}
+    return {side: str(of["name"]) for side, of in sides.items()}

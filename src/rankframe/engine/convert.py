@@ -1,0 +1,86 @@
+"""Judgments and runs from one file format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rankframe.core.columns import QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.errors import OptionError, OutputError
+from rankframe.core.messages import Option
+from rankframe.core.options import Duplicates, Order
+from rankframe.io.formats.numbers import whole_again
+from rankframe.io.formats.trec_format import Kind
+from rankframe.io.output_paths import file_place, in_place, refuse_inputs
+from rankframe.io.responses import from_responses
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.sources.writers import format_of, write_as
+from rankframe.io.validate import load_one_of_each
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.rank import rank_run
+
+
+def convert_file(
+    source: Source,
+    target: Path,
+    kind: Kind | None = None,
+    *,
+    columns: Columns | None = None,
+    duplicates: Duplicates = "error",
+    order: Order = "columns",
+    relevance: float | None = None,
+    overwrite: bool = False,
+    queries: Sequence[str] | None = None,
+) -> tuple[Kind, int]:
+    """Write a source in the format of the target's ending; what it held, and how many rows.
+
+    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
+    run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels
+    without grades, and this is that of all. A file that is there is replaced only with `overwrite`.
+    `queries`: what the queries of a search engine's responses are called, in their order.
+    """
+    if relevance is not None and kind == "run":
+        raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
+    form = format_of(target, any_table=False)
+    path = file_place(target)
+    refuse_inputs(target, [source])
+    if path.exists() and not overwrite and not in_place(path):
+        raise OutputError(
+            f"{target} is there already. Pass ", Option("overwrite", value=True), " to replace it."
+        )
+    if queries is not None:
+        source, columns = from_responses(source, queries, columns=columns), None
+    kind = kind if relevance is None else "qrels"
+    scanned = scan(source, kind, columns, order=order, relevance=relevance)
+    refuse_absent_columns(columns, scanned)
+    found: Kind = "qrels" if scanned.role == "qrels" else "run"
+    frame = load_one_of_each(scanned, duplicates=duplicates).frame
+    frame = frame.with_columns(_whole_numbers(frame))
+    ordered = SCORE in frame.columns or RANK in frame.columns
+    if found == "run" and not (ordered and form.any_table):
+        ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
+        frame = frame.with_columns(ranks).sort(QUERY, RANK)
+    try:
+        frame = whole_again(frame)
+    except OverflowError:
+        raise OutputError(
+            "its scores are whole numbers too large for a float, beside others that are not whole "
+            "or have more than 64 bits: no format would keep their order. Give it ranks, or scale "
+            "the scores."
+        ) from None
+    about = {"frame": found, "inputs": {found: {"name": scanned.name, "rows": frame.height}}}
+    write_as(form, frame, target, about)
+    return found, frame.height
+
+
+def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Grades and ranks as integers where they all are, and no larger than these can be."""
+    named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
+    whole = [(column, column.cast(pl.Int64, strict=False)) for column in named]
+    return [
+        integers
+        for column, integers in whole
+        if frame.select(column.eq_missing(integers).all()).item()
+    ]

@@ -1,0 +1,311 @@
+"""What is made of how often each document is shown: metrics over documents, with intervals.
+
+A metric is computed once of all lists, and once without each group of queries, which says how
+uncertain it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import DOC
+from rankframe.core.errors import MetricParameterError
+from rankframe.engine.tally import WHOLE, SliceKey
+from rankframe.frames.distinct import shrinkage
+from rankframe.frames.exposure import exposures
+from rankframe.frames.items import Catalogue
+from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME, VALUES_FRAME
+from rankframe.frames.shows import TIMES, Shows
+from rankframe.metrics.metric import Metric
+from rankframe.stats.intervals import Bounds
+from rankframe.stats.significance import two_sided
+from rankframe.stats.student import t_quantile
+
+# The fewest lists of which an interval is given: see docs/statistics.md.
+FEWEST_LISTS: Final = 100
+
+
+def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
+    """The documents frame of all lists that were counted."""
+    return _Counted.of(shows.settle(), catalogue, WHOLE).frame()
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What a metric makes of all lists, and of all but those of each group."""
+
+    value: float | None
+    lists: int
+    without: tuple[float | None, ...] = ()
+    # how many lists each group has
+    sizes: tuple[int, ...] = ()
+    # the least and the largest value that there can be, where there are such
+    limits: tuple[float | None, float | None] = (None, None)
+
+    def less(self, other: Aggregate) -> Aggregate:
+        """The difference from another system's, on the same queries."""
+        if self.value is None or other.value is None:
+            return Aggregate(None, self.lists)
+        same = len(self.without) == len(other.without)
+        apart = tuple(
+            None if mine is None or theirs is None else mine - theirs
+            for mine, theirs in zip(self.without, other.without, strict=same)
+        )
+        return Aggregate(self.value - other.value, self.lists, apart if same else (), self.sizes)
+
+    @property
+    def error(self) -> float | None:
+        """The standard error, by leaving out groups of different sizes (Busing et al. 1999)."""
+        if self.value is None or len(self.without) < 2 or None in self.without:
+            return None
+        left, sizes = np.array(self.without, np.float64), np.array(self.sizes, np.float64)
+        parts = sizes.sum() / sizes
+        pseudo = parts * self.value - (parts - 1) * left
+        mean = len(left) * self.value - ((1 - 1 / parts) * left).sum()
+        return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
+
+    def bounds(self, confidence: float) -> Bounds | None:
+        """Its interval; None where there is none."""
+        error = self.error
+        if error is None or self.value is None:
+            return None
+        half = t_quantile((1 + confidence) / 2, len(self.without) - 1) * error
+        least, most = self.limits
+        low, high = self.value - half, self.value + half
+        return low if least is None else max(low, least), high if most is None else min(high, most)
+
+    @property
+    def p_value(self) -> float | None:
+        """How likely a value this far from 0 is by chance alone."""
+        error = self.error
+        if error is None or self.value is None:
+            return None
+        if not error:
+            return None if self.value else 1.0
+        return two_sided(self.value / error, len(self.without) - 1)
+
+
+@dataclass(frozen=True)
+class OverDocuments:
+    """What metrics over documents are made of."""
+
+    shows: Shows
+    catalogue: Catalogue
+
+    def of(
+        self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
+    ) -> list[Aggregate]:
+        """Metrics of all lists, or of a slice; `groups`: without each group of queries, too."""
+        counted = _Counted.of(self.shows.settle(), self.catalogue, key)
+        whole = _values(metrics, counted)
+        sizes = counted.lists.sum(axis=1)
+        some = np.flatnonzero(sizes).tolist()
+        left_out: list[list[float | None]] = []
+        if groups and sizes.sum() >= FEWEST_LISTS and len(some) > 1:
+            left_out = [_values(metrics, counted, without=group) for group in some]
+        return [
+            Aggregate(
+                value,
+                counted.lists_within(metric.params.get("k")),
+                tuple(one[at] for one in left_out),
+                tuple(sizes[some].tolist()) if left_out else (),
+                _limits(metric),
+            )
+            for at, (metric, value) in enumerate(zip(metrics, whole, strict=True))
+        ]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Documents, and how often each is shown by group and cutoff."""
+
+    documents: pl.DataFrame
+    # group × document × cutoff: at or above it
+    times: NDArray[np.int64]
+    lists: NDArray[np.int64]
+    cutoffs: tuple[int | None, ...]
+    # by attribute: group × set of values × rank
+    exposed: Mapping[str, NDArray[np.int64]]
+    catalogue: Catalogue
+
+    def lists_within(self, k: int | None) -> int:
+        """How many lists show anything in their top k."""
+        at = self.cutoffs.index(k)
+        return int(self.lists[:, : at + 1].sum())
+
+    @classmethod
+    def of(cls, shows: Shows, catalogue: Catalogue, of: SliceKey) -> _Counted:
+        buckets = len(shows.cutoffs)
+        whole = of == WHOLE
+        rest = shows.rest.filter(pl.col("way") == (-1 if whole else of[0]))
+        if not whole:
+            rest = rest.filter(pl.col("number") == of[1])
+        docs = pl.concat([catalogue.docs, rest[DOC].drop_nulls()]).unique().sort()
+        known = docs.search_sorted(catalogue.docs).to_numpy()
+        groups = shows.groups if whole else 1
+        times = np.zeros((groups, len(docs), buckets), np.int64)
+        lists = np.zeros((groups, buckets), np.int64)
+        if whole:
+            times[:, known] = shows.known
+            lists += shows.lists
+        of_docs = rest.filter(pl.col(DOC).is_not_null())
+        group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
+        at = docs.search_sorted(of_docs[DOC]).to_numpy()
+        np.add.at(times, (group, at, of_docs["bucket"].to_numpy()), of_docs[TIMES].to_numpy())
+        of_lists = rest.filter(pl.col(DOC).is_null())
+        np.add.at(lists[0], of_lists["bucket"].to_numpy(), of_lists[TIMES].to_numpy())
+        inside = np.zeros(len(docs), np.bool_)
+        inside[known] = catalogue.inside
+        popularity, interactions = np.zeros(len(docs), np.int64), np.zeros(len(docs))
+        popularity[known], interactions[known] = catalogue.popularity, catalogue.interactions
+        documents = pl.DataFrame(
+            {DOC: docs, "in_catalogue": inside, "popularity": popularity,
+             "interactions": interactions}
+        )  # fmt: skip
+        exposed = {
+            name: some.counts if whole else some.of_slice(*of)
+            for name, some in shows.exposed.items()
+        }
+        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs, exposed, catalogue)
+
+    @cached_property
+    def _total(self) -> NDArray[np.int64]:
+        return self.times.sum(axis=0)
+
+    def frame(self, without: int | None = None) -> pl.DataFrame:
+        """The documents frame, without a group of queries."""
+        times, lists = self._total, self.lists.sum(axis=0)
+        if without is not None:
+            times, lists = times - self.times[without], lists - self.lists[without]
+        lists = lists.cumsum()
+        columns: list[pl.Series] = []
+        for at, k in enumerate(self.cutoffs):
+            top = "" if k is None else f"_top{k}"
+            columns.append(pl.Series(f"shown{top}", times[:, at]))
+            columns.append(pl.Series(f"lists{top}", np.full(len(times), lists[at])))
+        return self.documents.hstack(columns)
+
+    def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
+        """The values frame of an attribute, without a group of queries."""
+        sets, counts = self.catalogue.value_sets(by), self.exposed[by].sum(axis=0)
+        if without is not None:
+            counts = counts - self.exposed[by][without]
+        inside = self.catalogue.inside.astype(np.int64)
+        return pl.DataFrame(
+            {
+                "value": sets.names,
+                "documents": sets.shares(sets.by_set(inside)),
+                "interactions": sets.shares(sets.by_set(self.catalogue.interactions)),
+                "exposure": sets.shares(exposures(counts, k)),
+            },
+            schema=VALUES_FRAME.schema,
+        )
+
+    def shrunk(self, metric: Metric, left: float | None) -> float | None:
+        """What a count of distinct documents is said to be without a group (see `distinct`)."""
+        if metric.label not in self._shrinkages:
+            times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
+            inside = np.ones(len(self.documents), np.bool_)
+            if not metric.params.get("count"):
+                inside = self.documents["in_catalogue"].to_numpy()
+            whole = _value(metric, self.expr(metric), self.frame())
+            self._shrinkages[metric.label] = whole, shrinkage(times[:, inside] > 0)
+        whole, factor = self._shrinkages[metric.label]
+        if whole is None or left is None or factor is None:
+            return None
+        return whole + factor * (left - whole)
+
+    def expr(self, metric: Metric) -> pl.Expr:
+        """A metric's expression, built once."""
+        if metric.label not in self._built:
+            self._built[metric.label] = metric.expr()
+        return self._built[metric.label]
+
+    @cached_property
+    def _built(self) -> dict[str, pl.Expr]:
+        return {}
+
+    @cached_property
+    def _shrinkages(self) -> dict[str, tuple[float | None, float | None]]:
+        return {}
+
+
+def _limits(metric: Metric) -> tuple[float | None, float | None]:
+    if metric.definition is None:
+        return None, None
+    least, most = metric.definition.bounds
+    share = metric.definition.distinct and not metric.params.get("count")
+    return least, 1.0 if share else most
+
+
+def _values(
+    metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
+) -> list[float | None]:
+    documents = counted.frame(without)
+    plain = [metric for metric in metrics if not _by_value(metric)]
+    found = dict(
+        zip((one.label for one in plain), _together(plain, counted, documents), strict=True)
+    )
+    for metric in metrics:
+        if _by_value(metric):
+            frame = counted.values(metric.params["by"], metric.params["k"], without)
+            found[metric.label] = _value(metric, counted.expr(metric), frame)
+        elif without is not None and metric.definition is not None and metric.definition.distinct:
+            found[metric.label] = counted.shrunk(metric, found[metric.label])
+    return [found[metric.label] for metric in metrics]
+
+
+def _by_value(metric: Metric) -> bool:
+    return metric.definition is not None and metric.definition.by_value
+
+
+def _together(
+    metrics: Sequence[Metric], counted: _Counted, frame: pl.DataFrame
+) -> list[float | None]:
+    """All of them over one frame: at once, or one by one, where one is to blame for something."""
+    expressions = [counted.expr(metric) for metric in metrics]
+    if all(metric.definition is not None for metric in metrics) and metrics:
+        row = frame.select(one.alias(f"{at}") for at, one in enumerate(expressions)).row(0)
+        return [_number(value) for value in row]
+    pairs = zip(metrics, expressions, strict=True)
+    return [_value(metric, expression, frame) for metric, expression in pairs]
+
+
+def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
+    try:
+        found = frame.select(expression.alias("value"))["value"]
+    except pl.exceptions.PolarsError as error:
+        said = str(error).split("\n", maxsplit=1)[0]
+        raise MetricParameterError(f"expression {metric.label!r} failed: {said}.") from error
+    if len(found) != 1 or not (found.dtype.is_numeric() or found.dtype in (pl.Boolean, pl.Null)):
+        raise MetricParameterError(
+            f"expression {metric.label!r} gives {len(found):,} × {found.dtype} over the documents "
+            "frame, not one number."
+        )
+    return _number(found.item())
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def check_columns(metrics: Sequence[Metric]) -> None:
+    """Refuse an expression over columns that the documents frame does not have."""
+    for metric in metrics:
+        names = metric.expr().meta.root_names()
+        if _by_value(metric):
+            continue
+        lacking = [name for name in names if DOCUMENTS_FRAME.find(name) is None]
+        if lacking:
+            raise MetricParameterError(
+                f"expression {metric.label!r} uses {lacking[0]!r}, which is not a column of the "
+                f"documents frame. It has {', '.join(DOCUMENTS_FRAME.columns)}."
+            )

@@ -1,0 +1,343 @@
+"""The pipeline: read, validate, rank, judge once, every metric in one pass, summarise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+
+from rankframe.core import options
+from rankframe.core.checks import check_flag
+from rankframe.core.columns import RELEVANCE
+from rankframe.core.errors import MetricParameterError, OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Intervals, Policies
+from rankframe.core.progress import Progress, Report, check_progress
+from rankframe.engine.about import about_frame
+from rankframe.engine.combined import RUN_FRAMES, Both, job_for
+from rankframe.engine.contiguous import Told
+from rankframe.engine.grades import check_grades
+from rankframe.engine.item_slices import ItemsBy
+from rankframe.engine.job import Job, evaluate_found
+from rankframe.engine.lookup import Lookup
+from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
+from rankframe.engine.out_of_core import Into, in_pieces, with_values
+from rankframe.engine.plan import PerQuery, Plan
+from rankframe.engine.result import PER_QUERY_FILE, RESULT_FILES, Result
+from rankframe.engine.summing import inputs_of, ledger_of, summed_up
+from rankframe.engine.work import Piece, merged
+from rankframe.io.output_paths import refuse_inputs
+from rankframe.io.outputs import fresh_folder
+from rankframe.io.queries import (
+    By,
+    asked_of,
+    read_attributes,
+    slicings,
+)
+from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns, scan
+from rankframe.io.sources.writers import About
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.units import scan_run
+from rankframe.io.validate import count_rows, refuse_no_overlap
+from rankframe.metrics.metric import Metric
+from rankframe.metrics.names import Metrics, resolve
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
+
+
+@reaching
+def evaluate(
+    qrels: Source | None,
+    run: Source,
+    metrics: Metrics = DEFAULT_METRICS,
+    *,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
+    missing: options.Missing = "zero",
+    no_relevant: options.NoRelevant = "zero",
+    no_overlap: options.NoOverlap = "error",
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
+    judged_only: bool = False,
+    queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    items_by: str | Sequence[str] | None = None,
+    ci: options.Method | None = "bootstrap",
+    confidence: float = 0.95,
+    replicates: int = 1_000,
+    seed: int = 0,
+    max_memory: str | int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Report | None = None,
+) -> Result:
+    """Evaluate a run against judgments.
+
+    Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
+    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a list of dicts (rows),
+    a dict by query (of {document: number}, of ranked lists or, for judgments, of relevant sets), or
+    a path (Parquet file, glob or folder, CSV, TSV, JSON, TREC text, plain or compressed), here or
+    at an address (`s3://bucket/run.parquet`, `gs://`, `az://`, `hf://`, `https://`); the folder of
+    a Delta or Iceberg table; a table or a query of a database (`duckdb:shop.db#runs`,
+    `sqlite:shop.db#runs`, `postgresql://host/shop#select …`), or of a connection to one:
+    `(connection, "select …")`.
+    A table has a row for each document, or one for each query with lists: of documents, and of
+    their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
+
+    metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
+        over the shown frame (`rf.shown`), or what `rf.metric` makes of one. Without judgments,
+        `qrels=None`, those that look at what was shown. "gap(ndcg@10, by=group)" is how far the
+        averages over slices by an attribute of `queries` are apart: the largest less the least, or,
+        with kind=mean, the mean difference of two.
+    columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
+        or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
+    storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
+        what else polars takes under this name; otherwise as the environment says
+        (`AWS_ENDPOINT_URL`, …).
+    rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
+        use the grades themselves.
+    relevance: the grade of every pair, for judgments that are pairs of query and document without
+        grades; refused where they have grades.
+    missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
+        "error".
+    no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
+    no_overlap: a run without one judged document is an "error", or scores "zero".
+    order: documents are ordered by score, or else distance or rank, and a run without such a column
+        is refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the
+        columns.
+    ranks: given ranks say the order, and documents are numbered from 1 ("renumbered"); or "kept":
+        they are the ranks, whatever the scores, as if unjudged documents stood in the gaps.
+    ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or
+        "as_given".
+    duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
+    k_max: look at the top so many documents only, counted before unjudged ones are dropped, and
+        after duplicates are.
+    unit: what is judged, where it is more than what is retrieved (chunks of documents): a frame or
+        file with doc_id and unit, a dict, or an expression over doc_id such as
+        pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its
+        chunks; equal scores are ordered by unit.
+    gaps: with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk
+        ("kept").
+    train: interactions from before (query_id, doc_id, and how often: count), for metrics of what
+        was shown: popularity, what a query has had.
+    exclude_seen: drop documents from the run that its query has in `train`, before anything is
+        ranked.
+    items: the documents that could be shown, with their attributes: a frame with doc_id and any
+        other columns.
+    catalogue: the documents that could be shown, where these are not `items` (else those in
+        `train`).
+    base: another run, which `unexpectedness` compares with.
+    judged_only: drop unjudged documents, and those of negative grade, from the run and close the
+        gaps; after it was cut at `k_max`.
+    queries: what is known of queries: a frame with query_id and attributes, in any readable form.
+    by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
+        result's `slices` has every slice.
+    weight: an attribute to weigh queries by, for `average=weighted`.
+    items_by: attributes of `items` to slice documents by, `["genre"]`; "popularity" is one that
+        `train` gives them: head (the most popular that make up 80% of interactions), tail, cold
+        (not in train). The result's `items` says what the documents of each slice get, in the top k
+        of all lists: k is the largest cutoff of a metric, or 10.
+    ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
+        bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
+    confidence, replicates, seed: of the intervals.
+    max_memory: how much memory to take, such as "2GiB" (default: what the machine has), of which
+        Python and polars need about 150 MB. A larger input is evaluated in pieces by query, with
+        temporary files in TMPDIR; the values are the same, bit for bit. A single query that does
+        not fit is refused. The per-query values of all queries must fit, unless they go to an
+        output.
+    output, overwrite: a folder for the result, or its address, as `Result.write` writes it. With
+        pieces, values are written as they come and read back only if `per_query` is looked at.
+    progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
+
+    >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])
+    >>> result["mrr"]
+    0.5
+    """
+    check_progress(progress)
+    check_flag("overwrite", overwrite)
+    asked = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
+    wanted = [metric for metric in asked if metric.frame != "gap"]
+    refuse_inputs(output, (qrels, run, queries), folder=True)
+    policies = Policies.given(locals())
+    intervals = Intervals.given(locals())
+    ways = with_gaps(by, asked, known=queries is not None)
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
+    limit = limit_of(max_memory)
+    judgments = None
+    if qrels is not None:
+        judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
+    documents = scan_run(run, policies, columns, limit=limit)
+    job = job_for(
+        wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
+        intervals=intervals, limit=limit,
+        items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
+    )  # fmt: skip
+    if len(asked) > len(wanted):
+        job = replace(job, asked=tuple(asked))
+    opened = [side for side in (judgments, documents) if side is not None]
+    refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))
+    pieces = count_pieces(job.left(judgments), documents, job.row_bytes, max_memory)
+    if output is None:
+        return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
+    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
+        evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
+    return Result.read(output)
+
+
+def with_gaps(
+    by: By | Sequence[By] | None, asked: Sequence[Metric], *, known: bool
+) -> list[tuple[str, ...]] | None:
+    """Ways of slicing, those that gaps are between included; `known`: whether anything is known of
+    queries.
+    """
+    ways = slicings(by)
+    for metric in asked:
+        if metric.gap is None:
+            continue
+        if not known:
+            raise OptionError(
+                f"{metric.label!r} needs ", Option("queries"),
+                f", a frame with query_id and {metric.gap.by!r}.",
+            )  # fmt: skip
+        if (metric.gap.by,) not in ways:
+            ways.append((metric.gap.by,))
+    return ways or None
+
+
+def evaluate_scanned(
+    qrels: Scanned | None,
+    run: Scanned,
+    job: Job | Both,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> Result:
+    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
+    return evaluate_computed(qrels, run, job, pieces=pieces, into=into, progress=progress)[0]
+
+
+def evaluate_computed(
+    qrels: Scanned | None,
+    run: Scanned,
+    job: Job | Both,
+    *,
+    pieces: int = 1,
+    into: Path | None = None,
+    progress: Report | None = None,
+) -> tuple[Result, PerQuery]:
+    """The same, and what was computed for each query, sums of averages over sums included."""
+    if pieces == 1:
+        piece = _in_one(qrels, run, job, progress)
+    else:
+        refuse_whole_input(job.plan)
+        piece = _in_pieces(qrels, run, job, pieces, into, progress)
+
+    def no_overlap(*, shared_queries: bool) -> NoReturn:
+        assert qrels is not None  # nobody else looks for judged documents
+        refuse_no_overlap(qrels, run, shared_queries=shared_queries)
+
+    result = summed_up(piece, job, (qrels, run), no_overlap)
+    if into is not None:
+        result.write_files(into, values=pieces == 1)
+    return result, piece.computed
+
+
+def _in_one(qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report | None) -> Piece:
+    """All queries, where what has to be held fits in memory."""
+    if isinstance(job, Both):
+        judged = None
+        if job.judged is not None:
+            judged = _in_one(qrels, run, job.judged_alone, report)
+        rows = 0 if report is None else count_rows(run)
+
+        def told(done: int) -> None:
+            if report is not None:
+                report(Progress("looking at what is shown", done, rows, 0))
+
+        return job.together(judged, *job.shown(qrels, run, told))
+    assert qrels is not None  # its metrics look at judgments
+    lookup, job = _prepared(qrels, run, job)
+    whole = merged(evaluate_found(lookup.found(_told(lookup, report)), job))
+    assert whole is not None  # there is always one
+    return whole
+
+
+def _in_pieces(
+    qrels: Scanned | None,
+    run: Scanned,
+    job: Job | Both,
+    pieces: int,
+    into: Path | None,
+    report: Report | None,
+) -> Piece:
+    """All queries, in so many pieces; in one pass where the judgments fit in memory, and the rows
+    of each query of the run are together.
+    """
+    if qrels is not None:
+        count_rows(qrels)
+
+    def about(piece: Piece) -> About:
+        ledger = ledger_of(piece, job, (qrels, run))
+        return about_frame("per_query", job.plan.labels, ledger, inputs_of((qrels, run)))
+
+    values = None if into is None else Into(into / PER_QUERY_FILE, about)
+    if isinstance(job, Both):
+        if job.judged is not None and qrels is not None:
+            highest = check_grades(job.judged.plan.metrics, qrels.frame)
+            job = replace(job, judged=replace(job.judged, max_grade=highest))
+        return in_pieces(job.left(qrels), run, job, pieces=pieces, into=values, report=report)
+    assert qrels is not None  # its metrics look at judgments
+    if left_fits(qrels, run, job.row_bytes, pieces):
+        lookup, job = _prepared(qrels, run, job, bytes_at_once(qrels, run))
+        found = lookup.found_if_grouped(_told(lookup, report))
+        if found is not None:
+            return with_values(evaluate_found(found, job), job, into=values, report=report)
+        del lookup  # the judgments are read again, piece by piece
+    else:
+        job = replace(job, max_grade=check_grades(job.plan.metrics, qrels.frame))
+    return in_pieces(qrels, run, job, pieces=pieces, into=values, report=report)
+
+
+def _prepared(
+    qrels: Scanned, run: Scanned, job: Job, at_once: int | None = None
+) -> tuple[Lookup, Job]:
+    lookup = job.lookup(qrels, run, at_once)
+    highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))
+    return lookup, replace(job, max_grade=highest)
+
+
+def _told(lookup: Lookup, report: Report | None) -> Told:
+    """Whoever wants to know is told how many rows of the run were read."""
+    if report is None:
+        return lambda _: None
+    judged = lookup.judgments.read
+    total = judged + count_rows(lookup.run.scanned)
+    return lambda rows: report(Progress("evaluating", judged + rows, total, 0))
+
+
+def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
+    """Refuse what looks at all queries at once, where they come in pieces."""
+    if plan.whole_input:
+        label = next(metric.label for metric in plan.metrics if metric.whole_input)
+        raise MetricParameterError(
+            f"{label!r} compares the documents of all queries with each other, so it "
+            f"needs the whole input in memory: {advice}."
+        )

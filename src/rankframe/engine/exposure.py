@@ -1,0 +1,99 @@
+"""The documents frame for users: how often each document is shown, beside how popular it is."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from rankframe.core import options
+from rankframe.core.options import Policies, check_count
+from rankframe.engine.document_metrics import Shows, documents_frame
+from rankframe.engine.retrieved import Showing
+from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
+from rankframe.frames.side_inputs import beside
+from rankframe.io.scan import Columns, Source, refuse_absent_columns
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.train import open_train
+from rankframe.io.units import scan_run
+from rankframe.metrics.names import resolve
+
+# What is known only where there is a table of it.
+_OF_TRAIN = ("popularity", "interactions")
+_OF_CATALOGUE = "in_catalogue"
+
+
+@reaching
+def documents(
+    run: Source,
+    *,
+    k: int | None = None,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+) -> pl.LazyFrame:
+    """The documents frame: one row per document that is known or was shown, in order of the ids.
+
+    Lazy: inputs are read when it is collected. `shown` counts the lists that show a document,
+    `lists` those that show anything. `popularity` and `interactions` are null without `train`,
+    `in_catalogue` without anything that says what the catalogue is. Metrics over documents are
+    expressions over it, and `rf.plot.exposure` and `rf.plot.popularity` draw it.
+
+    k: look at the top k of each list; None is the whole list. The columns are there under the names
+        that metrics with this cutoff look for, too: `shown_top10`.
+
+    >>> run = {"u1": {"a": 2.0, "b": 1.0}, "u2": {"a": 3.0, "c": 1.0}}
+    >>> counted = rf.documents(run, k=1, items=["a", "b", "c", "d"])
+    >>> counted.select("doc_id", "in_catalogue", "shown", "lists").collect()
+    shape: (4, 4)
+    ┌────────┬──────────────┬───────┬───────┐
+    │ doc_id ┆ in_catalogue ┆ shown ┆ lists │
+    │ ---    ┆ ---          ┆ ---   ┆ ---   │
+    │ str    ┆ bool         ┆ i64   ┆ i64   │
+    ╞════════╪══════════════╪═══════╪═══════╡
+    │ a      ┆ true         ┆ 2     ┆ 2     │
+    │ b      ┆ true         ┆ 0     ┆ 2     │
+    │ c      ┆ true         ┆ 0     ┆ 2     │
+    │ d      ┆ true         ┆ 0     ┆ 2     │
+    └────────┴──────────────┴───────┴───────┘
+    >>> counted.select(rf.coverage(k=1), gini=rf.gini(k=1)).collect().row(0)
+    (0.25, 0.75)
+    """
+    given = locals()
+    check_count("k", k)
+    policies = Policies(**{name: given[name] for name in Policies.names() if name in given})
+    scanned = scan_run(run, policies, columns)
+    trained = None if train is None else open_train(train, columns)
+    refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
+    schema = DOCUMENTS_FRAME.schema
+    if k is not None:
+        schema |= {f"{name}_top{k}": schema[name] for name in DOCUMENTS_FRAME.parametric}
+
+    def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
+        popular = None if trained is None else Trained.of(trained)
+        known = Catalogue.of(popular, items, catalogue, columns)
+        depth = "" if k is None else f"@{k}"
+        showing = Showing.of(
+            resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()
+        )
+        nothing = beside(None, None, None).frame.collect()
+        counts = showing.worked(nothing, scanned)[1]
+        frame = documents_frame(counts.shows or Shows.none([k], known), known)
+        if k is not None:
+            top = {name: pl.col(f"{name}_top{k}") for name in DOCUMENTS_FRAME.parametric}
+            frame = frame.with_columns(**top)
+        unknown = [] if trained is not None else list(_OF_TRAIN)
+        unknown += [] if known.given else [_OF_CATALOGUE]
+        return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
+
+    return lazy_frame(schema, make)

@@ -1,0 +1,79 @@
+"""Inputs that are looked at more than once are read once, where they fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from rankframe.engine.memory import (
+    estimated_need,
+    limit_of,
+    pieces_for,
+    refuse_too_large_a_query,
+)
+from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.scan import Scanned
+
+# Rows of an input that is held without being counted first: some 12 MB.
+_SMALL = 1 << 18
+
+
+@dataclass(frozen=True)
+class Held:
+    """One input, and others that it is worked on with, one by one."""
+
+    left: Scanned
+    rights: tuple[Scanned, ...]
+    # how many pieces each of the others takes
+    pieces: tuple[int, ...]
+
+
+def hold(
+    left: Scanned,
+    rights: Sequence[Scanned],
+    row_bytes: tuple[int, int],
+    max_memory: str | int | None = None,
+    *,
+    again: bool = False,
+) -> Held:
+    """Read the left input, and of the others those that are small; nothing where pieces are needed.
+
+    `again`: the others are looked at more than once. What is made of them is then kept for whoever
+    looks next, and those that are dear to read are held, if all fit together.
+    What cannot be read stays as it is: whoever works on it says why.
+    """
+    first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
+    limit = limit_of(max_memory)
+    need = estimated_need(first, row_bytes[0], limit)
+    needs = [estimated_need(other, row_bytes[1], limit) for other in others]
+    pieces = tuple(pieces_for(need + one, max_memory) for one in needs)
+    if any(number > 1 for number in pieces):
+        for right, number in zip(rights, pieces, strict=True):
+            if number > 1 and max_memory is not None:
+                refuse_too_large_a_query((left, right), row_bytes, limit)
+        return Held(left, tuple(rights), pieces)
+    if again and pieces_for(need + sum(needs), max_memory) == 1:
+        others = [_kept(other) if other.seekable else _read(other) for other in others]
+    return Held(_read(first), tuple(others), pieces)
+
+
+def _kept(scanned: Scanned) -> Scanned:
+    """The same with a place for what is made of it."""
+    return scanned if scanned.made is not None else replace(scanned, made={})
+
+
+def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
+    """The same with its rows in memory, unless it has more than so many, or was held before."""
+    if scanned.made is not None:
+        return scanned
+    rows = scanned.whole.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
+    try:
+        frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")
+    except READ_ERRORS:
+        return scanned
+    if most is not None and frame.height > most:
+        return scanned
+    same = {name: name for name in frame.columns}
+    return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, made={})

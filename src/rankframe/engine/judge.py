@@ -1,0 +1,123 @@
+"""The judged frame for users: lazy, and no more of it than is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from rankframe.core import options
+from rankframe.core.checks import check_flag
+from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE, at_level
+from rankframe.core.errors import MissingColumnError, OptionError
+from rankframe.core.options import Policies, is_number
+from rankframe.engine.combined import refuse_idle
+from rankframe.engine.lookup import Lookup
+from rankframe.frames.found import matched
+from rankframe.frames.judged import Judgments
+from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.units import scan_run
+from rankframe.metrics.subtopic_columns import grouped_schema
+
+
+@reaching
+def judge(
+    qrels: Source,
+    run: Source,
+    *,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    judged_only: bool = False,
+    levels: Sequence[float] = (),
+    groups: bool = False,
+    alphas: Sequence[float] = (),
+    cutoffs: Sequence[int] = (),
+) -> pl.LazyFrame:
+    """The judged frame: one row per judgment, by query and rank, for expressions of your own.
+
+    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
+    `rel` is the grade from which a document counts as relevant (default: any above 0). Each of
+    `levels` adds the columns that metrics with a level of their own need (`found_rel2`, …).
+
+    With `groups`, of judgments that are about subtopics, intents or facts: the grouped frame, one
+    row per document and group, which metrics such as `rf.all_of` look at. Each of `alphas` adds
+    the columns of ideal lists with another α than 0.5 (`ideal_rank_alpha0.7`, …), each of `cutoffs`
+    those that `rf.ndcg_ia` needs for the top so many (`ideal_dcg_top10`).
+
+    >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
+    >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
+    >>> rf.judge(qrels, run).select("doc_id", "relevance", "rank", "found").collect()
+    shape: (3, 4)
+    ┌────────┬───────────┬──────┬───────┐
+    │ doc_id ┆ relevance ┆ rank ┆ found │
+    │ ---    ┆ ---       ┆ ---  ┆ ---   │
+    │ str    ┆ f64       ┆ i64  ┆ i64   │
+    ╞════════╪═══════════╪══════╪═══════╡
+    │ a      ┆ 2.0       ┆ 1    ┆ 1     │
+    │ c      ┆ 1.0       ┆ 3    ┆ 2     │
+    │ b      ┆ 0.0       ┆ null ┆ null  │
+    └────────┴───────────┴──────┴───────┘
+    >>> rf.judge(qrels, run).group_by("query_id").agg(rf.recall(k=1).alias("recall@1")).collect()
+    shape: (1, 2)
+    ┌──────────┬──────────┐
+    │ query_id ┆ recall@1 │
+    │ ---      ┆ ---      │
+    │ str      ┆ f64      │
+    ╞══════════╪══════════╡
+    │ q1       ┆ 0.5      │
+    └──────────┴──────────┘
+    >>> facts = {"query_id": ["q1"] * 3, "doc_id": ["a", "c", "c"], "fact": ["x", "x", "y"]}
+    >>> rows = rf.judge(facts, run, relevance=1, groups=True)
+    >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
+    [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
+    """
+    policies = Policies.given(locals(), frame_only=True)
+    refuse_idle(policies)
+    check_flag("groups", groups)
+    if bad := [level for level in levels if not is_number(level)]:
+        raise OptionError(f"levels are numbers, not {bad[0]!r}.")
+    if groups:
+        schema = grouped_schema(levels, alphas, cutoffs)
+    else:
+        schema = JUDGED_FRAME.schema
+        for level in levels:
+            schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
+    scanned_qrels = scan(qrels, "qrels", columns, relevance=relevance)
+    scanned_run = scan_run(run, policies, columns)
+    refuse_absent_columns(columns, scanned_qrels, scanned_run)
+    if groups and GROUP not in scanned_qrels.mapping:
+        found = list(scanned_qrels.raw.collect_schema())
+        raise MissingColumnError(scanned_qrels.role, GROUP, found)
+
+    def grouped(needed: set[str]) -> pl.DataFrame:
+        found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
+        whole = matched(found, 0, len(found.judgments.starts))
+        frame = Groups(whole, rel=rel, settle=needs_ids(needed)).frame({QUERY, *needed})
+        return frame.sort(QUERY, maintain_order=True)
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        lookup = Lookup.of(scanned_qrels, scanned_run, policies, needed)
+        unscored = SCORE not in scanned_run.mapping
+        absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
+        found = lookup.found()
+        whole = matched(found, 0, len(found.judgments.starts))
+        frame = Judgments(whole, rel=rel, settle=DOC in needed).frame({QUERY, *needed} - absent)
+        return frame.sort(QUERY, maintain_order=True).with_columns(
+            pl.lit(None, schema[name]).alias(name) for name in absent
+        )
+
+    return lazy_frame(schema, grouped if groups else make)

@@ -1,0 +1,192 @@
+"""The judgments of a run's documents: judgments held and indexed, the run read once beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
+from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.core.options import Duplicates, Policies
+from rankframe.engine.contiguous import Told, take_grouped
+from rankframe.engine.shuffled import take_scattered
+from rankframe.frames.found import Found
+from rankframe.io.batches import Batches
+from rankframe.io.scanned import Scanned, comparable
+from rankframe.io.validate import load_one_of_each, one_of_each
+from rankframe.kernel.chunk import HASHES, as_text, hashed
+from rankframe.kernel.group_rows import NO_GROUP
+from rankframe.kernel.indexed import IndexedJudgments, by_document
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.listed import Listing
+from rankframe.kernel.segments import spread
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Judgments, and a run that is looked up in them."""
+
+    judgments: IndexedJudgments
+    run: Batches
+    policies: Policies
+    # of the judged frame, those that are asked for
+    columns: Collection[str]
+    # whether all documents of judged queries are asked for, and their ids
+    listed: bool = False
+    ids: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        qrels: Scanned,
+        run: Scanned,
+        policies: Policies,
+        columns: Collection[str],
+        *,
+        listed: bool = False,
+        ids: bool = False,
+        at_once: int | None = None,
+    ) -> Lookup:
+        """Read the judgments; the run is not read yet. `at_once`: as for `Batches`."""
+        left, right = comparable(qrels, run)
+        # Judgments that are held for several runs are prepared once.
+        made = {} if qrels.made is None else qrels.made
+        key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
+        if key not in made:
+            made[key] = read_judgments(qrels, left, policies.duplicates, at_once)
+        return cls(made[key], Batches(run, right, at_once), policies, columns, listed, ids)
+
+    def found(self, told: Told = lambda _: None) -> Found:
+        """Read the run, whatever the order of its rows; once, if it is to be looked at again."""
+        made = self.run.scanned.made
+        if made is None:
+            return self._found(told)
+        found = made.get(self._key)
+        if found is None or not self._is_enough(found):
+            found = made[self._key] = self._found(told)
+        return found
+
+    def _found(self, told: Told) -> Found:
+        found = self.found_if_grouped(told)
+        if found is None:
+            found = self._attempt(lambda new: take_scattered(self.run, new.take, told))
+        if found is None:  # queries with the same hash
+            named = self.run.by_name()
+            found = self._attempt(lambda new: take_grouped(named, new.take, told, surely=True))
+        assert found is not None  # in order of their names, the rows of a query are together
+        return found
+
+    def found_if_grouped(self, told: Told = lambda _: None) -> Found | None:
+        """Read the run in one pass; None where the rows of some query are not together."""
+        found = self._attempt(lambda new: take_grouped(self.run, new.take, told))
+        return None if found is None or found.strangers_repeat() else found
+
+    @property
+    def _key(self) -> Hashable:
+        """Whatever else is asked of the run, with the same key the same is found."""
+        # Units are in the run already, and what queries have had is not.
+        done = ("unit", "train", "exclude_seen")
+        names = [name for name in Policies.names(frame_only=True) if name not in done]
+        options = (getattr(self.policies, name) for name in names)
+        scanned = self.run.scanned
+        return Found, *options, *scanned.mapping.items(), scanned.distance
+
+    def _is_enough(self, found: Found) -> bool:
+        """Whether what is asked for was found already."""
+        listing = found.listing
+        return (
+            found.judgments is self.judgments
+            and self._tied_rank <= (found.tied_rank is not None)
+            and self._scores <= (found.score is not None)
+            and (not self.listed or (listing is not None and self.ids <= listing.docs))
+        )
+
+    @property
+    def _tied_rank(self) -> bool:
+        return "tied_rank" in self.columns
+
+    @property
+    def _scores(self) -> bool:
+        """Whether scores of all queries are compared, and there are any."""
+        pooled = any(map(JUDGED_FRAME.of_whole_input, self.columns))
+        return pooled and SCORE in self.run.scanned.mapping
+
+    def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
+        listing = None
+        if self.listed:
+            listing = Listing(tied_rank=self._tied_rank, docs=self.ids, k_max=self.policies.k_max)
+        found = Found(
+            self.judgments,
+            self.policies,
+            tied_rank=self._tied_rank,
+            scores=self._scores,
+            listing=listing,
+        )
+        try:
+            return found if read(found) else None
+        except DuplicateError:
+            # Said of the whole input: how many in all, and which rows of it.
+            load_one_of_each(self.run.scanned)
+            raise
+
+
+def read_judgments(
+    qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
+) -> IndexedJudgments:
+    """Read judgments, refuse what is wrong with them, and index them.
+
+    `frame`: their columns, ids in the form in which they are compared.
+    """
+    table = Batches(qrels, frame, at_once).whole()
+    if GROUP in table.columns:
+        return _read_groups(qrels, table, duplicates)
+    judgments = IndexedJudgments.of(table)
+    if not judgments.may_repeat():
+        return judgments
+    rows = table.drop(HASHES, strict=False)
+    if duplicates == "error":
+        texts = Keyed(rows.cast({QUERY: pl.String, DOC: pl.String}))
+        one_of_each(texts, qrels.role, duplicates, numbered=qrels.numbered)
+        return judgments
+    best = one_of_each(Keyed(rows), qrels.role, duplicates)
+    return IndexedJudgments.of(
+        hashed(best.frame.lazy()).collect(engine="in-memory"), judgments.read
+    )
+
+
+def _read_groups(qrels: Scanned, table: pl.DataFrame, duplicates: Duplicates) -> IndexedJudgments:
+    """The same of judgments for groups: each document once for each of these."""
+    judgments, twice = by_document(table)
+    if twice:
+        texts = table.drop(HASHES, strict=False)
+        if duplicates == "error":
+            texts = texts.cast({QUERY: pl.String, DOC: pl.String})
+        best = one_of_each(Keyed(texts), qrels.role, duplicates, numbered=qrels.numbered)
+        judgments, _ = by_document(hashed(best.frame.lazy()).collect(engine="in-memory"))
+    _refuse_several_weights(judgments, qrels.role)
+    return replace(judgments, read=table.height)
+
+
+def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
+    groups = judgments.groups
+    if groups is None or groups.weights is None or not len(groups.of):
+        return
+    order, begins = groups.instances(judgments.starts, judgments.height)
+    known, weights = groups.group[order[begins]] != NO_GROUP, groups.weights[order]
+    least, most = (pick.reduceat(weights, begins) for pick in (np.minimum, np.maximum))
+    bad = np.flatnonzero(known & (least != most))
+    if len(bad):
+        row = order[begins[bad[0]]]
+        others = weights != spread(np.where(known, least, weights[begins]), begins, len(weights))
+        query = as_text(judgments.ids_of(QUERY, groups.of[[row]]))[0]
+        raise BadValueError(
+            role,
+            "another weight than others of their group",
+            int(np.count_nonzero(others & (groups.group[order] != NO_GROUP))),
+            f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
+            f"{least[bad[0]]:g} and {most[bad[0]]:g}",
+            "Give each group one",
+        )

@@ -1,0 +1,69 @@
+"""The pair frame for users: lazy, and no more of it than is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from rankframe.core import options
+from rankframe.core.columns import PAIR_FRAME, QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.options import PairPolicies, is_count
+from rankframe.engine.pairing import Pairing
+from rankframe.frames.lazily import lazy_frame
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan_ranking
+from rankframe.io.storage import StorageOptions, reaching
+
+
+@reaching
+def pair(
+    a: Source,
+    b: Source,
+    *,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    order: options.Order = "columns",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    missing: options.Unshared = "shared",
+    k_max: int | None = None,
+    cutoffs: Sequence[int] = (),
+) -> pl.LazyFrame:
+    """The pair frame of two rankings, for expressions of your own; lazy, as `judge`.
+
+    One row per document that either ranking has. Each of `cutoffs` adds the columns that compare
+    the top k only (`concordant_top10`, …). The options are those of `agree`.
+
+    >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
+    >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
+    >>> rf.pair(a, b).select("doc_id", "rank_a", "rank_b", "depth", "overlap").collect()
+    shape: (4, 5)
+    ┌────────┬────────┬────────┬───────┬─────────┐
+    │ doc_id ┆ rank_a ┆ rank_b ┆ depth ┆ overlap │
+    │ ---    ┆ ---    ┆ ---    ┆ ---   ┆ ---     │
+    │ str    ┆ i64    ┆ i64    ┆ i64   ┆ i64     │
+    ╞════════╪════════╪════════╪═══════╪═════════╡
+    │ x      ┆ 1      ┆ 2      ┆ 1     ┆ 0       │
+    │ y      ┆ 2      ┆ 1      ┆ 2     ┆ 2       │
+    │ z      ┆ 3      ┆ null   ┆ 3     ┆ 2       │
+    │ w      ┆ null   ┆ 3      ┆ 4     ┆ 2       │
+    └────────┴────────┴────────┴───────┴─────────┘
+    """
+    policies = PairPolicies.given(locals(), frame_only=True)
+    wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
+        k for k in cutoffs if not is_count(k)
+    ]  # fmt: skip
+    if wrong:
+        raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
+    schema = PAIR_FRAME.schema
+    schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
+    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    refuse_absent_columns(columns, *sides)
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        wanted = {QUERY, *needed}
+        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(wanted))
+        return pl.concat(frames).sort(QUERY, maintain_order=True)
+
+    return lazy_frame(schema, make)

@@ -1,0 +1,348 @@
+"""`Result`: what an evaluation gives: per-query values, their summary, and what was counted."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import polars as pl
+
+from rankframe.core.checks import check_flag
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import UnreadableInputError
+from rankframe.core.forks import refuse_if_stranded
+from rankframe.core.messages import did_you_mean, number_of
+from rankframe.engine.about import about_frame, names_in_file
+from rankframe.engine.document_metrics import OverDocuments
+from rankframe.engine.exported import Exported
+from rankframe.engine.item_slices import ITEMS_SCHEMA
+from rankframe.engine.ledger import GAPS, OVER_DOCUMENTS
+from rankframe.engine.ledger import SCHEMA as LEDGER_SCHEMA
+from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_html
+from rankframe.io.output_paths import place
+from rankframe.io.outputs import fresh_folder, recover
+from rankframe.io.remote import Remote, explained
+from rankframe.io.sources.addresses import scan_files
+from rankframe.io.sources.writers import write_parquet
+from rankframe.io.storage import StorageOptions, reaching
+
+# The frames of a result, and the columns that each begins with.
+_COLUMNS = {
+    "summary": SCHEMA,
+    "per_query": {QUERY: pl.String},
+    "ledger": LEDGER_SCHEMA,
+    "slices": SLICE_SCHEMA,
+    "items": ITEMS_SCHEMA,
+}
+# There are none of these unless they were asked for.
+_OPTIONAL = ("slices", "items")
+RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
+# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
+# item, what is counted where that is said, and how.
+_SAID = (
+    ("queries_evaluated", "query", "{} evaluated"),
+    ("queries_missing", "", "{} missing from the run"),
+    ("queries_without_relevant", "", "{} without relevant documents"),
+    ("queries_unjudged", "", "{} in the run but unjudged"),
+    ("rank_score_disagree", "", "{} with ranks that contradict scores"),
+    ("queries_renumbered", "", "{} with ranks numbered anew"),
+    ("qrels_duplicates_dropped", "duplicate judgment", "{} dropped"),
+    ("run_duplicates_dropped", "duplicate document", "{} dropped"),
+    ("judged_share_top_10", "", "{:.0%} of the top 10 judged"),
+    ("all_judged_relevant", "judged document", "all {} relevant"),
+    ("queries_compared", "query", "{} compared"),
+    ("queries_only_a", "", "{} only in the first ranking"),
+    ("queries_only_b", "", "{} only in the second"),
+    ("share_shared", "", "{:.0%} of documents shared"),
+)
+_SHARES = ("judged_share_top_10", "share_shared")
+PER_QUERY_FILE = "per_query.parquet"
+_ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
+_State: TypeAlias = tuple[tuple[str | int, ...], ...]
+
+
+class Result(Exported):
+    """The outcome of an evaluation.
+
+    summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
+    per_query: query_id and one column a metric, in byte order of query_id.
+    ledger: item, value, note: what was counted and under which policies.
+    slices: by, slice, then as the summary, and small: too few queries to rely on.
+    items: by, slice, then what documents of each slice of the items get (see `items_by`).
+    inputs: what was evaluated, by name: {"qrels": "qrels.parquet", "run": "bm25.parquet"}.
+
+    `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
+    """
+
+    FRAMES = ("summary", "per_query", "slices", "items", "ledger")
+
+    def __init__(
+        self,
+        summary: pl.DataFrame,
+        per_query: pl.DataFrame | Path | Remote,
+        ledger: pl.DataFrame,
+        slices: pl.DataFrame | None = None,
+        inputs: Mapping[str, str] | None = None,
+        over_documents: OverDocuments | None = None,
+        items: pl.DataFrame | None = None,
+    ) -> None:
+        # what metrics over documents are made of, for those that compare; never stored
+        self.over_documents = over_documents
+        self.summary = summary
+        self.ledger = ledger
+        self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
+        self.items = pl.DataFrame(schema=ITEMS_SCHEMA) if items is None else items
+        self.inputs = dict(inputs or {})
+        self._values = per_query
+        # by which its files are known again, if they were read
+        self._state = None if isinstance(per_query, pl.DataFrame) else _state(per_query)
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """Each query's values; of a stored result, read when they are first looked at."""
+        try:
+            values = self.scan_per_query().collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            self._refuse_another()
+            raise _unreadable(self._values, error) from error
+        self._refuse_another()
+        return values
+
+    def scan_per_query(self) -> pl.LazyFrame:
+        """The same, lazily: of a stored result, only what your query needs is read."""
+        if isinstance(self._values, Path | Remote):
+            self._refuse_another()
+            return _scanned(self._values)
+        return self._values.lazy()
+
+    def _refuse_another(self) -> None:
+        """Refuse values that are no longer those that the summary is of."""
+        if isinstance(self._values, Path | Remote) and _state(self._values) != self._state:
+            raise UnreadableInputError(
+                str(self._values), "it was replaced by another result since this one was read"
+            )
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Each metric's value by its label."""
+        return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
+
+    def __getitem__(self, label: str) -> float | None:
+        """A metric's value; None where no query has one."""
+        means = self.means
+        if label not in means:
+            raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")
+        return means[label]
+
+    def count(self, item: str) -> float | None:
+        """An entry of the ledger.
+
+        >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
+        1.0
+        """
+        found = self.ledger.filter(pl.col("item") == item)
+        if found.is_empty():
+            raise KeyError(
+                f"no item {item!r} in the ledger. {did_you_mean(item, self.ledger['item'])}"
+            )
+        return found["value"][0]
+
+    @reaching
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+    ) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing.
+
+        An existing result is replaced only with `overwrite`; anything else is never touched. At an
+        address (`s3://…`), the ledger is written last: what is not complete is refused when read.
+        """
+        check_flag("overwrite", overwrite)
+        with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
+            self.write_files(fresh)
+        return cast("Path", place(folder))  # an address is as good as a path where it is read
+
+    def write_files(self, folder: Path, *, values: bool = True) -> None:
+        """Write the frames as Parquet files, the per-query values only where they are not there."""
+        for name in _COLUMNS:
+            frame = None if name == "per_query" and not values else getattr(self, name)
+            if frame is not None and not (name in _OPTIONAL and frame.is_empty()):
+                write_parquet(frame, folder / f"{name}.parquet", self.about(name))
+
+    def about(self, frame: str) -> dict[str, Any]:
+        """What a file with this frame says of itself, under the key `rankframe` of its metadata:
+        metrics, policies, and what was evaluated.
+        """
+        return about_frame(frame, list(self.means), self.ledger, self.inputs)
+
+    @classmethod
+    @reaching
+    def read(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        storage_options: StorageOptions | None = None,  # noqa: ARG003 (read by `reaching`)
+    ) -> Result:
+        """Read back what `write` wrote, here or on Spark: all of one result, or an error.
+
+        A result that another process replaces meanwhile is the old one or the new one.
+        """
+        refuse_if_stranded()
+        target = place(folder)
+        for _ in range(_ATTEMPTS):
+            before = _state(target)
+            try:
+                return cls._read(target, before)
+            except UnreadableInputError:
+                soon = recover(target)  # asked first: it may be there again a moment later
+                if not soon and _state(target) == before:
+                    raise
+            time.sleep(_PAUSE)
+        raise UnreadableInputError(str(folder), "it is being replaced again and again")
+
+    @classmethod
+    def _read(cls, folder: Path | Remote, state: _State) -> Result:
+        try:
+            paths = {name: _stored(folder, name) for name in _COLUMNS}
+            there = {name: path.exists() for name, path in paths.items()}
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        for name in _OPTIONAL:
+            if not there[name]:
+                del paths[name]
+        for name, path in paths.items():
+            if not there[name]:
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: it lacks {path.name}"
+                )
+        try:
+            scans = {name: _scanned(path) for name, path in paths.items()}
+            schemas = {name: scan.collect_schema() for name, scan in scans.items()}
+            frames = {name: scans[name].collect() for name in scans if name != "per_query"}
+            queries = scans["per_query"].select(pl.len()).collect().item()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _unreadable(folder, error) from error
+        for name in paths:
+            columns = _COLUMNS[name]
+            if list(schemas[name].items())[: len(columns)] != list(columns.items()):
+                raise UnreadableInputError(
+                    str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
+                )
+        if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
+            raise UnreadableInputError(str(folder), "its writing was not completed")
+        counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
+        lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
+        over = frames["ledger"].filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
+        if len(lacking) != over.sum() or counted not in ([], [queries]):
+            raise UnreadableInputError(
+                str(folder), "its files are not of one result", "Write it anew: files were mixed"
+            )
+        inputs = names_in_file(paths["ledger"])
+        read = cls(per_query=paths["per_query"], **frames, inputs=inputs)  # pyright: ignore[reportArgumentType]
+        if _state(folder) != state:
+            raise UnreadableInputError(str(folder), "it was replaced while it was read")
+        return read
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[at]) for row in rows) for at in range(4)]
+        lines = [
+            f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bounds:<{widths[2]}}  "
+            f"{queries:>{widths[3]}} {'query' if queries == '1' else 'queries'}"
+            for label, value, bounds, queries in rows
+        ]
+        return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
+            f"<td>{value}</td><td>{bounds}</td><td>{queries}</td></tr>"
+            for label, value, bounds, queries in self._rows()
+        )
+        return (
+            "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
+            f"<th>interval</th><th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
+            f"{slices_html(self.slices)}<p><small>{html.escape(self.caveat)}</small></p>"
+        )
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        """The summary as people read it."""
+        return [
+            (
+                label,
+                "undefined" if value is None else f"{value:.4f}",
+                "" if low is None else f"{low:.4f} to {high:.4f}",
+                f"{queries:,}",
+            )
+            for label, value, low, high, _, queries in self.summary.iter_rows()  # allowed: metrics
+        ]
+
+    @property
+    def caveat(self) -> str:
+        """The ledger in one line: what a reader of the numbers should know."""
+        said = []
+        for item, noun, text in _SAID:
+            if item not in self.ledger["item"]:
+                continue
+            value = self.count(item)
+            if item in _SHARES:
+                said += [text.format(value)] if value is not None else []
+            elif value or not said:
+                counted = number_of(value or 0, noun) if noun else f"{value or 0:,.0f}"
+                said.append(text.format(counted))
+        return ", ".join(said)
+
+
+def is_result(folder: Path | Remote) -> bool:
+    """Whether a folder holds values of queries as `write` leaves them."""
+    return _stored(folder, "per_query").exists()
+
+
+def _stored(folder: Path | Remote, name: str) -> Path | Remote:
+    """The file that holds a frame, or the folder of files that Spark's executors wrote."""
+    many = folder / name
+    return many if many.is_dir() else folder / f"{name}.parquet"
+
+
+def _unreadable(place: object, error: Exception) -> UnreadableInputError:
+    if isinstance(place, Remote):
+        return UnreadableInputError(str(place), *explained(str(place), error))
+    return UnreadableInputError(str(place), str(error).split("\n")[0])
+
+
+def _state(path: Path | Remote) -> _State:
+    """A folder and all files in it, as they are: what is written anew differs from what was."""
+    try:
+        if isinstance(path, Remote):
+            return path.state()
+        found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
+        stats = [one.stat() for one in found]
+    except OSError:
+        return ()
+    return tuple(
+        (str(one), of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns)
+        for one, of in zip(found, stats, strict=True)
+    )
+
+
+def _scanned(path: Path | Remote) -> pl.LazyFrame:
+    if path.is_dir():  # in the order of its files, which is none
+        frame = _scanned_files(path)
+        return frame.sort(QUERY) if QUERY in frame.collect_schema() else frame
+    if isinstance(path, Remote):
+        return scan_files([path])
+    return pl.scan_parquet(path, glob=False)
+
+
+def _scanned_files(folder: Path | Remote) -> pl.LazyFrame:
+    if isinstance(folder, Remote):
+        return scan_files(folder.glob("*.parquet"))
+    return pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False)

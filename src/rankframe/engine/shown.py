@@ -1,0 +1,147 @@
+"""The shown frame for users: lazy, and no more of it than is used."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from rankframe.core import options
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.core.errors import OptionError
+from rankframe.core.options import Policies, check_count
+from rankframe.engine.retrieved import Frames, each_chunk
+from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.retrieved_columns import SHOWN_FRAME
+from rankframe.frames.retrieved_rows import BESIDE
+from rankframe.frames.side_inputs import TRAINED, Sides, beside
+from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.train import open_train
+from rankframe.io.units import scan_run
+from rankframe.io.validate import refuse_broken
+
+# Of an attribute: what metrics look at.
+_OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
+_OF_VECTORS = ("vector", "vector_pairs", "cosine")
+
+
+@reaching
+def shown(
+    run: Source,
+    qrels: Source | None = None,
+    *,
+    k: int | None = None,
+    columns: Columns | None = None,
+    storage_options: StorageOptions | None = None,
+    rel: float | None = None,
+    relevance: float | None = None,
+    order: options.Order = "columns",
+    ranks: options.Ranks = "renumbered",
+    ties: options.Ties = "doc_desc",
+    duplicates: options.Duplicates = "error",
+    k_max: int | None = None,
+    unit: options.Unit = None,
+    gaps: options.Gaps = "closed",
+    train: options.Table = None,
+    exclude_seen: bool = False,
+    items: options.Table = None,
+    catalogue: options.Table = None,
+    base: options.Table = None,
+) -> pl.LazyFrame:
+    """The shown frame: one row per document shown, by query and rank, for expressions of your own.
+
+    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
+
+    k: the top so many documents of each query; else all.
+    qrels, train, items, catalogue, base: as in `evaluate`. What is not given leaves its columns
+        out: relevance without judgments, popularity without `train`, and so on. Columns of `items`
+        are columns here; each, too, with what metrics make of it (`new_of_genre`: how many of its
+        values no document above has).
+
+    >>> run = {"u1": {"a": 0.9, "b": 0.8}, "u2": {"a": 0.7}}
+    >>> items = pl.DataFrame({"doc_id": ["a", "b"], "price": [3.0, 5.0]})
+    >>> train = {"u1": ["b"], "u3": ["b", "a"]}
+    >>> rf.shown(run, train=train, items=items).select(
+    ...     "query_id", "doc_id", "rank", "seen", "popularity", "price"
+    ... ).collect()
+    shape: (3, 6)
+    ┌──────────┬────────┬──────┬───────┬────────────┬───────┐
+    │ query_id ┆ doc_id ┆ rank ┆ seen  ┆ popularity ┆ price │
+    │ ---      ┆ ---    ┆ ---  ┆ ---   ┆ ---        ┆ ---   │
+    │ str      ┆ str    ┆ i64  ┆ bool  ┆ i64        ┆ f64   │
+    ╞══════════╪════════╪══════╪═══════╪════════════╪═══════╡
+    │ u1       ┆ a      ┆ 1    ┆ false ┆ 1          ┆ 3.0   │
+    │ u1       ┆ b      ┆ 2    ┆ true  ┆ 2          ┆ 5.0   │
+    │ u2       ┆ a      ┆ 1    ┆ false ┆ 1          ┆ 3.0   │
+    └──────────┴────────┴──────┴───────┴────────────┴───────┘
+    """
+    given = {name: value for name, value in locals().items() if name in Policies.names()}
+    policies = Policies(**given)
+    check_count("k", k)
+    judgments = None
+    if qrels is not None:
+        judgments = scan(qrels, "qrels", columns, relevance=relevance)
+    documents = scan_run(run, policies, columns)
+    trained = None if train is None else open_train(train, columns)
+    other = None
+    if base is not None:
+        other = scan(base, "run", columns, order=order, ranks=ranks, called="base")
+    sides = [side for side in (judgments, documents, trained, other) if side is not None]
+    refuse_absent_columns(columns, *sides)
+    known = Catalogue.of(
+        None if trained is None else Trained.of(trained), items, catalogue, columns
+    )
+    kinds = dict(zip((0.0, 1.0, 2.0), (judgments, trained, other), strict=True))
+    schema = _schema(known, {what for what, side in kinds.items() if side is not None})
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        bases = {SHOWN_FRAME.split(name)[0] for name in needed}
+        asked = sorted({what for name, what in BESIDE.items() if name in bases})
+        for side in (kinds[what] for what in asked if what != TRAINED):
+            if side is not None:  # interactions were looked at as they were counted
+                refuse_broken(side)
+        rows = beside(*(kinds[what] if what in asked else None for what in sorted(kinds)))
+        found = each_chunk(
+            documents,
+            lambda: Frames(
+                catalogue=known,
+                sides=Sides.of(
+                    rows.frame.collect(engine="streaming"), asked, ties, policies.run_duplicates
+                ).numbered(known, needed),
+                policies=policies,
+                columns=sorted({QUERY, RANK, *needed}),
+                k=k,
+            ),
+        )
+        if not found.parts:
+            raise OptionError("the run has no rows.")
+        return pl.concat(found.parts).sort(QUERY, RANK)
+
+    return lazy_frame(schema, make)
+
+
+def _schema(known: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
+    """The columns that there is something to make from."""
+    lacking = {name for name, what in BESIDE.items() if what not in there}
+    if known.train_queries is None:
+        lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
+                    "train_queries", "train_interactions"}  # fmt: skip
+    if not known.given:
+        lacking |= {"in_catalogue", "catalogue_size"}
+    parametric = SHOWN_FRAME.parametric
+    schema = {
+        name: kind
+        for name, kind in SHOWN_FRAME.schema.items()
+        if name not in lacking and name not in parametric
+    }
+    for name, kind in known.attributes.schema.items():
+        schema[name] = kind
+        inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
+        vector = isinstance(inner, pl.DataType) and inner.is_float()
+        for one in _OF_VECTORS if vector else _OF_VALUES:
+            schema[f"{one}_of_{name}"] = SHOWN_FRAME.schema[one]
+        if "divergence" not in lacking and not vector:
+            schema[f"divergence_of_{name}"] = SHOWN_FRAME.schema["divergence"]
+    order = [QUERY, DOC, RANK, RELEVANCE]
+    first = {name: schema[name] for name in order if name in schema}
+    return first | schema

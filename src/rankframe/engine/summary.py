@@ -1,0 +1,169 @@
+"""Tallies → one number a metric with its interval and spread, for all queries and for slices."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import listing, number_of
+from rankframe.core.options import Intervals
+from rankframe.core.wording import number_text
+from rankframe.engine.ledger import GAPS, Item
+from rankframe.engine.tally import Tally
+from rankframe.io.queries import NO_VALUE
+from rankframe.metrics.names import Metric
+from rankframe.stats.gaps import gap_between, gap_interval
+from rankframe.stats.intervals import around
+
+SCHEMA = {
+    "metric": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "std": pl.Float64,
+    "queries": pl.Int64,
+}
+# With fewer queries than these, a slice's numbers are hints.
+SMALL = 30
+_MOST_SHOWN = 30  # slices in a notebook
+SLICE_SCHEMA = {"by": pl.String, "slice": pl.String, **SCHEMA, "small": pl.Boolean}
+
+
+def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> pl.DataFrame:
+    """One row a metric: its value, interval and spread, and over how many queries."""
+    rows = []
+    every = zip(metrics, whole.sums, whole.bounds(metrics, intervals), strict=True)
+    for metric, sums, bounds in every:
+        value = sums.average(metric)
+        low, high = around(value, bounds)
+        rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def summarise_slices(
+    metrics: Sequence[Metric],
+    slices: Mapping[tuple[str, str], Tally],
+    intervals: Intervals,
+) -> pl.DataFrame:
+    """The same for every slice, by (attribute, value): those with few queries are marked."""
+    frames = [
+        summarise(metrics, tally, intervals).select(
+            pl.lit(by).alias("by"),
+            pl.lit(name).alias("slice"),
+            pl.all(),
+            (pl.col("queries") < SMALL).alias("small"),
+        )
+        for (by, name), tally in slices.items()
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=SLICE_SCHEMA)
+
+
+def summarise_gaps(
+    gaps: Sequence[Metric],
+    metrics: Sequence[Metric],
+    slices: Mapping[tuple[str, str], Tally],
+    intervals: Intervals,
+) -> tuple[pl.DataFrame, list[Item]]:
+    """One row a gap between slices, and what to know of them: slices that are left out."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    rows: list[tuple[object, ...]] = []
+    without: dict[str, list[str]] = {}
+    for metric in gaps:
+        assert metric.gap is not None  # that is what they are
+        at, by = places[metric.gap.of.label], metric.gap.by
+        known = {name: tally for (of, name), tally in slices.items() if of == by}
+        large = {
+            name: tally
+            for name, tally in known.items()
+            if name != NO_VALUE and tally.sums[at].queries >= SMALL
+        }
+        if len(large) < 2:
+            raise OptionError(too_few_slices(metric, len(large), len(known) - len(large)))
+        if out := [name for name in known if name not in large]:
+            without[metric.label] = out
+        rows.append(_gap_row(metric, at, metrics, list(large.values()), intervals))
+    items: list[Item] = [(GAPS, len(gaps), "between slices: without values per query")]
+    items += gap_item(without)
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row"), items
+
+
+def too_few_slices(metric: Metric, large: int, others: int) -> str:
+    """What to say of a gap between fewer than two slices that are large enough."""
+    assert metric.gap is not None  # that is what it is
+    return (
+        f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
+        f"{metric.gap.by!r} has {large}, and {number_of(others, 'slice')} of fewer queries, or "
+        "without a value."
+    )
+
+
+def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
+    """What the ledger says of slices that gaps leave out, by the gap; nothing of none."""
+    if not without:
+        return []
+    said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
+    note = f"slices of fewer than {SMALL} queries, or without a value: {said}"
+    return [("gap_slices_left_out", sum(map(len, without.values())), note)]
+
+
+def gap_places(
+    asked: Sequence[Metric], metrics: Sequence[Metric], ways: Sequence[str]
+) -> dict[int, set[int]]:
+    """What gaps look at: by the number of a way of slicing, the places of metrics."""
+    places = {metric.label: at for at, metric in enumerate(metrics)}
+    found: dict[int, set[int]] = {}
+    for metric in asked:
+        if metric.gap is not None:
+            found.setdefault(ways.index(metric.gap.by), set()).add(places[metric.gap.of.label])
+    return found
+
+
+def _gap_row(
+    metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[Tally],
+    intervals: Intervals,
+) -> tuple[object, ...]:  # fmt: skip
+    assert metric.gap is not None  # that is what it is
+    averages = [tally.sums[at].average(metrics[at]) for tally in slices]
+    queries = [tally.sums[at].queries for tally in slices]
+    if None in averages:  # weights of 0
+        return metric.label, None, None, None, None, sum(queries)
+    means, kind = np.array(averages, np.float64), metric.gap.kind
+    bounds = None
+    if intervals.ci == "bootstrap":
+        drawn = [tally.replicates(metrics, at, intervals) for tally in slices]
+        if all(some is not None for some in drawn):
+            together = np.column_stack(drawn)  # pyright: ignore[reportCallIssue, reportArgumentType]
+            bounds = gap_interval(means, together, min(queries), intervals.confidence, kind)
+    value = float(gap_between(means, kind))
+    return metric.label, value, *(bounds or (None, None)), None, sum(queries)
+
+
+def slices_html(slices: pl.DataFrame) -> str:
+    """Slices for a notebook: a row for each of the first ones, a column a metric."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    queries: dict[tuple[str, str], str] = {}
+    for row in slices.to_dicts():
+        at = row["by"], row["slice"]
+        rows.setdefault(at, []).append(number_text(row["value"]))
+        queries[at] = f"{row['queries']:,}{' (few)' if row['small'] else ''}"
+    if not rows:
+        return ""
+    left = "style='text-align:left'"
+    body = "".join(
+        f"<tr><td {left}>{html.escape(f'{by}: {name}')}</td>"
+        + "".join(f"<td>{value}</td>" for value in values)
+        + f"<td>{queries[by, name]}</td></tr>"
+        for (by, name), values in list(rows.items())[:_MOST_SHOWN]
+    )
+    labels = slices["metric"].unique(maintain_order=True)
+    heads = "".join(f"<th>{html.escape(label)}</th>" for label in (*labels, "queries"))
+    more = len(rows) - _MOST_SHOWN
+    said = f"<p><small>and {more:,} more: .slices</small></p>" if more > 0 else ""
+    return (
+        f"<table><thead><tr><th {left}>slice</th>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{said}"
+    )

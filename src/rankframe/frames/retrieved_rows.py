@@ -1,0 +1,253 @@
+"""The shown frame of a chunk of a run: a row for each document shown; columns on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.options import Policies
+from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
+from rankframe.frames.items import Catalogue, document_hashes
+from rankframe.frames.retrieved_columns import SHOWN_FRAME
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Matches, Sides
+from rankframe.frames.units import by_rank
+from rankframe.io.validate import one_of_each
+from rankframe.kernel.chunk import Chunk, as_text, hashed, taken
+from rankframe.kernel.judged_ranks import places
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.segments import number_segments, segment_starts, sort_order
+from rankframe.kernel.tables import probe
+
+Ints = NDArray[np.int64]
+# The rows beside a run that columns are made from.
+BESIDE = {
+    RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED, "base_rank": BASE,
+    "divergence": TRAINED,
+}  # fmt: skip
+
+
+def shown_places(chunk: Chunk, policies: Policies) -> tuple[Chunk, Ints]:
+    """A chunk in which no document is there twice for a query, and the rank of each row."""
+    ranks = policies.ranks
+    if len(probe(chunk.key, np.empty(0, np.uint64)).again):
+        if policies.keeps_gaps:
+            above = places(chunk, np.arange(chunk.height), policies.ties, ranks)
+            best, ranks = by_rank(chunk.frame(), above.rank), "kept"
+        else:
+            best = one_of_each(Keyed(chunk.frame()), "run", policies.run_duplicates)
+        if best.frame.height < chunk.height:
+            chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
+    return chunk, places(chunk, np.arange(chunk.height), policies.ties, ranks).rank
+
+
+@dataclass(frozen=True)
+class ShownRows:
+    """The documents of some lists, by list and rank."""
+
+    chunk: Chunk
+    # the row of the chunk, and its rank
+    rows: Ints
+    rank: Ints
+    sides: Sides
+    catalogue: Catalogue
+    rel: float | None
+    k_max: int | None
+
+    @classmethod
+    def of(
+        cls,
+        chunk: Chunk,
+        sides: Sides,
+        catalogue: Catalogue,
+        policies: Policies,
+        deepest: int | None,
+    ) -> ShownRows:
+        """The documents of a chunk down to a rank."""
+        chunk, rank = shown_places(chunk, policies)
+        limits = [limit for limit in (deepest, policies.k_max) if limit is not None]
+        rows = np.flatnonzero(rank <= min(limits)) if limits else np.arange(chunk.height)
+        rows = rows[sort_order(chunk.code[rows], rank[rows])]
+        return cls(chunk, rows, rank[rows], sides, catalogue, policies.rel, policies.k_max)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first row of each list."""
+        return segment_starts(self.chunk.code[self.rows])
+
+    @cached_property
+    def code(self) -> NDArray[np.int32]:
+        """The number of each row's list."""
+        return number_segments(self.starts, len(self.rows))
+
+    @cached_property
+    def lists(self) -> Ints:
+        """The lists, as the chunk numbers its queries."""
+        return self.chunk.code[self.rows[self.starts]].astype(np.int64)
+
+    @cached_property
+    def queries(self) -> pl.Series:
+        """Their queries."""
+        return as_text(taken(self.chunk.queries, self.lists)).alias(QUERY)
+
+    @cached_property
+    def docs(self) -> pl.Series:
+        """The documents."""
+        return as_text(self.chunk.docs.taken(self.rows)).alias(DOC)
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The documents, as the catalogue numbers them; -1 for those that it does not know."""
+        return self.catalogue.find(document_hashes(self.chunk, self.rows), self.docs)
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """It, with these columns."""
+        return pl.DataFrame({name: self._column(name) for name in columns})
+
+    def _column(self, name: str) -> pl.Series:
+        if name in self.catalogue.attributes.columns:
+            return self._attribute(self.catalogue.attributes[name])
+        base, of = SHOWN_FRAME.split(name)
+        kind = SHOWN_FRAME.columns[base].type
+        if of is not None:
+            return pl.Series(name, self._of_attribute(base, of), dtype=kind)
+        catalogue = self.catalogue
+        makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
+            QUERY: lambda: taken(self.queries, self.code),
+            DOC: lambda: self.docs,
+            RANK: lambda: self.rank,
+            SCORE: self._scores,
+            "retrieved": self._retrieved,
+            RELEVANCE: lambda: _or_null(self._grades),
+            "relevant": lambda: self.relevant,
+            "judged": self._judged,
+            "seen": lambda: self._there(self.sides.trained),
+            "popularity": partial(self._known, catalogue.popularity),
+            "interactions": partial(self._known, catalogue.interactions),
+            "popularity_rank": self._popularity_rank,
+            "more_popular": partial(self._known, catalogue.more_popular, otherwise=1.0),
+            "train_queries": lambda: self._constant(catalogue.train_queries or 0),
+            "train_interactions": lambda: self._constant(catalogue.train_interactions),
+            "in_catalogue": lambda: self._known(catalogue.inside, otherwise=False),
+            "catalogue_size": lambda: self._constant(catalogue.size),
+            "base_rank": self._base_rank,
+        }
+        return pl.Series(name, makers[base](), dtype=kind)
+
+    def _constant(self, value: float) -> NDArray[Any]:
+        return np.full(len(self.rows), value)
+
+    def _known(self, of_documents: NDArray[Any], *, otherwise: Any = 0) -> NDArray[Any]:
+        """What is known of each row's document."""
+        if not len(of_documents):
+            return np.full(len(self.rows), otherwise)
+        return np.where(self.numbers >= 0, of_documents[self.numbers], otherwise)
+
+    def _attribute(self, values: pl.Series) -> pl.Series:
+        numbers = pl.Series(self.numbers)
+        return values.gather(pl.select(pl.when(numbers >= 0).then(numbers)).to_series())
+
+    def _scores(self) -> pl.Series:
+        if SCORE not in self.chunk.numbers:
+            return pl.repeat(None, len(self.rows), dtype=pl.Float64, eager=True)
+        return pl.Series(self.chunk.numbers[SCORE][self.rows])
+
+    def _retrieved(self) -> Ints:
+        lengths = self.chunk.lengths
+        lengths = lengths if self.k_max is None else np.minimum(lengths, self.k_max)
+        return lengths[self.chunk.code[self.rows]]
+
+    @cached_property
+    def _grades(self) -> NDArray[np.float64]:
+        """NaN where a document was not judged."""
+        return self._beside(self.sides.judged)
+
+    def _beside(self, indexed: Any) -> NDArray[np.float64]:
+        """What the row beside says of each row; NaN where there is none."""
+        found = np.full(self.chunk.height, np.nan)
+        match = Matches.of(self.chunk, indexed)
+        found[match.rows] = indexed.grades[match.beside]
+        return found[self.rows]
+
+    def _there(self, indexed: Any) -> NDArray[np.bool_]:
+        return ~np.isnan(self._beside(indexed))
+
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Which documents are relevant, where judgments are at hand."""
+        with np.errstate(invalid="ignore"):
+            return self._grades > 0 if self.rel is None else self._grades >= self.rel
+
+    def _judged(self) -> NDArray[np.bool_]:
+        assert self.sides.judged is not None  # whoever asks for the column has it read
+        return (self.sides.judged.find(self.chunk) >= 0)[self.chunk.code[self.rows]]
+
+    def _popularity_rank(self) -> pl.Series:
+        place = self._known(self.catalogue.popularity_rank)
+        return pl.Series(np.where(place > 0, place, np.nan)).fill_nan(None).cast(pl.Int64)
+
+    def _base_rank(self) -> pl.Series:
+        return _or_null(self._beside(self.sides.base)).cast(pl.Int64)
+
+    def _of_attribute(self, base: str, of: str) -> NDArray[Any]:
+        """A column that is about an attribute."""
+        code = self.code.astype(np.int64)
+        if base == "divergence":
+            return self._divergence(of)
+        if base == "has":
+            name, _, value = of.partition("=")
+            return self._known(self.catalogue.values(name).with_value(value), otherwise=False)
+        if base in ("vector", "vector_pairs", "cosine"):
+            vectors = self.catalogue.vectors(of)
+            known = vectors.of_rows(self.numbers)
+            if base == "cosine":
+                return cosines(vectors, known, code, self.numbers)
+            return known.astype(np.int64) if base == "vector" else rows_above(known, code)
+        mix = self._mix(of)
+        return {
+            "values": lambda: mix.counts,
+            "new": mix.new,
+            "crowd": mix.crowd,
+            "pairs": mix.pairs,
+            "unlike": mix.unlike,
+        }[base]()
+
+    @cached_property
+    def _mixes(self) -> dict[str, Mix]:
+        return {}
+
+    def _mix(self, name: str) -> Mix:
+        if name not in self._mixes:
+            values = self.catalogue.values(name)
+            self._mixes[name] = Mix(values, self.code.astype(np.int64), self.numbers)
+        return self._mixes[name]
+
+    def _divergence(self, of: str) -> NDArray[np.float64]:
+        name, k = self.catalogue.cut(of)
+        values, code = self.catalogue.values(name), self.code.astype(np.int64)
+        inside = np.flatnonzero(self.rank <= k) if k is not None else np.arange(len(self.rank))
+        trained = self.sides.trained
+        assert trained is not None  # whoever asks for the column has it read
+        numbers = trained.find(self.chunk)[self.lists]
+        known = np.flatnonzero(numbers >= 0)
+        there = trained.judgments_of(numbers[known])
+        owner = np.repeat(known, trained.lengths[numbers[known]])
+        docs = self.sides.trained_docs
+        assert docs is not None  # and its documents numbered
+        found = divergence(
+            values,
+            (code[inside], self.numbers[inside]),
+            (owner, docs[there], trained.grades[there]),
+            len(self.lists),
+        )
+        return found[code]
+
+
+def _or_null(values: NDArray[np.float64]) -> pl.Series:
+    return pl.Series(values).fill_nan(None)

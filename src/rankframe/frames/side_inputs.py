@@ -1,0 +1,161 @@
+"""What lies beside a run, query by query: judgments, rows of train, another run.
+
+They come as one table, whose rows say what they are, so that they are split, streamed and sent to
+executors with the rows of the run, as one side of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.options import Duplicates, Ties
+from rankframe.frames.found import judged_rows
+from rankframe.frames.items import Catalogue
+from rankframe.frames.retrieved_columns import SHOWN_FRAME
+from rankframe.io.scanned import Scanned
+from rankframe.io.train import COUNT
+from rankframe.io.validate import one_of_each
+from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.rank import order_within
+from rankframe.kernel.segments import number_segments, position
+
+Ints = NDArray[np.int64]
+WHAT: Final = "_what"
+JUDGED, TRAINED, BASE = 0.0, 1.0, 2.0
+# What stands for a document's rank where only the order of rows does.
+_ROW: Final = "_row"
+_BLOCK: Final = 1 << 18  # rows that are ranked together
+
+
+def beside(
+    qrels: Scanned | None, train: Scanned | None, base: Scanned | None, *, limit: int | None = None
+) -> Scanned:
+    """All of these as one table: query_id, doc_id, relevance (grade, count, goodness), `_what`."""
+    parts: list[pl.LazyFrame] = []
+    if qrels is not None:
+        groups = [name for name in (GROUP, GROUP_WEIGHT) if name in qrels.mapping]
+        parts.append(_part(qrels.frame, pl.col(RELEVANCE), JUDGED, *groups))
+    if train is not None:
+        parts.append(_part(train.frame, pl.col(COUNT), TRAINED))
+    if base is not None:
+        parts.append(_part(*_goodness(base), BASE))
+    if not parts:
+        schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
+        parts = [pl.LazyFrame(schema=schema)]
+    whole = pl.concat(parts, how="diagonal")
+    same = {name: name for name in whole.collect_schema()}
+    name = " and ".join(side.name for side in (qrels, train, base) if side is not None)
+    # What is not one input cannot be read from its middle.
+    alone = len(parts) == 1 and all(side is None or side.seekable for side in (qrels, train, base))
+    return Scanned(
+        "qrels", name, whole, same, seekable=alone, part=True, limit=limit,
+        numbered=False,
+    )  # fmt: skip
+
+
+def _part(frame: pl.LazyFrame, value: pl.Expr, what: float, *others: str) -> pl.LazyFrame:
+    return frame.select(QUERY, DOC, value.alias(RELEVANCE), pl.lit(what).alias(WHAT), *others)
+
+
+def _goodness(base: Scanned) -> tuple[pl.LazyFrame, pl.Expr]:
+    """The rows of a run, and what is larger for the better document."""
+    if SCORE in base.mapping:
+        return base.frame, pl.col(SCORE)
+    if RANK in base.mapping:
+        return base.frame, -pl.col(RANK)
+    return base.frame.with_row_index(_ROW), -pl.col(_ROW).cast(pl.Float64)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The rows beside a run in memory, each kind by itself; None where nobody asks for it."""
+
+    judged: IndexedJudgments | None = None
+    trained: IndexedJudgments | None = None
+    base: IndexedJudgments | None = None
+    # of the rows of train, their documents as a catalogue numbers them, where anybody asks
+    trained_docs: Ints | None = None
+
+    @classmethod
+    def of(
+        cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties, duplicates: Duplicates
+    ) -> Sides:
+        """Index the rows of each kind that is asked for."""
+        made: dict[float, IndexedJudgments] = {}
+        for what in asked:
+            some = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
+            made[what] = _indexed(some)
+            if what == JUDGED and made[what].may_repeat():  # for several groups
+                best = some.group_by(QUERY, DOC).agg(pl.col(RELEVANCE).max())
+                made[what] = _indexed(best)
+            elif what == BASE:
+                if made[what].may_repeat():
+                    best = one_of_each(Keyed(some), "base", duplicates, numbered=False)
+                    made[what] = _indexed(best.frame)
+                made[what] = _ranked(made[what], ties)
+        return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
+
+    def numbered(self, catalogue: Catalogue, columns: Collection[str]) -> Sides:
+        """With the documents of train as a catalogue numbers them, where columns need these."""
+        train = self.trained
+        if train is None or not any(SHOWN_FRAME.split(one)[0] == "divergence" for one in columns):
+            return self
+        hashes = train.key ^ np.repeat(train.index.keys, train.lengths)
+        if train.order is None:
+            return replace(self, trained_docs=catalogue.find(hashes, train.ids[DOC]))
+        # As they were read: ids that lie beside each other are looked up at once.
+        given = np.empty_like(hashes)
+        given[train.order] = hashes
+        return replace(self, trained_docs=catalogue.find(given, train.ids[DOC])[train.order])
+
+
+def _indexed(rows: pl.DataFrame) -> IndexedJudgments:
+    return IndexedJudgments.of(hashed(rows.lazy()).collect(engine="in-memory"))
+
+
+def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
+    """The same with places for what says the order."""
+    places = np.empty(indexed.height)
+    for first, end in indexed.blocks(_BLOCK):
+        rows = indexed.rows_of(first, end)
+        starts = indexed.starts[first:end] - rows.start
+        height = rows.stop - rows.start
+        code = number_segments(starts, height)
+        order, _ = order_within(
+            DocumentsOf(indexed, np.arange(rows.start, rows.stop)),
+            code,
+            starts,
+            indexed.grades[rows],
+            ties,
+        )
+        places[rows.start + order] = position(starts, height) + 1
+    return replace(indexed, grades=places)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Rows of a chunk that lie beside it, too, and which of the rows there these are."""
+
+    rows: Ints
+    beside: Ints
+
+    @classmethod
+    def of(cls, chunk: Chunk, indexed: IndexedJudgments) -> Matches:
+        """Look up a chunk, in which no document is there twice for a query."""
+        numbers = indexed.find(chunk)
+        known = np.flatnonzero(numbers >= 0)
+        there = indexed.judgments_of(numbers[known])
+        owner = np.repeat(known, indexed.lengths[numbers[known]])
+        pairs = judged_rows(chunk, owner, there, indexed)
+        assert pairs is not None  # whoever made the chunk saw to it
+        rows, hit = pairs
+        return cls(rows, there[hit])

@@ -1,0 +1,170 @@
+"""An input as a stream of tables, each row with its key, checked as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.checks import LARGEST_WEIGHT
+from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
+from rankframe.core.errors import EmptyInputError
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Scanned
+from rankframe.io.steps import in_steps
+from rankframe.io.validate import check_rows, first_broken, refuse_non_numeric
+from rankframe.kernel.chunk import (
+    HASHES,
+    KEY,
+    QUERY_HASH,
+    hash_of_empty,
+    hashed,
+    numbers_of,
+)
+
+
+class Batches:
+    """The rows of an input in order, some at a time.
+
+    `frame` are its columns, ids in the form in which they are compared. `at_once`: how many bytes
+    of them may be read ahead; None: as many as polars likes.
+    """
+
+    def __init__(self, scanned: Scanned, frame: pl.LazyFrame, at_once: int | None = None) -> None:
+        self.scanned = scanned
+        self._frame = frame
+        self._at_once = at_once
+        schema = frame.collect_schema()
+        self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
+
+    @property
+    def bounded(self) -> bool:
+        """Whether not everything may be in memory at once."""
+        return self._at_once is not None
+
+    def read(self, rows: int) -> Iterator[pl.DataFrame]:
+        """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
+
+        They are cut from the tables as they are read, small ones put together: nothing is copied
+        where these are large.
+        """
+        small: list[pl.DataFrame] = []
+        waiting = 0
+        for table in self._tables():
+            if small and waiting + table.height > rows:
+                yield pl.concat(small, rechunk=True)
+                small, waiting = [], 0
+            if 2 * table.height <= rows and self._at_once is None:
+                small.append(table)
+                waiting += table.height
+                continue
+            cuts = -(-table.height // rows)
+            ends = [table.height * cut // cuts for cut in range(cuts + 1)]
+            for start, end in pairwise(ends):
+                yield table[start:end]
+        if small:
+            yield pl.concat(small, rechunk=True)
+
+    def _tables(self) -> Iterator[pl.DataFrame]:
+        """As polars reads them: as a rule a row group at a time; or in steps."""
+        hashes, at_once = hashed(self._frame), self._at_once
+        nothing = True
+        try:
+            for table in (
+                hashes.collect_batches(lazy=True)
+                if at_once is None
+                else in_steps(hashes, at_once, seekable=self.scanned.seekable)
+            ):
+                nothing = nothing and table.is_empty()
+                yield table.rechunk()
+        except READ_ERRORS as error:
+            refuse_non_numeric(self.scanned)
+            raise unreadable(self.scanned.name, error) from error
+        if nothing and not self.scanned.part:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+
+    def beginning(self, rows: int) -> pl.DataFrame:
+        """The first rows, hashed; none where these cannot be had without reading more."""
+        some = self._frame.head(rows if self.scanned.seekable else 0)
+        try:
+            return hashed(some).collect(engine="in-memory")
+        except READ_ERRORS:  # whoever reads the whole says why
+            return hashed(self._frame.clear()).collect()
+
+    def whole(self) -> pl.DataFrame:
+        """All rows, hashed and checked."""
+        if self._at_once is not None:
+            table = pl.concat(self._tables(), rechunk=True)
+        else:
+            try:
+                table = hashed(self._frame).collect(engine="streaming").rechunk()
+            except READ_ERRORS as error:
+                refuse_non_numeric(self.scanned)
+                raise unreadable(self.scanned.name, error) from error
+        if table.is_empty() and not self.scanned.part:
+            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        if not self._looks_clean(table):
+            self._refuse(_as_checked(table))
+        return table
+
+    def by_name(self) -> Batches:
+        """The same in order of the queries' names, held in memory."""
+        query = pl.col(QUERY).cast(pl.String)
+        try:
+            frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
+        except READ_ERRORS as error:
+            refuse_non_numeric(self.scanned)
+            raise unreadable(self.scanned.name, error) from error
+        return Batches(self.scanned, frame.lazy())
+
+    def check(self, batch: pl.DataFrame) -> None:
+        """Refuse the input if a row of this batch breaks a rule, and say so of the whole."""
+        if self._looks_clean(batch):
+            return
+        rows, side = _as_checked(batch), self.scanned
+        if first_broken(rows)[1] is None:
+            return
+        # Where the whole cannot be read again, or is another by now: what was seen.
+        with suppress(OSError, pl.exceptions.PolarsError):
+            self._refuse(side.frame, engine="streaming")
+        self._refuse(rows)
+
+    def _refuse(
+        self, rows: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
+    ) -> None:
+        side = self.scanned
+        check_rows(rows, side.role, side.name, engine=engine, numbered=side.numbered)
+
+    def _looks_clean(self, batch: pl.DataFrame) -> bool:
+        """Whether no rule can be broken, as far as is quickly seen."""
+        numbers = numbers_of(batch)
+        if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
+            return False
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # large numbers, which are then looked at
+            if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
+                return False
+        if RELEVANCE in numbers and batch.height:
+            grades = batch[RELEVANCE].to_numpy()
+            if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:
+                return False
+        if GROUP_WEIGHT in numbers and batch.height:
+            weights = batch[GROUP_WEIGHT].to_numpy()
+            if weights.max() > LARGEST_WEIGHT or weights.min() <= 0:
+                return False
+        query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
+        empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]
+        return not (
+            (empty_query is not None and (query == empty_query).any())
+            or (empty_doc is not None and (key == query ^ empty_doc).any())
+        )
+
+
+def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
+    """A hashed table as rules look at it: ids as text, without hashes."""
+    return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))

@@ -1,0 +1,222 @@
+"""Tables of text, parted by commas, semicolons or tabs: with a header, or without one.
+
+A first line that holds a name that is known, or asked for, is a header; one whose fields all hold
+digits and are none of these is a row. Of anything else nobody can tell: it is taken for a header,
+and columns may be named by their numbers (`column_1`) to say that it is none. What the columns of
+a table without header are follows from how such files are exchanged, as far as that leaves no
+doubt: `query doc rank` of MS MARCO, `query doc grade`, and the fields of TREC text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import IO, Any, NamedTuple
+
+import polars as pl
+
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, plain_name
+from rankframe.core.errors import UnreadableInputError
+from rankframe.core.messages import Option, listing
+from rankframe.io.formats.packing import head_of
+from rankframe.io.formats.trec_format import FIELDS, is_comment, looks_like_trec
+
+_NUMBERED = re.compile(r"column_([1-9]\d*)")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_KNOWN = frozenset(plain_name(name) for ours, also in SYNONYMS.items() for name in (ours, *also))
+# What stands in the second column of TREC text, which nobody reads.
+_ITERATIONS = ("0", "Q0")
+# Enough for the first line of any table that people made.
+_HEAD = 1 << 16
+# From so many ranks of a query on, grades do not happen to be 1, 2, 3, …
+_RANKED = 3
+# Rows by which one sees whether numbers rise.
+_LOOKED_AT = 1_000
+# More columns than this are a matrix, or a text without ends of lines.
+_MOST = 500
+
+
+_FIRST_TWO = {QUERY: "column_1", DOC: "column_2"}
+
+
+class Noted(NamedTuple):
+    """A table, and how it was read where its columns had to be told from its look."""
+
+    frame: pl.LazyFrame
+    note: str
+
+
+def open_table(
+    files: Sequence[str] | Sequence[IO[bytes]],
+    role: Role | None,
+    name: str,
+    asked: Collection[str] = (),
+    *,
+    separators: str,
+) -> pl.LazyFrame | Noted:
+    """A table parted by the one of these separators that it has, else the first.
+
+    `asked`: names that the user gave to columns of some input.
+    """
+    head = head_of(files[0], _HEAD)
+    found = separator_of(head)
+    separator = found if found and found in separators else separators[0]
+    fields = fields_of(head, separator)
+    numbered = any(_NUMBERED.fullmatch(one) for one in asked)
+    if numbered and not (is_named(fields) or set(asked) & set(fields)):
+        return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
+    if role == "queries" or not is_row(fields, asked):
+        _refuse_matrix(fields, name)
+        _refuse_repeated(fields, name)
+        return _scanned(files, separator)
+    return _without_header(files, separator, fields, role, name)
+
+
+def _refuse_repeated(names: Sequence[str], name: str) -> None:
+    """Refuse a header in which a name is there twice, of which polars renames the second."""
+    if twice := [one for one, count in Counter(names).items() if one and count > 1]:
+        raise UnreadableInputError(
+            name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
+        )
+
+
+def separator_of(head: bytes) -> str | None:
+    """What parts the fields of a table; None where there seems to be none."""
+    line = first_line(head)
+    if line.startswith(("{", "[")) or looks_like_trec(line):
+        return None
+    return next((c for c in ("\t", ",", ";") if c in line), None)
+
+
+def first_line(head: bytes) -> str:
+    """The first line that says something."""
+    lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
+    return next((s for s in map(str.strip, lines) if s and not is_comment(s)), "")
+
+
+def fields_of(head: bytes, separator: str) -> list[str]:
+    """The fields of the first line."""
+    line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0]
+    try:
+        return [one.strip() for one in next(csv.reader([line], delimiter=separator), [])]
+    except csv.Error:  # fields beyond any length
+        return line.split(separator)
+
+
+def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
+    """Whether a first line can be no header: no name that is known or asked for, and digits in
+    every field, or the fields of TREC text.
+    """
+    if len(fields) < 2 or is_named(fields) or set(asked) & set(fields):
+        return False
+    digits = all(any(c.isdigit() for c in one) for one in fields)
+    return digits or (fields[1] in _ITERATIONS and looks_like_trec(" ".join(fields)))
+
+
+def is_named(fields: Sequence[str]) -> bool:
+    """Whether a first line has the name of a column."""
+    return any(plain_name(one) in _KNOWN for one in fields)
+
+
+def _scanned(
+    files: Sequence[str] | Sequence[IO[bytes]], separator: str, names: Sequence[str] = ()
+) -> pl.LazyFrame:
+    sources: Any = list(files)
+    return pl.scan_csv(
+        sources,
+        separator=separator,
+        has_header=not names,
+        schema=dict.fromkeys(names, pl.String()) if names else None,
+        infer_schema=False,
+        glob=False,
+    )
+
+
+def _without_header(
+    files: Sequence[str] | Sequence[IO[bytes]],
+    separator: str,
+    fields: Sequence[str],
+    role: Role | None,
+    name: str,
+) -> Noted:
+    """A table whose columns are known by their number, and by what they hold."""
+    count = len(fields)
+    if count == len(FIELDS["qrels"]) and fields[1] in _ITERATIONS and role != "run":
+        names = FIELDS["qrels"]
+    elif count == len(FIELDS["run"]) and fields[1] in _ITERATIONS and role != "qrels":
+        names = FIELDS["run"]
+    elif count == 2:
+        names = (QUERY, DOC)
+    elif count == 3 and _NUMBER.fullmatch(fields[2]):
+        names = (QUERY, DOC, _third(_scanned(files, separator, (QUERY, DOC, RANK)), role, name))
+    else:
+        names = ()
+    if not names or not names[-1]:
+        third = RELEVANCE if role == "qrels" else SCORE
+        raise UnreadableInputError(
+            name,
+            f"its first line is no header, by its look ({listing(fields, 6)}), and what its "
+            f"{len(fields):,} columns are cannot be told",
+            "Add a header, or name columns by their numbers: ",
+            Option("columns", {role or "run": {**_FIRST_TWO, third: "column_3"}}),
+        )
+    note = f"its first line is no header: read as {', '.join(names)}"
+    return Noted(_scanned(files, separator, names), note)
+
+
+def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
+    """What the third of three columns is: a rank where all queries have 1, 2, 3, …, in any order;
+    else a grade, if these are judgments; else nobody knows: of a score more is better, of a
+    distance less.
+    """
+    most = 0 if _falls(table) else _longest_ranking(table)
+    if role != "qrels":
+        return RANK if most else ""
+    if most >= _RANKED:
+        raise UnreadableInputError(
+            name,
+            "it looks like a run (query, document, rank), where qrels should be",
+            "The judgments come first, then the run",
+        )
+    return RELEVANCE
+
+
+def _falls(table: pl.LazyFrame) -> bool:
+    """Whether numbers fall from row to row: then they may be scores, of which more is better."""
+    some = table.head(_LOOKED_AT).collect()
+    number = some[RANK].str.strip_chars().cast(pl.Int64, strict=False)
+    steps = number.diff().filter(some[QUERY] == some[QUERY].shift()).drop_nulls()
+    return len(steps) > 0 and bool((steps < 0).all())
+
+
+def _longest_ranking(table: pl.LazyFrame) -> int:
+    """How many ranks the longest ranking has; 0 if not all of them are 1, 2, 3, … or 0, 1, 2, …"""
+    rank = pl.col(RANK).str.strip_chars().cast(pl.Int64, strict=False)
+    by_query = table.group_by(QUERY).agg(
+        rows=pl.len(),
+        distinct=rank.n_unique(),
+        first=rank.min(),
+        last=rank.max(),
+        gaps=rank.is_null().any(),
+    )
+    whole = (
+        (pl.col("rows") == pl.col("distinct"))
+        & pl.col("first").is_in([0, 1])
+        & (pl.col("last") - pl.col("first") + 1 == pl.col("rows"))
+        & ~pl.col("gaps")
+    )
+    found = by_query.select(whole.all().alias("all"), pl.col("rows").max())
+    every, most = found.collect(engine="streaming").row(0)
+    return most if every and most else 0
+
+
+def _refuse_matrix(fields: Sequence[str], name: str) -> None:
+    if len(fields) > _MOST and not is_named(fields):
+        raise UnreadableInputError(
+            name,
+            f"its first line has {len(fields):,} columns, none of which has the name of a query "
+            "or a document",
+            "A row holds a query, a document, and a score, rank or grade",
+        )

@@ -1,0 +1,116 @@
+"""Numbers as given → Float64, and of whole ones also what a float cannot hold.
+
+Floats hold whole numbers up to 2^53; nanosecond timestamps are larger. What rounding takes from a
+score is a column of its own beside it (`SCORE_REST`), by which equal floats are ranked; whatever
+computes with scores takes the floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.columns import SCORE, SCORE_REST
+
+_WIDE = pl.Int128
+_LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
+# Above it, floats are further apart than 1.
+_LARGEST_EXACT = float(1 << 53)
+# What numpy would take for numbers: it drops what is imaginary, and counts the days since 1970.
+_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
+_NUMBERS = (int, float, np.number)
+
+
+def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
+    """A mapping of columns with what scores lose as floats, where their type can hold such."""
+    kept = {ours: of for ours, of in mapping.items() if ours != SCORE_REST}
+    if SCORE in kept and _may_be_large(schema[kept[SCORE]]):
+        kept[SCORE_REST] = kept[SCORE]
+    return kept
+
+
+def as_float(source: str, dtype: pl.DataType) -> pl.Expr:
+    """A column of numbers, or of text that holds them."""
+    return _stripped(source, dtype).cast(pl.Float64)
+
+
+def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
+    """What a whole number of up to 128 bits is larger than its float; 0 for any other. A column
+    that holds nothing else is taken as it is.
+    """
+    column = _stripped(source, dtype)
+    if dtype.is_float():
+        return column.cast(pl.Float64)
+    kind = pl.Int64 if dtype == pl.Int64 else _WIDE  # which takes six times as long
+    whole = column.cast(kind, strict=False)
+    rounded = whole.cast(pl.Float64).cast(kind, strict=False)
+    # The floats of the largest are larger by one than the largest that there is.
+    beyond = rounded.is_null().cast(pl.Float64)
+    rest = (whole - rounded.fill_null(_LARGEST[kind])).cast(pl.Float64) - beyond
+    return rest.fill_null(0)
+
+
+def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
+    """Scores as the whole numbers that they were, if they all are; without what floats lack.
+
+    OverflowError: some are such numbers, and others none, or too large for 64 bits: no type that
+    every format can hold keeps their order.
+    """
+    if SCORE_REST not in frame.columns:
+        return frame
+    score, rest = frame[SCORE], frame[SCORE_REST]
+    plain = frame.drop(SCORE_REST)
+    if not (rest != 0).any():
+        return plain
+    if (score == score.round()).all():
+        with suppress(pl.exceptions.PolarsError):
+            exact = score.cast(_WIDE) + rest.cast(_WIDE)
+            for narrower in (pl.Int64, pl.UInt64):
+                with suppress(pl.exceptions.PolarsError):
+                    return plain.with_columns(exact.cast(narrower))
+    raise OverflowError
+
+
+def given_numbers(values: Sequence[Any]) -> pl.Series:
+    """Python's numbers as a column: floats, or whole numbers that are too large for them.
+
+    ValueError: one that is no number.
+    """
+    kinds = set(map(type, values))
+    if bad := tuple(kind for kind in kinds if issubclass(kind, _NO_NUMBERS)):
+        raise ValueError(repr(next(one for one in values if isinstance(one, bad))))
+    try:
+        numbers = np.array(values, np.float64)
+    except OverflowError:
+        raise ValueError("a whole number of more than 300 digits") from None
+    except (TypeError, ValueError):
+        odd = next((one for one in values if not isinstance(one, _NUMBERS)), None)
+        raise ValueError(repr(odd)) from None
+    whole = all(issubclass(kind, int | np.integer) for kind in kinds)
+    if whole and len(numbers) and float(np.abs(numbers).max()) >= _LARGEST_EXACT:
+        for wide in (pl.Int64, pl.UInt64, pl.Int128):
+            with suppress(OverflowError, TypeError, pl.exceptions.PolarsError):
+                return pl.Series(list(map(int, values)), dtype=wide)
+    return pl.Series(numbers)
+
+
+def turned(numbers: pl.Series) -> pl.Series:
+    """The same with the other sign."""
+    if numbers.dtype == pl.Float64:
+        return -numbers
+    return pl.Series([0], dtype=pl.Int128) - numbers.cast(pl.Int128)
+
+
+def _may_be_large(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.Decimal):
+        return dtype.scale == 0
+    return dtype in (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
+
+
+def _stripped(source: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(source)
+    return column.str.strip_chars() if dtype == pl.String else column

@@ -1,0 +1,157 @@
+"""Compression of whole files: gzip, zstd and bzip2, known by how a file begins, not by its name.
+
+polars unpacks gzip and zstd as it reads. What it cannot unpack (bzip2), and what comes through a
+pipe, is held in memory, and bounded: beyond so much, nothing that grows like a bomb is unpacked.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rankframe.core.errors import UnreadableInputError
+
+# So much is unpacked at a time, and beyond so much, nothing that grows like this. (Runs and
+# judgments grow 4 to 20 times.)
+STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A compression: what it is called, how its files end and begin, how they are read, written."""
+
+    name: str
+    ending: str
+    begins: bytes
+    read: Callable[[IO[bytes]], IO[bytes]]
+    write: Callable[[IO[bytes]], IO[bytes]]
+
+
+def _unpack_zstd(file: IO[bytes]) -> IO[bytes]:
+    import pyarrow as pa  # noqa: PLC0415 (takes longer than polars to import)
+
+    # A file of Python's, which has lines, over one of Arrow's, which has none.
+    return cast("IO[bytes]", io.BufferedReader(pa.CompressedInputStream(file, "zstd")))
+
+
+def _pack_zstd(file: IO[bytes]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 (takes longer than polars to import)
+
+    return pa.CompressedOutputStream(file, "zstd")
+
+
+def _pack_gzip(file: IO[bytes]) -> Any:
+    # Neither a name nor a time in it: the same frame gives the same bytes.
+    return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+
+
+PACKINGS = (
+    Packing("gzip", ".gz", b"\x1f\x8b", cast("Any", gzip.open), _pack_gzip),
+    Packing("zstd", ".zst", b"\x28\xb5\x2f\xfd", _unpack_zstd, _pack_zstd),
+    Packing(
+        "bzip2",
+        ".bz2",
+        b"BZh",
+        cast("Any", bz2.open),
+        lambda file: cast("Any", bz2.BZ2File(file, "wb")),
+    ),
+)
+# What polars unpacks as it reads text.
+NATIVE = ("gzip", "zstd")
+ENDINGS = tuple(packing.ending for packing in PACKINGS)
+
+
+class Held(io.BytesIO):
+    """What a file held, unpacked, under its name."""
+
+    def __init__(self, content: bytes = b"", name: str = "") -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def packing_of(head: bytes) -> Packing | None:
+    """The compression of what begins so."""
+    return next((one for one in PACKINGS if head.startswith(one.begins)), None)
+
+
+def by_name(path: str | Path) -> Packing | None:
+    """The compression that an ending says."""
+    ending = Path(path).suffix.lower()
+    return next((one for one in PACKINGS if one.ending == ending), None)
+
+
+def bare_name(path: str | os.PathLike[str]) -> str:
+    """The name of a file without the ending of its compression."""
+    name = Path(path).name
+    packing = by_name(name)
+    return name[: -len(packing.ending)] if packing else name
+
+
+@contextmanager
+def opened(file: str) -> Iterator[IO[bytes]]:
+    """A file, unpacked as it is read."""
+    with Path(file).open("rb") as raw:
+        packing = packing_of(raw.read(_LONGEST))
+        raw.seek(0)
+        if packing is None:
+            yield raw
+            return
+        with packing.read(raw) as text:
+            yield text
+
+
+def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
+    """How a file begins, unpacked."""
+    if not isinstance(file, str):
+        head = file.read(size)
+        file.seek(0)
+        return head
+    with opened(file) as text:
+        return text.read(size)
+
+
+def unpacked(content: bytes, name: str) -> Held:
+    """What was read, without its compression; refused where that seems to have no end."""
+    packing = packing_of(content)
+    if packing is None:
+        return Held(content, name)
+    held = Held(name=name)
+    with packing.read(io.BytesIO(content)) as packed:
+        while part := packed.read(STEP):
+            held.write(part)
+            if held.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
+                raise UnreadableInputError(
+                    name,
+                    f"its {len(content):,} bytes unpack to more than {held.tell():,}, and what is "
+                    "unpacked here is held in memory",
+                    "Unpack it into a file, and give that",
+                )
+    held.seek(0)
+    return held
+
+
+def without_packing(
+    files: Sequence[str], known: Collection[str] = NATIVE
+) -> list[str] | list[IO[bytes]]:
+    """Files for a reader that knows some packings: all by their paths, or, where one is packed in
+    another way, all as what they hold.
+    """
+    packings = (_packing_at(file) for file in files)
+    if all(one is None or one.name in known for one in packings):
+        return list(files)
+    return [unpacked(Path(file).read_bytes(), file) for file in files]
+
+
+def _packing_at(file: str) -> Packing | None:
+    with Path(file).open("rb") as raw:
+        return packing_of(raw.read(_LONGEST))
+
+
+_LONGEST = max(len(one.begins) for one in PACKINGS)

@@ -1,0 +1,300 @@
+"""The file formats, a row each: by which endings they go, how they begin, how they are opened and
+written. Reading, writing, `rankframe convert` and what messages list follow from the table.
+"""
+
+from __future__ import annotations
+
+import glob as globbing
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import polars as pl
+
+from rankframe.core.columns import Role
+from rankframe.core.errors import UnreadableInputError
+from rankframe.core.messages import shorten
+from rankframe.io.formats.delimited import (
+    Noted,
+    fields_of,
+    first_line,
+    is_named,
+    open_table,
+    separator_of,
+)
+from rankframe.io.formats.json_documents import open_json
+from rankframe.io.formats.json_lines import write_object
+from rankframe.io.formats.looks import look_of
+from rankframe.io.formats.packing import NATIVE, bare_name, head_of, packing_of
+from rankframe.io.formats.trec_format import (
+    looks_like_tabbed_trec,
+    looks_like_trec,
+    read_trec,
+    write_trec,
+)
+from rankframe.io.remote import explained, is_address
+
+# Paths, or open files that hold the same.
+Files: TypeAlias = list[str] | list[IO[bytes]]
+# A table, perhaps with how it was read, or an object of JSON whose keys are queries.
+Found: TypeAlias = pl.LazyFrame | Noted | Mapping[str, Any]
+
+# What a file of such a format has in its first line.
+_MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
+_STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
+# What polars raises where a damaged file leads it to a state that it takes for impossible.
+_PANIC: type[BaseException] = pl.exceptions.PanicException
+# What reading a file may raise, whatever is wrong with it.
+READ_ERRORS = (
+    pl.exceptions.PolarsError,
+    _PANIC,
+    OSError,
+    EOFError,
+    zlib.error,
+    UnicodeDecodeError,
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format."""
+
+    name: str
+    # the endings by which it is called, the first foremost
+    endings: tuple[str, ...]
+    # files of this format, their role, how messages call them, and names that were asked for
+    open: Callable[[Files, Role | None, str, Collection[str]], Found]
+    # whether a file that begins so, unpacked, is one
+    begins: Callable[[bytes], bool]
+    # into a path or an open file
+    write: Callable[[pl.DataFrame, Any], object]
+    # other endings that are understood
+    also: tuple[str, ...] = ()
+    # or nothing but judgments and ranked runs
+    any_table: bool = True
+    # any stretch of its rows can be read without reading those before
+    seekable: bool = False
+    # the packings in which it is read by a path; in others, what it holds is held in memory
+    packings: tuple[str, ...] = NATIVE
+
+    def has(self, ending: str) -> bool:
+        """Whether it goes by this ending."""
+        return ending in (*self.endings, *self.also)
+
+
+def by_ending(path: str | Path) -> Format | None:
+    """The format that a name says, whether packed or not."""
+    ending = Path(bare_name(path).lower()).suffix
+    return next((one for one in FORMATS if one.has(ending)), None)
+
+
+def by_beginning(head: bytes) -> Format | None:
+    """The format that a file looks like."""
+    return next((one for one in FORMATS if one.begins(head)), None)
+
+
+def of_file(path: str) -> Format | None:
+    """The format of a file: the one that its name says, or else the one that it looks like. What
+    tables of bytes begin with is in no text, and TREC text may have any name but theirs.
+    """
+    named, head = by_ending(path), head_of(path)
+    if named in BINARY:
+        return next((one for one in BINARY if one.begins(head)), named)
+    found = by_beginning(head)
+    if named is None or found in BINARY:
+        return found
+    line = first_line(head)
+    if named is TREC:
+        return found if found and _is_table(found, head) else TREC
+    # The names in a header may hold blanks, and numbers.
+    if named.name == "TSV" and "\t" in line:
+        return TREC if looks_like_tabbed_trec(line) else named
+    header = any(mark in line for mark in _MARKS.get(named.name, ""))
+    return TREC if looks_like_trec(line) and not header else named
+
+
+def refuse_other(file: str | IO[bytes], name: str) -> None:
+    """Refuse a file that is known, and none of the formats, whatever its name."""
+    head = head_of(file)
+    look = look_of(head)
+    if look is not None:
+        raise UnreadableInputError(name, f"this looks like {look.kind}", look.advice)
+    named = by_ending(file) if isinstance(file, str) else None
+    if named not in BINARY or named is None or not isinstance(file, str):
+        return
+    with Path(file).open("rb") as raw:
+        packing = packing_of(raw.read(8))
+    if packing is not None:
+        problem = f"it should be {named.name}, and was packed once more by {packing.name}"
+        raise UnreadableInputError(name, problem, "Unpack it")
+    found = by_beginning(head)
+    if found is not None and found not in BINARY and len(head.splitlines()) > 1:
+        problem = f"it is not a {named.name} file: it looks like {found.name}"
+        raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
+
+
+def readable() -> str:
+    """What is read, for messages."""
+    *others, last = FORMATS
+    called = ", ".join(one.endings[0] for one in others)
+    return f"{called}, and {last.name} ({', '.join(last.endings)})"
+
+
+def writable(*, any_table: bool) -> str:
+    """What is written, for messages: any table, or judgments and runs."""
+    able = (one for one in FORMATS if one.any_table or not any_table)
+    return ", ".join(ending for one in able for ending in one.endings)
+
+
+def _is_table(found: Format, head: bytes) -> bool:
+    """Whether what is called TREC text is a table, or JSON, beyond doubt."""
+    line, separator = first_line(head), separator_of(head)
+    if found is TREC or separator is None:
+        return found is not TREC
+    fields = fields_of(head, separator)
+    return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
+
+
+def _open_parquet(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
+    return pl.scan_parquet(files, glob=False)
+
+
+def _open_arrow(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
+    """Files of Arrow (and Feather), or streams of it."""
+    if not any(head_of(file).startswith(_STREAM) for file in files):
+        return pl.scan_ipc(files, glob=False)
+    return pl.concat([pl.read_ipc_stream(file) for file in files], how="diagonal_relaxed").lazy()
+
+
+def _open_trec(files: Files, role: Role | None, name: str, _asked: object) -> pl.LazyFrame:
+    if role == "queries":
+        raise UnreadableInputError(name, "TREC text holds no table of queries")
+    # One by one, so that a bad line is named by its own file and number.
+    frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
+    return pl.concat(frames, how="diagonal_relaxed").lazy()
+
+
+def _begins_as_json(head: bytes) -> str | None:
+    """Which JSON something looks like: a value a line, or one in all."""
+    line = first_line(head)
+    if not line.startswith(("{", "[")):
+        return None
+    return "lines" if line.startswith("{") and line.rstrip(",") != "{" else "document"
+
+
+PARQUET = Format(
+    "Parquet",
+    (".parquet",),
+    also=(".pq", ".parq"),
+    open=_open_parquet,
+    begins=lambda head: head.startswith(b"PAR1"),
+    write=pl.DataFrame.write_parquet,
+    seekable=True,
+)
+ARROW = Format(
+    "Arrow",
+    (".arrow", ".feather"),
+    also=(".ipc", ".arrows"),
+    open=_open_arrow,
+    begins=lambda head: head.startswith((b"ARROW1", _STREAM)),
+    write=pl.DataFrame.write_ipc,
+    seekable=True,
+)
+TREC = Format(
+    "TREC text",
+    (".trec", ".txt", ".qrels", ".run"),
+    open=_open_trec,
+    begins=lambda head: looks_like_trec(first_line(head)),
+    write=write_trec,
+    any_table=False,
+    packings=("gzip",),
+)
+# Tables that are no text; packed inside, if at all.
+BINARY = (PARQUET, ARROW)
+# In the order in which they are listed; a file is of the first whose beginning it has.
+FORMATS = (
+    PARQUET,
+    ARROW,
+    Format(
+        "CSV",
+        (".csv",),
+        open=partial(open_table, separators=",;"),
+        begins=lambda head: separator_of(head) in (",", ";"),
+        write=pl.DataFrame.write_csv,
+    ),
+    Format(
+        "TSV",
+        (".tsv",),
+        also=(".tab",),
+        open=partial(open_table, separators="\t"),
+        begins=lambda head: separator_of(head) == "\t",
+        write=partial(pl.DataFrame.write_csv, separator="\t"),
+    ),
+    Format(
+        "JSON Lines",
+        (".jsonl", ".ndjson"),
+        also=(".jsonlines",),
+        open=open_json,
+        begins=lambda head: _begins_as_json(head) == "lines",
+        write=pl.DataFrame.write_ndjson,
+    ),
+    Format(
+        "JSON",
+        (".json",),
+        open=open_json,
+        begins=lambda head: _begins_as_json(head) == "document",
+        write=write_object,
+        any_table=False,
+    ),
+    TREC,
+)
+
+# From where on polars says what to change in a call that is not the user's.
+_HINT = re.compile(
+    r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
+)
+_PLAIN = (
+    (FileNotFoundError, "no such file"),
+    (PermissionError, "no permission"),
+    (IsADirectoryError, "it is a folder"),
+    ((EOFError, zlib.error, gzip.BadGzipFile), "its compression is damaged or cut short"),
+)
+
+
+def unreadable(name: str, error: BaseException) -> UnreadableInputError:
+    """What a failed read means for the reader of the message."""
+    text = str(error)
+    if is_address(name) and (isinstance(error, OSError) or "object-store error" in text):
+        return UnreadableInputError(name, *explained(name, error))
+    for kind, problem in _PLAIN:
+        if isinstance(error, kind):
+            return UnreadableInputError(name, problem)
+    if isinstance(error, _PANIC):
+        said = shorten(re.sub(r"\s+", " ", text))
+        return UnreadableInputError(name, f"polars gave up on it ({said})", "It may be damaged")
+    said = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
+    if "File out of specification" in text or "PAR1" in text:
+        bad = _bad_part(name) or name
+        return UnreadableInputError(
+            bad, "it is not a Parquet file, or a truncated one", f"({said})"
+        )
+    if re.search(r"utf-?8", text, re.IGNORECASE):
+        return UnreadableInputError(name, "it is not UTF-8 text")
+    return UnreadableInputError(name, said)
+
+
+def _bad_part(name: str) -> str | None:
+    """Of several Parquet files, the first that cannot be opened."""
+    pattern = str(Path(name) / "**/*.parquet") if Path(name).is_dir() else name
+    files = sorted(globbing.glob(pattern, recursive=True))
+    for file in files if len(files) > 1 else ():
+        try:
+            pl.read_parquet_schema(file)
+        except (pl.exceptions.PolarsError, OSError):
+            return file
+    return None

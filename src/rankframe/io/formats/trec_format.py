@@ -1,0 +1,317 @@
+"""The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
+
+Fields are parted by any white space; blank lines, comments and words that follow the tag of a run
+are passed over. A comment starts with # and has not the fields of a line: `#q1 0 d7 2` judges a
+document for the query #q1, as trec_eval 10 has it. Where one blank (or one tab) parts all fields of
+all lines, polars reads the file as a table, in a third of the time; of any other text, and of its
+mistakes, the parser of lines has the say.
+
+Scores that a float may not hold stay text, so that whole ones are ranked as whole numbers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import mmap
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from rankframe.core.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    TEXTS,
+)
+from rankframe.core.errors import OutputError
+from rankframe.io.formats.numbers import beyond_float
+from rankframe.io.formats.trec_mistakes import (
+    FIELDS,
+    ITERATION,
+    LINE,
+    NUMBER,
+    NUMERIC,
+    Bad,
+    Kind,
+    Mistakes,
+)
+
+_TAG = 5
+_GAP = "_gap"
+NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
+_SHARP: dict[Kind, str] = {
+    "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{NUMBER_TEXT}$",
+    "run": rf"^#\S+(?:\s+\S+){{3}}\s+{NUMBER_TEXT}\s+\S+(?:\s|$)",
+}
+# Where floats do not hold all whole numbers, and these have no more than 128 bits.
+_ROUNDED = float(1 << 53), float(1 << 127)
+NO_ITERATION = "0"
+GZIP = b"\x1f\x8b"
+# What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
+# that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
+# do: one byte is found several times as fast as a sequence.
+_UNEVEN = {b"\xef": b"\xef\xbb\xbf", b"#": b"\n#", b"\r": b"\r", b"\f": b"\f", b"\v": b"\v"}
+
+
+def read_trec(
+    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
+) -> pl.DataFrame:
+    """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
+
+    Without a role, the first line tells whether it is a run or qrels. whole: grades are read as C's
+    atol reads them, the whole number that they begin with.
+    """
+    found = read_even(source, role, whole=whole)
+    return read_lines(source, role, name, whole=whole) if found is None else found
+
+
+def read_even(
+    source: str | IO[bytes], role: Kind | None, *, whole: bool = False
+) -> pl.DataFrame | None:
+    """What `read_lines` gives, from a text that is a table; None if it is not, or has mistakes."""
+    content = _content(source)
+    if content is None:
+        return None
+    end = content.find(b"\n")
+    first = content[: len(content) if end < 0 else end]
+    separator, other = (b" ", b"\t") if b" " in first else (b"\t", b" ")
+    if first.startswith(b"#") or any(
+        content.find(byte) >= 0 and content.find(found) >= 0
+        for byte, found in {other: other, **_UNEVEN}.items()
+    ):
+        return None
+    role = role or _kind_of(first.decode("utf-8", errors="replace"))
+    *others, last = FIELDS[role]
+    values = [one for one in (NUMERIC[role], RANK) if one in FIELDS[role]]
+    numbers = () if whole and role == "qrels" else values
+    # The last field is always looked at: polars notices lines that are too long only then.
+    gap = pl.any_horizontal(pl.col(*others, last).is_null())
+    table = pl.scan_csv(
+        source if isinstance(content, mmap.mmap) else io.BytesIO(content),
+        has_header=False,
+        separator=separator.decode(),
+        quote_char=None,
+        schema={one: pl.Float64 if one in numbers else pl.String for one in FIELDS[role]},
+        glob=False,
+    )
+    try:
+        kept = [*values, ITERATION] if role == "qrels" else values
+        fields = table.select(QUERY, DOC, *kept, gap.alias(_GAP)).collect()
+    except pl.exceptions.PolarsError:
+        return None
+    if fields.is_empty() or fields[_GAP].any():
+        return None
+    if not numbers:
+        fields = fields.with_columns(whole_grades(fields[RELEVANCE]))
+    if fields[values[0]].null_count() or (role == "run" and _may_be_rounded(fields[SCORE])):
+        return None
+    return _without_iteration(fields.drop(_GAP))
+
+
+def _without_iteration(fields: pl.DataFrame) -> pl.DataFrame:
+    """Judgments without the column of zeros that most have; where some lines of a text say more,
+    those that are without it had 0.
+    """
+    plain = ITERATION in fields.columns and (fields[ITERATION] == NO_ITERATION).all()
+    return fields.drop(ITERATION) if plain else fields
+
+
+def _may_be_rounded(scores: pl.Series) -> bool:
+    """Whether some may have been whole numbers of up to 128 bits that no float is."""
+    return bool(scores.abs().is_between(*_ROUNDED).any())
+
+
+def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
+    """What a file holds, unpacked; None where it must be read in another way."""
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()
+    if not isinstance(source, str):
+        return None
+    try:
+        with Path(source).open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return gzip.decompress(content) if content[:2] == GZIP else content
+    except (OSError, ValueError, EOFError, zlib.error):
+        return None
+
+
+def read_lines(
+    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
+) -> pl.DataFrame:
+    """The same, from lines as loosely written as they may be; says what is wrong with one."""
+    table, mistakes = some_lines(source, role, whole=whole)
+    mistakes.refuse(role, name)
+    return table
+
+
+def some_lines(
+    source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
+) -> tuple[pl.DataFrame, Mistakes]:
+    """What lines hold, none where there are mistakes, and these. exact: scores stay text."""
+    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False).collect()
+    lines = lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+    held = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
+    is_line = pl.any_horizontal(pl.col(LINE).str.contains(pattern) for pattern in held)
+    comment = pl.col(LINE).str.starts_with("#")
+    if lines.select(comment.any()).item():
+        lines = lines.filter(~comment | is_line)
+    lines = lines.filter(pl.col(LINE).str.len_bytes() > 0)
+    if lines.is_empty():
+        return pl.DataFrame(), Mistakes()
+    # White space is made uniform only where it is not: a regular expression per line is dear.
+    uneven = pl.col(LINE).str.contains("  ", literal=True) | pl.col(LINE).str.contains(r"[\t\f\v]")
+    if lines.select(uneven.any()).item():
+        lines = lines.with_columns(
+            pl.when(uneven)
+            .then(pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " "))
+            .otherwise(pl.col(LINE))
+            .alias(LINE)
+        )
+    role = role or _kind_of(lines[LINE][0])
+    wrong = _of_other_fields(lines, role)
+    if wrong.height:
+        return pl.DataFrame(), Mistakes(role, lines.height, fields=Bad.of(wrong))
+    names = FIELDS[role]
+    fields = lines.select(
+        pl.col(LINE)
+        .str.split_exact(" ", len(names) - 1)
+        .struct.rename_fields(names)
+        .struct.unnest()
+    )
+    number = NUMERIC[role]
+    cut = whole and role == "qrels"
+    values = whole_grades(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
+    mistakes = Mistakes(role, lines.height, numbers=Bad.of(lines.filter(values.is_null())))
+    if mistakes.numbers.count:
+        return pl.DataFrame(), mistakes
+    if role == "qrels":
+        kept = fields.with_columns(values).select(QUERY, DOC, RELEVANCE, ITERATION)
+        return _without_iteration(kept), mistakes
+    if not exact and not (_may_be_rounded(values) and _rounded(fields)):
+        fields = fields.with_columns(values)
+    ranks = fields[RANK].cast(pl.Float64, strict=False)
+    # trec_eval never reads the rank field, so some tools leave other things there.
+    kept = [] if ranks.null_count() else [ranks]
+    return fields.select(QUERY, DOC, SCORE).with_columns(kept), mistakes
+
+
+def _rounded(fields: pl.DataFrame) -> bool:
+    return bool(fields.select((beyond_float(SCORE, pl.String()) != 0).any()).item())
+
+
+def whole_grades(grades: pl.Series) -> pl.Series:
+    """The whole number that each begins with; 0 for another number, null for what is none."""
+    begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
+    return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
+
+
+def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "rankframe") -> None:
+    """Write judgments (with a grade) or a ranked run as TREC text."""
+    for key in [name for name in TEXTS if name in frame.columns]:
+        bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
+        if len(bad):
+            raise OutputError(
+                f"{len(bad):,} {key}s hold white space, or nothing but #, e.g. {bad[0]!r}: "
+                "TREC text cannot hold them. Write another format."
+            )
+    if RELEVANCE in frame.columns:
+        _refuse_lost_groups(frame)
+        group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
+        columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
+    else:
+        columns = [
+            pl.col(QUERY),
+            pl.lit("Q0").alias("q0"),
+            pl.col(DOC),
+            pl.col(RANK),
+            pl.col(SCORE)
+            if SCORE in frame.columns
+            else -pl.col(RANK).cast(pl.Float64).alias(SCORE),
+            pl.lit(tag).alias("tag"),
+        ]
+    frame.select(columns).write_csv(
+        target, include_header=False, separator=" ", quote_style="never"
+    )
+
+
+def _refuse_lost_groups(frame: pl.DataFrame) -> None:
+    """Refuse what the fields of a judgment have no room for."""
+    lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
+    if GROUP in frame.columns and frame[GROUP].null_count():
+        lost.append("judgments that are about no group, beside those that are")
+    if lost:
+        raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line says something to people only."""
+    fields = line.split()
+    return line.startswith("#") and (fields[0] == "#" or not _are_fields(fields))
+
+
+def looks_like_trec(first_line: str) -> bool:
+    """Whether a line has the fields of a run or of qrels."""
+    return _are_fields(first_line.split())
+
+
+def looks_like_tabbed_trec(first_line: str) -> bool:
+    """Whether tabs part the fields of a run or of qrels, each of which is a word."""
+    fields = [field.strip(" ") for field in first_line.split("\t")]
+    return _are_fields(fields) and not any(" " in field for field in fields[: len(FIELDS["run"])])
+
+
+def tag_of(line: str) -> str | None:
+    """The tag in a line of a run; None if it is none."""
+    fields = line.split()
+    is_run = len(fields) > len(FIELDS["qrels"]) and _are_fields(fields)
+    return fields[_TAG] if is_run else None
+
+
+def _are_fields(fields: Sequence[str]) -> bool:
+    if len(fields) == len(FIELDS["qrels"]):
+        return _is_number(fields[3])
+    if len(fields) < len(FIELDS["run"]) or not _is_number(fields[4]):
+        return False
+    followed = len(fields) > len(FIELDS["run"])
+    return not followed or (_is_number(fields[3]) and not _is_number(fields[_TAG]))
+
+
+def _kind_of(first_line: str) -> Kind:
+    return "run" if len(first_line.split()) > len(FIELDS["qrels"]) else "qrels"
+
+
+def _of_other_fields(lines: pl.DataFrame, role: Kind) -> pl.DataFrame:
+    """The lines that have not the fields of their kind."""
+    others = len(FIELDS[role]) - 1
+    wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != others)
+    return wrong.filter(~_only_followed(pl.col(LINE))) if role == "run" else wrong
+
+
+def _only_followed(line: pl.Expr) -> pl.Expr:
+    """Whether a line is one of a run that words follow. With a blank in an id, what should be the
+    rank is a word, or what should be the tag is a number.
+    """
+    fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
+    rank, tag, word = (fields.field(f"field_{at}") for at in (3, _TAG, len(FIELDS["run"])))
+    number = pl.Float64
+    return (
+        word.is_not_null()
+        & rank.cast(number, strict=False).is_not_null()
+        & tag.cast(number, strict=False).is_null()
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,339 @@
+"""One row per query, and its documents in a list: found among the columns, and unrolled as they are
+read, some rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.columns import (
+    DISTANCE,
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    LIST_SYNONYMS,
+    LIST_SYNONYMS_OF,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SYNONYMS,
+    Role,
+    plain_name,
+)
+from rankframe.core.errors import (
+    AmbiguousColumnError,
+    BadValueError,
+    ColumnTypeError,
+    DuplicateError,
+)
+from rankframe.io.steps import in_steps
+
+Schema = Mapping[str, pl.DataType]
+
+# Rows of the tables that lists are unrolled into: about as many as polars reads at a time.
+_ROWS = 1 << 17
+# Lists by whose lengths all are estimated.
+_SAMPLE = 10_000
+# Of a limit of memory, what is read at once: one part of so many.
+_AT_ONCE = 32
+_ROW_BYTES = 256
+_ROW = "_row"
+
+
+def is_list(kind: pl.DataType) -> bool:
+    """Whether a column of this type holds a list in each row."""
+    return isinstance(kind, pl.List | pl.Array)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The columns of a table, with the fields of a list of structs in its place, each a list."""
+
+    schema: dict[str, pl.DataType]
+    struct: str | None = None
+    fields: tuple[str, ...] = ()
+
+    def found_as(self, name: str) -> str:
+        """The column of the table that a column is, or is in."""
+        return self.struct if self.struct is not None and name in self.fields else name
+
+
+def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], called: str) -> Flat:
+    """A list of structs taken apart, where documents are in no other column.
+
+    A field hides a column of the same name.
+    """
+    structs = {
+        name: kind.inner.to_schema()
+        for name, kind in schema.items()
+        if isinstance(kind, pl.List | pl.Array) and isinstance(kind.inner, pl.Struct)
+    }
+    others = {name: kind for name, kind in schema.items() if name not in structs}
+    wanted = asked.get(DOC)
+    if not any(wanted in names for names in (others, structs, *structs.values())):
+        wanted = None  # another side may have it
+    known = wanted in others or (wanted is None and _has_documents(others, role))
+    if not structs or known or role == "queries":
+        return Flat(dict(schema))
+    found = [name for name, fields in structs.items() if wanted in fields]
+    found = found or _called(structs, _document_names(role)) or list(structs)
+    if len(found) > 1:
+        raise AmbiguousColumnError(called, DOC, found)
+    fields = structs[found[0]]
+    flat: dict[str, pl.DataType] = {}
+    for name, kind in schema.items():
+        if name == found[0]:
+            flat |= {field: pl.List(of) for field, of in fields.items()}
+        elif name not in fields:
+            flat[name] = kind
+    return Flat(flat, found[0], tuple(fields))
+
+
+def called_like(ours: str, role: Role, schema: Schema) -> list[str]:
+    """The columns of lists whose names say that they are this one of ours."""
+    lists = {name: kind for name, kind in schema.items() if is_list(kind)}
+    if ours == DOC:
+        ids = {name: kind for name, kind in lists.items() if not _holds_flags(kind)}
+        return _called(ids, _document_names(role))
+    flags = ("relevant",) if ours == RELEVANCE else ()
+    marked = {name: kind for name, kind in lists.items() if _holds_flags(kind)}
+    return _called(lists, [LIST_SYNONYMS.get(ours, ())]) or _called(marked, [flags])
+
+
+def as_text(role: Role, schema: Schema) -> str | None:
+    """The column that is called like lists of documents and holds text, as in CSV; None without."""
+    texts = [name for name, kind in schema.items() if kind == pl.String]
+    return next(iter(_called(texts, _document_names(role))), None)
+
+
+def looks_judged(schema: Schema) -> bool:
+    """Whether there are lists of relevant documents, by their name, and none of retrieved ones."""
+    lists = [name for name, kind in schema.items() if is_list(kind) and not _holds_flags(kind)]
+    known = _plain_names(*SYNONYMS[DOC], DOC, *LIST_SYNONYMS[DOC], *LIST_SYNONYMS_OF["run"])
+    return bool(_called(lists, [LIST_SYNONYMS_OF["qrels"]])) and not any(
+        plain_name(name) in known for name in schema
+    )
+
+
+def all_relevant(schema: Schema, doc: str) -> bool:
+    """Whether a column holds lists of relevant documents, where there are no grades: not if this
+    looks like a run, which has scores or ranks beside.
+    """
+    if not is_list(schema[doc]):
+        return False
+    lists = [name for name, kind in schema.items() if is_list(kind)]
+    scored = [(ours, *SYNONYMS[ours], *LIST_SYNONYMS[ours]) for ours in (SCORE, DISTANCE, RANK)]
+    return bool(_called([doc], [LIST_SYNONYMS_OF["qrels"]])) or not _called(lists, scored)
+
+
+def lists_of(
+    frame: pl.LazyFrame,
+    flat: Flat,
+    mapping: Mapping[str, str],
+    role: str,
+    limit: int | None = None,
+) -> Lists | None:
+    """What has to be unrolled, of a table whose columns were found; None if nothing.
+
+    `limit`: how many bytes the work may take, where any stretch of the table can be read alone.
+    """
+    doc, schema = mapping.get(DOC), flat.schema
+    if doc is None or not is_list(schema[doc]):
+        return None
+    numbers = {ours: of for ours, of in mapping.items() if ours not in (QUERY, DOC)}
+    # A group may be that of all documents in the list.
+    shared = [ours for ours in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(ours, doc)])]
+    numbers = {ours: of for ours, of in numbers.items() if ours not in shared}
+    for column in numbers.values():
+        if not is_list(schema[column]):
+            raise ColumnTypeError(
+                role, column, str(schema[column]),
+                f"a list of numbers, one for each document in the list {doc!r}",
+            )  # fmt: skip
+    columns = tuple(dict.fromkeys((doc, *numbers.values())))
+    ordered = not numbers and role != "qrels"
+    return Lists(frame, flat, mapping[QUERY], columns, role, ordered, limit)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A table with one row per query, as found."""
+
+    frame: pl.LazyFrame
+    flat: Flat
+    query: str
+    # those that are unrolled together, the documents first
+    columns: tuple[str, ...]
+    role: str
+    # the order of the documents is that of their list
+    ordered: bool
+    # how many bytes the work may take; None: nobody said, or it is read as polars likes
+    limit: int | None
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The columns once lists are unrolled."""
+        found = self.frame.collect_schema()
+        return {
+            name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)
+            if name in self.columns or name in self.flat.fields
+            else found[name]
+            for name, kind in self.flat.schema.items()
+        }
+
+    def unrolled(self) -> pl.LazyFrame:
+        """A row for each document: read some lists at a time, those of a query in their order."""
+        from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where needed)
+
+        return register_io_source(self._read, schema=self.schema)
+
+    def count(self) -> int:
+        """How many documents there are."""
+        return self._lengths().select(pl.col("0").sum()).collect(engine="streaming").item()
+
+    def about(self) -> int:
+        """The same by the first lists, which are read much faster than all."""
+        lists = self.frame.select(pl.len()).collect(engine="streaming").item()
+        first = self._lengths(self.frame.head(_SAMPLE)).select(pl.col("0").mean()).collect().item()
+        return round(lists * (first or 0))
+
+    def _source(self, names: Sequence[str]) -> list[pl.Expr]:
+        """What has to be read of the table to have these columns, each list as a List."""
+        schema = self.frame.collect_schema()
+        return [
+            pl.col(name).arr.to_list() if isinstance(schema[name], pl.Array) else pl.col(name)
+            for name in dict.fromkeys(map(self.flat.found_as, names))
+        ]
+
+    def _lengths(self, frame: pl.LazyFrame | None = None) -> pl.LazyFrame:
+        """How many elements the lists of each row have, in columns 0, 1, …; null has none."""
+        lists = (self.frame if frame is None else frame).select(self._source(self.columns))
+        names = lists.collect_schema().names()
+        return lists.select(
+            pl.col(name).list.len().fill_null(0).alias(str(at)) for at, name in enumerate(names)
+        )
+
+    def _read(
+        self, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = list(self.schema) if columns is None else columns
+        lists = [name for name in self.columns if name in wanted or name == self.columns[0]]
+        if rows == 0:
+            return
+        whole = rows is None
+        watched = [self.query] if self.ordered and whole else []
+        frame = self.frame.select(self._source([*lists, *wanted, *watched]))
+        queries: list[pl.Series] = []
+        # Most lists hold something: so many hold as many rows, or else more are read.
+        for part in [frame] if whole else [frame.head(rows), frame.slice(rows)]:
+            for table in self._stretches(part):
+                if watched:
+                    queries.append(table[self.query].hash())
+                for unrolled in self._tables(table, lists):
+                    some = unrolled.select(wanted)
+                    if rows is not None:
+                        some = some.head(rows)
+                        rows -= some.height
+                    yield some if predicate is None else some.filter(predicate)
+                    if rows == 0:
+                        return
+        if queries and (seen := pl.concat(queries)).n_unique() < len(seen):
+            self._refuse_repeated()
+        yield pl.DataFrame(schema=self.schema).select(wanted)
+
+    def _stretches(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Lists in order, some at a time."""
+        if self.limit is None:
+            return frame.collect_batches(lazy=True, maintain_order=True)
+        return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
+
+    def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """A row for each element, in tables of about as many rows as any other input has."""
+        found = list(dict.fromkeys(map(self.flat.found_as, lists)))
+        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
+        if any(not np.array_equal(lengths[0], one) for one in lengths[1:]):
+            self._refuse_unequal()
+        ends = np.cumsum(lengths[0], dtype=np.int64)
+        # A table of a stretch is small already, and may be larger once it is unrolled.
+        most = _ROWS if self.limit is None else min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
+        cuts = np.searchsorted(ends, np.arange(most, ends[-1] if len(ends) else 0, most)) + 1
+        for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
+            some = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
+            if self.flat.struct in found:
+                fields = some[self.flat.struct].struct.unnest()
+                some = some.drop(self.flat.struct, *fields.columns, strict=False).hstack(fields)
+            yield some
+
+    def _refuse_unequal(self) -> None:
+        lengths = self._lengths()
+        names = lengths.collect_schema().names()
+        given = self.frame.select(pl.col(self.query).cast(pl.String).alias(QUERY))
+        unequal = pl.any_horizontal(pl.col(names[0]) != pl.col(other) for other in names[1:])
+        rows = pl.concat([given, lengths], how="horizontal").with_row_index(_ROW, offset=1)
+        bad = rows.filter(unequal).collect(engine="streaming")
+        if bad.is_empty():
+            return
+        row: dict[str, Any] = bad.row(0, named=True)
+        first, *others = dict.fromkeys(map(self.flat.found_as, self.columns))
+        other, count = next(
+            (name, row[at])
+            for at, name in zip(names[1:], others, strict=True)
+            if row[at] != row["0"]
+        )
+        raise BadValueError(
+            self.role,
+            "lists of different lengths",
+            bad.height,
+            f"row {row[_ROW]:,} (query_id {row[QUERY]!r}): {row['0']:,} in {first!r}, "
+            f"{count:,} in {other!r}",
+            "Give each document a number of its own",
+        )
+
+    def _refuse_repeated(self) -> None:
+        """Lists have an order of their own: which of two would come first?"""
+        key = pl.col(self.query).cast(pl.String).alias(QUERY)
+        rows = self.frame.select(key).with_row_index(_ROW, offset=1).drop_nulls()
+        twice = rows.filter(pl.col(QUERY).is_duplicated()).collect(engine="streaming")
+        if twice.is_empty():
+            return
+        first = twice[QUERY][0]
+        places = twice.filter(pl.col(QUERY) == first)[_ROW].to_list()
+        count = twice[QUERY].n_unique()
+        raise DuplicateError(self.role, count, {QUERY: first}, places, resolvable=False)
+
+
+def _has_documents(schema: Schema, role: Role | None) -> bool:
+    known = _plain_names(DOC, *SYNONYMS[DOC])
+    lists = [name for name, kind in schema.items() if is_list(kind)]
+    found = any(plain_name(name) in known for name in schema)
+    return found or bool(_called(lists, _document_names(role)))
+
+
+def _document_names(role: Role | None) -> list[tuple[str, ...]]:
+    """What lists of documents are called, those that say their side first."""
+    sides = [LIST_SYNONYMS_OF[role]] if role else list(LIST_SYNONYMS_OF.values())
+    return [*sides, LIST_SYNONYMS[DOC]]
+
+
+def _called(names: Mapping[str, Any] | Sequence[str], known: Sequence[Sequence[str]]) -> list[str]:
+    """Those that have one of these names: of the first group of which there is any."""
+    for group in known:
+        plain = _plain_names(*group)
+        if found := [name for name in names if plain_name(name) in plain]:
+            return found
+    return []
+
+
+def _holds_flags(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.List | pl.Array) and kind.inner == pl.Boolean
+
+
+def _plain_names(*names: str) -> set[str]:
+    return set(map(plain_name, names))

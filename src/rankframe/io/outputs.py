@@ -1,0 +1,230 @@
+"""Outputs, all or nothing: written beside their place, complete on the disk, then put there.
+
+At an address, files are sent whole, those of a folder one by one: an old ledger goes first, the new
+one comes last, so that what is not complete is known by its lack.
+
+What lies on the way is in a folder `.rankframe-…` beside the target, under a lock (`scratch.py`).
+Whoever writes beside next removes what a killed process left, and puts back what it had set aside.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from rankframe.core.errors import OutputError, RankframeError
+from rankframe.io.exchange import like_the_old, put_file, put_folder, restore
+from rankframe.io.output_paths import (
+    Named,
+    cannot_write,
+    descriptor,
+    file_place,
+    in_place,
+    place,
+    refuse_taken,
+    refuse_taken_among,
+)
+from rankframe.io.remote import Remote
+from rankframe.io.scratch import lock, locked_folder, scratch_folder, sweep
+
+_START = ".rankframe-"
+_NEW, _OLD = "new", "old"
+_LEDGER = "ledger.parquet"
+_PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
+
+
+@contextmanager
+def fresh_folder(
+    folder: Named, files: Collection[str], *, overwrite: bool = False
+) -> Iterator[Path]:
+    """An empty folder that takes the place of `folder` when it is complete; else nothing does.
+
+    What it must not replace is refused before any work is done, and looked for again at the end.
+    """
+
+    def refuse() -> Path | Remote:
+        return refuse_taken(folder, files, overwrite=overwrite)
+
+    with _taking_the_place(folder, refuse) as fresh:
+        yield fresh
+
+
+@contextmanager
+def fresh_folders(
+    folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
+) -> Iterator[Path]:
+    """The same for a folder with one of each of these names in it: all of them, or none. Results of
+    other names that are in `folder` already stay there.
+    """
+
+    def refuse() -> Path | Remote:
+        return refuse_taken_among(folder, names, files, overwrite=overwrite)
+
+    with _taking_the_place(folder, refuse) as fresh:
+        yield fresh
+
+
+@contextmanager
+def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Iterator[Path]:
+    recover(place(folder))
+    target = refuse()
+    if isinstance(target, Remote):
+        with scratch_folder() as staging:
+            fresh = staging / (target.name or _NEW)
+            fresh.mkdir()
+            with _by_its_name(fresh, target):
+                yield fresh
+            with _explained(target):
+                refuse()
+                _send_folder(fresh, target)
+        return
+    made = [parent for parent in target.parents if not parent.exists()]
+    try:
+        with _explained(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with locked_folder(target.parent, _START, _restored) as staging:
+                fresh = staging / _NEW / target.name
+                fresh.mkdir(parents=True)
+                with _by_its_name(fresh.parent, target.parent):
+                    yield fresh
+                with _in_turn(target.parent):
+                    refuse()
+                    _keep_others(target, fresh)
+                    like_the_old(fresh, target)
+                    put_folder(fresh, target, staging / _OLD / target.name)
+    finally:
+        for parent in made:  # the deepest first; one that holds a result stays
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def _send_folder(fresh: Path, target: Remote) -> None:
+    """Results one by one, and their ledgers after all else."""
+    files = [one.relative_to(fresh).as_posix() for one in sorted(fresh.rglob("*")) if one.is_file()]
+    folders = {Path(file).parent.as_posix().strip(".") for file in files}
+    old = {f"{name}/{one}".lstrip("/") for name in folders for one in (target / name).files()}
+    for file in sorted(one for one in old if Path(one).name == _LEDGER):
+        (target / file).remove()
+    for file in sorted(files, key=lambda file: Path(file).name == _LEDGER):
+        (target / file).put(fresh / file)
+    for file in old.difference(files):
+        if Path(file).name != _LEDGER:
+            (target / file).remove()
+
+
+def write_file(target: Named, write: Callable[[Path], object]) -> None:
+    """Have one file written under another name, then put it in its place.
+
+    Devices, pipes and open files are written to as they are; a file keeps its mode.
+    """
+    path = file_place(target)
+    if isinstance(path, Remote):
+        with scratch_folder() as folder, _explained(path):
+            write(folder / path.name)
+            path.put(folder / path.name)
+        return
+    if in_place(path):
+        with scratch_folder() as folder, _explained(target):
+            write(folder / path.name)
+            with (folder / path.name).open("rb") as made, _opened(path) as file:
+                shutil.copyfileobj(made, file)
+        return
+    with _explained(target), locked_folder(path.parent, _START, _restored) as staging:
+        fresh = staging / _NEW / path.name
+        fresh.parent.mkdir()
+        write(fresh)
+        if path.exists():
+            like_the_old(fresh, path)
+        put_file(fresh, path)
+
+
+def recover(target: Path | Remote) -> bool:
+    """Put back a folder that a killed process had set aside, if that is why it is not there.
+
+    Whether a process that is alive has set it aside, so that it is there in a moment.
+    """
+    if isinstance(target, Remote) or target.exists():
+        return False
+    sweep(target.parent, _START, _restored)
+    return any(
+        (staging / _OLD / target.name).exists() for staging in target.parent.glob(f"{_START}*")
+    )
+
+
+def _restored(staging: Path) -> None:
+    with suppress(FileNotFoundError):
+        for aside in (staging / _OLD).iterdir():
+            restore(aside, staging.parent / aside.name)
+
+
+def _keep_others(target: Path, fresh: Path) -> None:
+    """Give what is new all else that the old folder holds: by links, where the disk has them."""
+    kept = [one for one in target.iterdir() if one.is_dir()] if target.is_dir() else []
+    for one in kept:
+        if not (fresh / one.name).exists():
+            shutil.copytree(one, fresh / one.name, copy_function=_linked)
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@contextmanager
+def _in_turn(folder: Path) -> Iterator[None]:
+    """One process at a time puts folders in place; the kernel ends the turn of a dead one."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        ends = time.monotonic() + _PATIENCE
+        while lock(opened) is False:
+            if time.monotonic() > ends:
+                raise OutputError(f"another process keeps {folder} locked.")
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A device, a pipe or an open file, to write to as it stands."""
+    number = descriptor(path)
+    # One that is open goes on where it is; opened anew, it would be overwritten from its beginning.
+    file = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+    with os.fdopen(file, "wb") as opened:
+        yield opened
+
+
+@contextmanager
+def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
+    """Errors speak of where things were to be, not of where they were on the way."""
+    try:
+        yield
+    except OutputError as error:
+        named = [
+            part.replace(str(staging), str(place)) if isinstance(part, str) else part
+            for part in error.parts
+        ]
+        raise OutputError(*named) from error
+
+
+@contextmanager
+def _explained(target: object) -> Iterator[None]:
+    """What the disk, or the library that wrote, says of a failure, in our words."""
+    try:
+        yield
+    except RankframeError:
+        raise
+    except OSError as error:
+        raise cannot_write(target, error) from error
+    except Exception as error:
+        if "(os error" not in str(error):
+            raise
+        raise cannot_write(target, error) from error

@@ -1,0 +1,297 @@
+"""What is known of queries besides their rankings: weights to average by, and slices to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.checks import LARGEST_WEIGHT
+from rankframe.core.columns import QUERY, WEIGHT
+from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionError
+from rankframe.core.messages import Option, number_of, shown
+from rankframe.core.options import Average
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Columns, Scanned, Source, refuse_pattern, scan
+from rankframe.io.validate import check_rows, load_one_of_each, one_of_each
+from rankframe.kernel.keys import Keyed
+
+# An attribute, or several whose combinations are slices.
+By: TypeAlias = str | tuple[str, ...]
+
+NO_VALUE = "(none)"
+_JOIN = " × "
+_MOST_SLICES = 1_000
+
+
+class Averaged(Protocol):
+    """Something that is averaged over queries: a metric."""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def average(self) -> Average:
+        """How."""
+        ...
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Weights and slices of queries, by their ids."""
+
+    # query_id, weight where queries are weighted, and a number for each way of slicing
+    frame: pl.DataFrame
+    # for each way of slicing: what it is called, and the names of its slices
+    slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # of the columns asked for of no side in particular: our column → whether it is here
+    asked: Mapping[str, bool] = field(default_factory=dict)
+
+    def of(self, queries: pl.Series) -> Known:
+        """What is known of these queries."""
+        found = queries.to_frame().join(
+            self.frame.with_columns(_here=pl.lit(value=True)),
+            on=QUERY,
+            how="left",
+            maintain_order="left",
+        )
+        absent = found["_here"].null_count()
+        numbers = []
+        for at, (by, names) in enumerate(self.slices):
+            nothing = _no_value(by)
+            last = names.index(nothing) if nothing in names else len(names)
+            numbers.append(found[f"_{at}"].fill_null(last).to_numpy())
+        if WEIGHT not in found.columns:
+            return Known(None, tuple(numbers), absent)
+        weight = found[WEIGHT]
+        proper = ((weight >= 0) & (weight <= LARGEST_WEIGHT)).fill_null(value=False)
+        improper = queries.filter(~proper)
+        first = cast("str | None", improper.min())
+        weights = weight.set(~proper, 0.0).to_numpy()
+        return Known(
+            weights, tuple(numbers), absent, len(improper), None if first is None else str(first)
+        )
+
+    @property
+    def weights_alone(self) -> Attributes:
+        """Without the slices."""
+        return Attributes(self.frame)
+
+    def name(self, way: int, number: int) -> tuple[str, str]:
+        """What a slice is called: the attribute, and its value."""
+        by, names = self.slices[way]
+        return by, names[number] if number < len(names) else _no_value(by)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of some queries, in their order."""
+
+    # 0 where a query has no proper weight
+    weights: NDArray[np.float64] | None = None
+    # for each way of slicing, the number of each query's slice
+    slices: tuple[NDArray[np.int64], ...] = ()
+    # queries that the frame of queries lacks
+    absent: int = 0
+    # queries without a proper weight, and the first of them
+    unweighted: int = 0
+    example: str | None = None
+
+    def refuse_unweighted(self, queries: int) -> None:
+        """Refuse queries without a weight, of so many."""
+        if self.unweighted:
+            raise unweighted_error(self.unweighted, queries, self.example)
+
+
+def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
+    """Refuse a frame of queries that has none of those that were evaluated, `some` of which."""
+    if queries and absent == queries:
+        example = f", e.g. query_id {some[0]!r}" if len(some) else ""
+        raise OptionError(
+            f"the frame of queries has none of the {number_of(queries, 'evaluated query')}"
+            f"{example}. Are its ids written alike?"
+        )
+
+
+def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
+    """What to say of queries without a weight."""
+    return OptionError(
+        f"{count:,} of {number_of(queries, 'evaluated query')} "
+        f"{'has' if count == 1 else 'have'} no weight, or one that is negative, not finite or "
+        f"above {LARGEST_WEIGHT:g}, e.g. query_id {example!r}. Give every judged query a weight "
+        "of at least 0."
+    )
+
+
+def read_attributes(
+    queries: Source | None,
+    *,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    metrics: Sequence[Averaged] = (),
+    columns: Columns | None = None,
+) -> Attributes | None:
+    """Read the frame of queries; None where nobody asked for anything of it."""
+    ways = slicings(by)
+    _check_options(queries, ways, weight, metrics)
+    if queries is None:
+        return None
+    scanned = scan(queries, "queries", columns)
+    schema = scanned.raw.collect_schema()
+    for name in {name: None for way in ways for name in way}:
+        if name not in schema:
+            raise MissingColumnError("queries", "by", list(schema), asked=name)
+        if schema[name].is_nested() or schema[name] == pl.Object:
+            raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
+        refuse_pattern("queries", name)
+    frame = pl.DataFrame()
+    if weight is not None:
+        if weight not in schema:
+            raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+        refuse_pattern("queries", weight)
+        frame = load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
+    if ways:
+        frame = _with_slices(scanned, ways, frame)
+    slices = []
+    for at, way in enumerate(ways):
+        names = _names_in_order(scanned, way)
+        frame = frame.with_columns(
+            pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+        )
+        slices.append((_JOIN.join(way), tuple(names)))
+    return Attributes(frame, tuple(slices), scanned.asked)
+
+
+def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
+    """Of the columns asked for of no side in particular, those that it has."""
+    return {} if attributes is None else attributes.asked
+
+
+def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
+    """The names of a way's slices, ordered as their values are; what has no value comes last."""
+    by = _JOIN.join(way)
+    try:
+        values = scanned.raw.select(way).unique().sort(way, nulls_last=True).collect()
+        names = values.select(_name_of(way, values.schema)).to_series()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if len(names) > _MOST_SLICES:
+        raise OptionError(
+            f"by={by!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
+            f"{_MOST_SLICES:,} is the most. Group its values first."
+        )
+    if names.is_duplicated().any():
+        raise OptionError(
+            f"by={by!r}: different values make slices of the same name, "
+            f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null). "
+            "Rename one of them."
+        )
+    return names.to_list()
+
+
+def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """What a slice is called; of -0.0 and 0.0, the same."""
+    values = (
+        pl.when(pl.col(name) == 0).then(0.0).otherwise(pl.col(name))
+        if schema[name].is_float()
+        else pl.col(name)
+        for name in way
+    )
+    texts = [value.cast(pl.String).fill_null(NO_VALUE) for value in values]
+    return pl.concat_str(texts, separator=_JOIN)
+
+
+def _no_value(by: str) -> str:
+    """The slice of queries of which nothing is known."""
+    return _JOIN.join([NO_VALUE] * len(by.split(_JOIN)))
+
+
+def _check_options(
+    queries: Source | None,
+    ways: Sequence[tuple[str, ...]],
+    weight: str | None,
+    metrics: Sequence[Averaged],
+) -> None:
+    """Refuse options that do not go together."""
+    weighted = [m.label for m in metrics if m.average == "weighted"]
+    if weighted and (queries is None or weight is None):
+        raise OptionError(
+            f"{weighted[0]!r} is averaged by weight: pass ",
+            Option("queries"),
+            " (a frame with query_id) and ",
+            Option("weight"),
+            " (the name of its column of weights).",
+        )
+    if queries is None and (ways or weight is not None):
+        option = "by" if ways else "weight"
+        raise OptionError(
+            Option(option), " needs ", Option("queries"), ", a frame with query_id and attributes."
+        )
+    if weight is not None and not weighted:
+        raise OptionError(
+            Option("weight"),
+            " has no effect: no metric is averaged by weight. "
+            "Write one as 'ndcg(average=weighted)@10', or leave ",
+            Option("weight"),
+            " out.",
+        )
+    if queries is not None and not ways and weight is None:
+        raise OptionError(
+            Option("queries"),
+            " is read for slices or weights: pass ",
+            Option("by"),
+            " or ",
+            Option("weight"),
+            ", the names of its columns.",
+        )
+
+
+def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
+    """Ways of slicing, each as the attributes that it combines.
+
+    >>> slicings(["locale", ("locale", "device")])
+    [('locale',), ('locale', 'device')]
+    >>> slicings(("locale", "device"))
+    [('locale', 'device')]
+    """
+    if by is None:
+        return []
+    if not isinstance(by, str | Sequence):
+        raise OptionError(
+            Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
+        )
+    given: list[Any] = [by] if isinstance(by, str) else list(by)
+    if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
+        given = [by]
+    ways = [tuple(way) if isinstance(way, tuple | list) else (way,) for way in given]
+    for way in ways:
+        if not way or not all(isinstance(name, str) and name for name in way):
+            raise OptionError(
+                Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
+            )
+        if ways.count(way) > 1 or len(set(way)) < len(way):
+            raise OptionError(Option("by"), f" names {_JOIN.join(way)!r} more than once.")
+    return ways
+
+
+def _with_slices(
+    scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
+) -> pl.DataFrame:
+    """query_id and the name of each query's slice, beside its weight."""
+    schema = scanned.raw.collect_schema()
+    named = [_name_of(way, schema).alias(f"_{at}") for at, way in enumerate(ways)]
+    key = scanned.mapping[QUERY]
+    try:
+        frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if not weighted.is_empty():
+        return weighted.join(frame, on=QUERY, how="left", maintain_order="left")
+    check_rows(frame.lazy(), "queries", scanned.name)
+    return one_of_each(Keyed(frame), "queries", "error").frame

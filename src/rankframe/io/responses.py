@@ -1,0 +1,117 @@
+"""Responses of search engines, as clients of Python give them or in a file → a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from rankframe.core.columns import RANK
+from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
+from rankframe.core.forks import refuse_if_stranded
+from rankframe.core.messages import shown
+from rankframe.io.column_names import SIDES
+from rankframe.io.formats.json_documents import responses_in
+from rankframe.io.formats.packing import unpacked, without_packing
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.response_shapes import error_in, is_by_query, shape_of
+from rankframe.io.formats.responses import LINE, read_responses
+from rankframe.io.nested import names_in
+from rankframe.io.scan import Columns, Source, describe, scan
+from rankframe.io.sources.opening import files_at
+
+# What shows where the parts of a response are.
+_SAMPLE = 20
+
+
+def from_responses(
+    source: Source,
+    queries: Iterable[Any] | None = None,
+    *,
+    columns: Columns | None = None,
+) -> pl.DataFrame:
+    """A run from the responses of Elasticsearch, OpenSearch or Solr: a row for each hit, with
+    `query_id`, `doc_id`, `rank` as the hits stand, and `score` where scores fall from hit to hit.
+
+    `source` is a list of responses, a dict from query to response, the answer to a multi-search, or
+    a file of JSON: an array, a response a line, or a multi-search.
+    `queries` are the names of the queries, in the order of the responses; without them, a field of
+    each response says which query it answers. `columns` says where fields are, with dots between
+    the names: `{"query_id": "request.id", "doc_id": "_source.sku"}`, from the outside of the
+    response or from a hit on.
+    Responses with an error, that timed out, or from some of the shards only are refused.
+
+    >>> response = {"hits": {"hits": [{"_id": "a", "_score": 2.5}, {"_id": "b", "_score": 0.5}]}}
+    >>> rf.from_responses([response], queries=["q1"]).rows()
+    [('q1', 'a', 2.5, 1), ('q1', 'b', 0.5, 2)]
+    """
+    refuse_if_stranded()
+    names = None if queries is None else _names(queries)
+    name, asked = describe(source, "run"), names_in(columns)
+    try:
+        if isinstance(source, str | os.PathLike):
+            path = os.path.expanduser(os.fspath(source))  # noqa: PTH111
+            files = files_at(path)
+            if not files:
+                raise UnreadableInputError(name, "no such file")
+            hits = responses_in(without_packing(files), name, asked, names)
+        elif hasattr(source, "read"):
+            content = source.read()
+            held = unpacked(content.encode() if isinstance(content, str) else content, name)
+            hits = responses_in([held], name, asked, names)
+        else:
+            hits = _from_objects(source, name, asked, names)
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
+    # Of this side alone: a field that is not there is not replaced by another.
+    own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
+    return scan(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
+
+
+def _names(queries: Iterable[Any]) -> list[str]:
+    if isinstance(queries, str | bytes | Mapping) or not isinstance(queries, Iterable):
+        raise OptionError(f"queries takes a list of names, not {shown(queries)}.")
+    return list(map(str, queries))
+
+
+def _from_objects(
+    source: Any, name: str, asked: Sequence[str], queries: list[str] | None
+) -> pl.DataFrame:
+    """The same of what a client returned. It is written as JSON again: one way to read it all."""
+    source = _plain(source)
+    if isinstance(source, Mapping):
+        if isinstance(source.get("responses"), list):
+            source = source["responses"]
+        elif not is_by_query(source) and (shape_of([source]) or error_in(source)):
+            source = [source]
+        else:
+            if queries is not None:
+                raise OptionError("the responses are in a dict by query: leave out queries.")
+            source, queries = list(source.values()), list(map(str, source))
+    if isinstance(source, str | bytes) or not isinstance(source, Iterable):
+        raise UnreadableInputError(name, f"these are no responses: {shown(source)}")
+    responses = [_plain(one) for one in source]
+    if not responses:
+        raise EmptyInputError("run", name)
+    shape = shape_of(responses[:_SAMPLE], asked) or shape_of(responses, asked)
+    if shape is None:
+        problem = next(filter(None, map(error_in, responses)), None)
+        said = f"an error of the engine ({problem})" if problem else shown(responses[0])
+        raise UnreadableInputError(name, f"these are no responses with hits, e.g. {said}")
+    try:
+        lines = [json.dumps(one, default=str) for one in responses]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnreadableInputError(name, f"its responses are no JSON ({error})") from error
+    return read_responses(pl.LazyFrame({LINE: lines}), shape, name, queries)
+
+
+def _plain(response: Any) -> Any:
+    """The dict that a client's own object of a response holds."""
+    for held in ("body", "raw_response"):  # of elasticsearch, and of pysolr
+        inner = getattr(response, held, None)
+        if isinstance(inner, Mapping | list):
+            return inner
+    return response

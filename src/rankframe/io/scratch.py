@@ -1,0 +1,196 @@
+"""Folders for temporary files, each with a lock that the kernel releases when its process ends.
+
+They are removed when their work is done, on an error, and on a signal; where a process was killed,
+by the next one that opens a folder beside. Whether a process is alive is asked of the lock alone:
+numbers of processes mean nothing in another container that shares the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from rankframe.core.errors import OutputError, RankframeError
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system: nothing of others is ever removed
+    fcntl = None
+
+LOCK = "rankframe.lock"
+_SCRATCH = "rankframe-scratch-"
+# In a lock file that could not be locked: its folder is only removed by its own process.
+_UNLOCKED = b"this folder could not be locked\n"
+_NO_SPACE = ("No space left", "File too large", "quota exceeded")
+_ATTEMPTS, _PAUSE = 50, 0.05
+# Folders of this process, to be removed when a signal ends it.
+_live: dict[Path, int] = {}
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder in the system's place for temporary files (TMPDIR), gone afterwards."""
+    with ExitStack() as stack:
+        try:
+            place = Path(tempfile.gettempdir()).absolute()
+            folder = stack.enter_context(locked_folder(place, _SCRATCH))
+        except OSError as error:
+            where = os.environ.get("TMPDIR") or tempfile.tempdir or "the usual folders"
+            raise OutputError(
+                f"cannot make temporary files in {where}: {error.strerror or error}. "
+                "Point the environment variable TMPDIR to another folder."
+            ) from error
+        yield folder
+
+
+class KeptFolder:
+    """Such a folder, gone when nobody has this object any more, or the process ends."""
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        self.path = stack.enter_context(scratch_folder())
+        self.remove = weakref.finalize(self, stack.close)
+
+
+@contextmanager
+def room_for(folder: Path) -> Iterator[None]:
+    """Say what to do where temporary files find no room, whichever library writes them."""
+    try:
+        yield
+    except RankframeError:
+        raise
+    except Exception as error:
+        if any(sign in str(error) for sign in _NO_SPACE):
+            raise OutputError(
+                f"no room for temporary files in {folder.parent}. "
+                "Make some, or point the environment variable TMPDIR to a larger disk."
+            ) from error
+        raise
+
+
+@contextmanager
+def locked_folder(
+    parent: Path, start: str, restore: Callable[[Path], object] | None = None
+) -> Iterator[Path]:
+    """A folder of this process alone, under a name that begins so; those of dead ones are swept."""
+    sweep(parent, start, restore)
+    folder, opened = _made(parent, start)
+    _live[folder] = os.getpid()
+    try:
+        yield folder
+    finally:
+        if _live.pop(folder) == os.getpid():  # else a fork of the one whose folder it is
+            _remove_surely(folder)
+        os.close(opened)
+
+
+def lock(opened: int) -> bool | None:
+    """Lock an open file; False if somebody else has, None where there are no locks."""
+    try:
+        if fcntl is None:
+            return None
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a disk without locks
+        return None
+    return True
+
+
+def sweep(parent: Path, start: str, restore: Callable[[Path], object] | None = None) -> None:
+    """Remove the folders of that kind whose processes have ended; `restore` sees each before."""
+    if fcntl is None:
+        return
+    ours = re.compile(re.escape(start) + "[0-9a-f]{32}")
+    try:
+        found = [Path(one.path) for one in os.scandir(parent) if ours.fullmatch(one.name)]
+    except OSError:
+        return
+    for folder in found:
+        opened = _abandoned(folder)
+        if opened is not None:
+            try:
+                with suppress(OSError):
+                    if restore is not None:
+                        restore(folder)
+                    _remove(folder)
+            finally:
+                os.close(opened)
+
+
+def remove_live() -> None:
+    """Remove all folders of this process, which is about to end."""
+    for folder, process in list(_live.items()):
+        if process == os.getpid():
+            _remove_surely(folder)
+
+
+def _made(parent: Path, start: str) -> tuple[Path, int]:
+    """A new folder and its lock, held."""
+    while True:
+        folder = parent / f"{start}{uuid.uuid4().hex}"
+        folder.mkdir(mode=0o700)
+        try:
+            opened = os.open(folder / LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        except FileNotFoundError:  # somebody swept it, empty as it was
+            continue
+        except OSError:
+            folder.rmdir()
+            raise
+        locked = lock(opened)
+        if locked is None:
+            os.write(opened, _UNLOCKED)
+        if locked is not False and (folder / LOCK).exists():
+            return folder, opened
+        os.close(opened)  # swept before it was locked
+
+
+def _abandoned(folder: Path) -> int | None:
+    """The lock of a folder, held by us now, if its process has ended; else None."""
+    opened = None
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return None
+        opened = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        if not os.read(opened, len(_UNLOCKED)) and lock(opened):
+            return opened
+    except FileNotFoundError:
+        with suppress(OSError):  # if it is empty, its process ended before or after all else
+            folder.rmdir()
+    except OSError:
+        pass
+    if opened is not None:
+        os.close(opened)
+    return None
+
+
+def _remove_surely(folder: Path) -> None:
+    """Remove a folder, though threads of a failed writer may still be creating files in it."""
+    for _ in range(_ATTEMPTS):
+        with suppress(OSError):
+            _remove(folder)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, the lock last: what is left by a kill on the way is known to be ours."""
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        elif entry.name != LOCK:
+            Path(entry.path).unlink(missing_ok=True)
+    if [entry.name for entry in os.scandir(folder)] in ([], [LOCK]):
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()

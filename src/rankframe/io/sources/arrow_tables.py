@@ -1,0 +1,185 @@
+"""Tables of other libraries → a LazyFrame as found: held, streamed, or spooled.
+
+Tables in memory (pyarrow, pandas) are taken as they are. A dataset is scanned anew whenever it is
+read, by batches, with the columns that are asked for. Any other stream is read once, here: it may
+be the only time, or dear to repeat (a query of DuckDB), and rows are looked at more than once. What
+is small is held; the rest goes to a temporary Parquet file that has no name any more, so that it
+is gone with the last frame over it, or with the process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from rankframe.core.errors import EmptyInputError, RankframeError, UnreadableInputError
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scratch import room_for, scratch_folder
+from rankframe.io.sources.opening import Opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import dataset as pads
+
+# Bytes of a stream that are held; beyond, all of it is spooled.
+_HELD = 1 << 26
+# Rows of a batch, and of a row group. (10M rows: twice as many take 100 to 200 MB more.)
+_ROWS = 1 << 16
+# Of a dataset, batches and files that are read before they are asked for. (By default 16 and 4:
+# 300 MB more for 10M rows, in no less time.)
+_AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
+# One column by itself, by module and class.
+_COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Array"))
+
+
+def open_arrow(source: Any, role: str, name: str) -> Opened | None:
+    """A table, stream or dataset of another library; None if it is nothing of the kind."""
+    if isinstance(source, pl.Series) or any(_is(source, *kind) for kind in _COLUMNS):
+        raise UnreadableInputError(
+            name, "this is a single column", "Pass a frame: a column each for queries and documents"
+        )
+    if _is(source, "pandas", "DataFrame"):
+        return Opened(_from_pandas(source, name).lazy(), seekable=True)
+    if _is(source, "pyarrow.dataset", "Dataset"):
+        return Opened(_scanned(source, name), seekable=False)
+    if _is(source, "pyarrow.dataset", "Scanner"):
+        return Opened(_read_once(source.to_reader(), role, name), seekable=True)
+    if not hasattr(source, "__arrow_c_stream__"):
+        return None
+    if _is(source, "pyarrow", "Table") or _is(source, "pyarrow", "RecordBatch"):
+        with _explained(name):
+            return Opened(pl.DataFrame(source).lazy(), seekable=True)
+    return Opened(_read_once(source, role, name), seekable=True)
+
+
+def _is(source: object, module: str, kind: str) -> bool:
+    """Whether it is of a class of a module, which is imported if it is."""
+    found = getattr(sys.modules.get(module), kind, None)
+    return isinstance(found, type) and isinstance(source, found)
+
+
+def _from_pandas(source: Any, name: str) -> pl.DataFrame:
+    """With the levels of its index that have names: `query_id` is often one."""
+    if twice := sorted({str(column) for column in source.columns[source.columns.duplicated()]}):
+        raise UnreadableInputError(
+            name,
+            f"{len(twice):,} of its columns share a name with another, e.g. {twice[0]!r}",
+            "Rename or drop them",
+        )
+    with _explained(name):
+        named = [
+            level
+            for level in source.index.names
+            if level is not None and level not in source.columns
+        ]
+        return pl.DataFrame(source.reset_index(level=named) if named else source)
+
+
+def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
+    """A dataset, read by batches whenever somebody asks for rows."""
+
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        with _explained(name):
+            found = source.to_batches(columns=columns, batch_size=_ROWS, **_AHEAD)
+            yield from _frames(found, predicate, rows)
+
+    with _explained(name):
+        schema = _schema(source.schema)
+    return register_io_source(batches, schema=schema, is_pure=True)
+
+
+def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
+    """A stream, read to its end: held if it is small, else spooled."""
+    import pyarrow as pa  # noqa: PLC0415 (only where it is needed)
+
+    with _explained(name):
+        reader = pa.RecordBatchReader.from_stream(source)
+        schema, size, begun = _schema(reader.schema), 0, []
+        for batch in reader:
+            begun.append(batch)
+            size += batch.nbytes
+            if size > _HELD:
+                break
+    if size > _HELD:
+        return _spooled(begun, reader, schema, name)
+    with _explained(name):
+        frames = [*_frames(begun), pl.DataFrame(schema=schema)]
+    held = pl.concat(frames, rechunk=True)
+    if held.is_empty() and _is(source, "pyarrow", "RecordBatchReader"):
+        raise EmptyInputError(
+            role, name, "A reader can be read once: if it was, make another, or pass a table"
+        )
+    return held.lazy()
+
+
+def _spooled(
+    begun: list[pa.RecordBatch], reader: pa.RecordBatchReader, schema: pl.Schema, name: str
+) -> pl.LazyFrame:
+    """A stream as a temporary file, written a row group at a time while it is read."""
+
+    def batches(*_: object) -> Iterator[pl.DataFrame]:
+        with _explained(name):
+            while begun:
+                yield from _frames([begun.pop(0)])
+            yield from _frames(reader)
+
+    with scratch_folder() as folder:
+        path = folder / "stream.parquet"
+        try:
+            with room_for(folder):
+                register_io_source(batches, schema=schema).sink_parquet(
+                    path,
+                    compression="lz4",
+                    statistics=False,
+                    row_group_size=_ROWS,
+                    engine="streaming",
+                )
+        except READ_ERRORS as error:
+            raise unreadable(name, error) from error
+        with path.open("rb") as file:  # the frame keeps it open when its name is gone
+            return pl.scan_parquet(file)
+
+
+def _frames(
+    batches: Iterable[pa.RecordBatch], predicate: pl.Expr | None = None, rows: int | None = None
+) -> Iterator[pl.DataFrame]:
+    """Batches as polars has them, the first so many rows, of these the ones that are asked for."""
+    left = rows
+    for batch in batches:
+        frame = _plain(pl.DataFrame(batch))
+        if left is not None:
+            frame, left = frame.head(left), max(left - frame.height, 0)
+        yield frame if predicate is None else frame.filter(predicate)
+        if left == 0:
+            return
+
+
+def _schema(schema: pa.Schema) -> pl.Schema:
+    return _plain(pl.DataFrame(schema.empty_table())).schema
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Texts for categories, which every batch numbers in its own way."""
+    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """What another library says of a failure, in one sentence."""
+    try:
+        yield
+    except RankframeError:
+        raise
+    except Exception as error:  # whatever the library raises
+        said = str(error).split("Detail: Python exception")[0].strip().split("\n")[0]
+        raise UnreadableInputError(
+            name,
+            f"it cannot be turned into Arrow data ({said.rstrip(' .') or type(error).__name__})",
+        ) from error

@@ -1,0 +1,243 @@
+"""Tables and queries of databases: `duckdb:shop.db#runs`, `postgresql://ann@host/shop#select …`.
+
+DuckDB (opened for reading only) and PostgreSQL (through ADBC) give Arrow batches. What is small is
+asked for once, and held; what is not streams: the query runs once more for each pass over its rows.
+SQLite, and connections that somebody opened, give their rows once, and these are held: a connection
+belongs to the thread of its owner.
+Whatever is asked stands within a `select`, so that nothing can be changed by it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from rankframe.core.errors import MissingExtraError, RankframeError, UnreadableInputError
+from rankframe.core.messages import did_you_mean, listing, masked, shorten
+from rankframe.io.sources.opening import Opened
+
+# A query → its Arrow batches; the connection ends with the context.
+Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
+
+_ROWS = 1 << 17  # of a batch, where that can be said
+_FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # that are held
+_PATIENCE = 10  # seconds for a server to answer, and of a file until its lock is released
+# A table is named by names that a full stop may part; whatever has a blank in it is a query.
+_TABLE = re.compile(r"""[^\s()"';]+""")
+_TABLES = (
+    "select case when table_schema in ('main', 'public') then table_name "
+    "else table_schema || '.' || table_name end as name from information_schema.tables "
+    "where table_schema not in ('information_schema', 'pg_catalog') order by 1"
+)
+# Who says it, and where in the query: of no use to the reader.
+_PREFIX = re.compile(
+    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |(?:Catalog|Parser|Binder|IO) Error: )+"
+)
+
+
+def open_database(kind: str, place: str, asked: str | None, name: str) -> Opened:
+    """A table or a query of a database of this kind: a file, or the address of a server."""
+    if kind == "sqlite":
+        return Opened(_held(_sqlite_file(place), asked, name).lazy(), seekable=True)
+    ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
+    with _explained(name, lambda: _tables(ask)):
+        query = _query(asked, name, lambda: _tables(ask))
+        with ask(_select(query)) as batches:
+            schema = pl.DataFrame(batches.schema.empty_table()).schema
+            # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
+            odd = [one for one, kind in schema.items() if kind == pl.Binary or _is_extension(kind)]
+            held = None if odd else _small(batches)
+    if held is not None:
+        return Opened(held.lazy(), seekable=True)
+    types = {one: pl.String() if one in odd else kind for one, kind in schema.items()}
+    return Opened(_streamed(ask, query, types, odd, name), seekable=False)
+
+
+def _small(batches: Any) -> pl.DataFrame | None:
+    """All batches as a table, unless they are many, or large."""
+    tables: list[pl.DataFrame] = [pl.DataFrame(batches.schema.empty_table())]
+    for batch in batches:
+        tables.append(pl.DataFrame(batch))
+        if (
+            sum(table.height for table in tables) > _FEW_ROWS
+            or sum(table.estimated_size() for table in tables) > _FEW_BYTES
+        ):
+            return None
+    return pl.concat(tables, rechunk=True)
+
+
+def is_query(source: object) -> bool:
+    """Whether something is a connection, and what to ask of it."""
+    if not (isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str)):
+        return False
+    return any(hasattr(source[0], name) for name in ("cursor", "execute", "connect"))
+
+
+def open_query(connection: Any, query: str, *, name: str) -> Opened:
+    """What an open connection answers to a query (or the name of a table): of DuckDB, ADBC,
+    SQLAlchemy, or any other that Python's interface for databases describes.
+    """
+    name = name.replace(" tuple", " query")
+    query = _select(_quoted(query)) if _TABLE.fullmatch(query) else query
+    try:
+        frame = pl.read_database(query, connection, infer_schema_length=None)
+    except RankframeError:
+        raise
+    except Exception as error:  # whatever the library of the connection raises
+        raise UnreadableInputError(name, _said(error)) from error
+    return Opened(frame.lazy(), seekable=True)
+
+
+def _streamed(
+    ask: Ask, query: str, types: Mapping[str, Any], odd: Sequence[str], name: str
+) -> pl.LazyFrame:
+    """The rows of a query, which is asked anew, for what is needed of it, with every pass. Columns
+    of odd types are asked for as text.
+    """
+    from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = columns or list(types)
+        chosen = ", ".join(
+            f"cast({_quoted(one, whole=True)} as varchar) as {_quoted(one, whole=True)}"
+            if one in odd
+            else _quoted(one, whole=True)
+            for one in wanted
+        )
+        with _explained(name, list), ask(_select(query, chosen, rows)) as batches:
+            for batch in batches:
+                some = pl.DataFrame(batch).cast({one: types[one] for one in wanted})
+                yield some if predicate is None else some.filter(predicate)
+
+    return register_io_source(read, schema=types)
+
+
+def _is_extension(kind: Any) -> bool:
+    return type(kind).__name__ == "Extension" or isinstance(kind, pl.BaseExtension)
+
+
+def _query(asked: str | None, name: str, tables: Callable[[], list[str]]) -> str:
+    """What was asked as it stands in another query."""
+    if not asked:
+        raise UnreadableInputError(
+            name, "a table or a query is needed after a #", f"Its tables: {listing(tables())}"
+        )
+    if _TABLE.fullmatch(asked):
+        return _quoted(asked)
+    return f"(\n{asked.strip().rstrip(';')}\n) as given"
+
+
+def _select(query: str, columns: str = "*", rows: int | None = None) -> str:
+    limit = "" if rows is None else f" limit {rows}"
+    return f"select {columns} from {query}{limit}"  # noqa: S608 (it is the user's own)
+
+
+def _quoted(name: str, *, whole: bool = False) -> str:
+    """A name as it stands in a query, be it a word of SQL or not."""
+    parts = [name] if whole else name.split(".")
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _tables(ask: Ask) -> list[str]:
+    with ask(_TABLES) as batches:
+        return [str(one) for batch in batches for one in pl.DataFrame(batch)["name"]]
+
+
+def _duckdb(place: str, name: str) -> Ask:
+    try:
+        import duckdb  # noqa: PLC0415 (an optional part)
+    except ImportError as error:
+        raise MissingExtraError("reading a DuckDB file", "duckdb") from error
+    path = Path(place).expanduser()
+    if not path.is_file():
+        raise UnreadableInputError(name, f"there is no file {place!r}")
+
+    @contextmanager
+    def ask(query: str) -> Iterator[Any]:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            found = connection.sql(query)
+            # Called otherwise before DuckDB 1.5.
+            reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            yield reader(_ROWS)
+
+    return ask
+
+
+def _postgresql(place: str) -> Ask:
+    try:
+        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 (an optional part)
+    except ImportError as error:
+        raise MissingExtraError("reading from PostgreSQL", "postgres") from error
+    address = f"postgresql://{place}"
+    if "connect_timeout" not in place:
+        address += f"{'&' if '?' in place else '?'}connect_timeout={_PATIENCE}"
+
+    @contextmanager
+    def ask(query: str) -> Iterator[Any]:
+        with dbapi.connect(address) as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            yield cursor.fetch_record_batch()
+
+    return ask
+
+
+def _sqlite_file(place: str) -> Path:
+    return Path(place).expanduser()
+
+
+def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
+    """A table or a query of a SQLite file."""
+    if not path.is_file():
+        raise UnreadableInputError(name, f"there is no file {str(path)!r}")
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _PATIENCE, uri=True)
+    try:
+
+        def tables() -> list[str]:
+            found = "select name from sqlite_master where type in ('table', 'view') order by 1"
+            return [one for (one,) in connection.execute(found)]
+
+        with _explained(name, tables):
+            query = _select(_query(asked, name, tables))
+            return pl.read_database(query, connection, infer_schema_length=None)
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
+    """What the library of a database says of a failure, in one line."""
+    try:
+        yield
+    except (RankframeError, GeneratorExit):
+        raise
+    except Exception as error:  # each library has its own
+        said = _said(error)
+        unknown = re.search(r"(?:relation|[Tt]able with name|no such table:) \"?([\w.]+)", said)
+        near = ""
+        if unknown:
+            found = _or_none(tables)
+            near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
+        elif "different configuration" in said or "Could not set lock" in said:
+            near = "It is open for writing: close it, or give the connection itself, with a query"
+        raise UnreadableInputError(name, said, near) from error
+
+
+def _or_none(tables: Callable[[], list[str]]) -> list[str]:
+    try:
+        return tables()
+    except Exception:  # noqa: BLE001 (it is asked for a hint alone)
+        return []
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = _PREFIX.sub("", lines[0]) if lines else type(error).__name__
+    return shorten(masked(first.rstrip(" .;")), 200)

@@ -1,0 +1,67 @@
+"""The data that ships with rankframe: where its files lie, under names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from rankframe.core.errors import OptionError, UnreadableInputError
+
+ExampleName: TypeAlias = Literal["shop", "movies"]
+# The judgments of each, and which of its files are runs, the one to compare with first.
+_QRELS = {"shop": "qrels", "movies": "ratings"}
+_RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "item_based", "als")}
+
+
+class Example(NamedTuple):
+    """Files of an example, as paths: rankframe reads a path wherever it reads data.
+
+    folder: where they lie.
+    qrels: the judgments.
+    runs: the rankings, by name.
+    queries: what is known of the queries, for slices; None where nothing is.
+    train: interactions from before; None where there are none.
+    items: what is known of the documents; None where nothing is.
+    """
+
+    folder: Path
+    qrels: Path
+    runs: Mapping[str, Path]
+    queries: Path | None
+    train: Path | None
+    items: Path | None
+
+
+def example(name: ExampleName) -> Example:
+    """Data to try things with, which ships with rankframe: nothing is downloaded.
+
+    name: "shop", the search of a shop (three systems, 2,000 queries, grades 0 to 3, and what is
+        known of the queries), or "movies", a recommender (three systems, 600 users, held-out
+        ratings of 0.5 to 5 stars, what the users rated before, and 1,500 films).
+
+    >>> shop = rf.example("shop")
+    >>> list(shop.runs), shop.qrels.name
+    (['bm25', 'dense', 'hybrid'], 'qrels.parquet')
+    >>> round(rf.evaluate(shop.qrels, shop.runs["hybrid"], "ndcg@10")["ndcg@10"], 4)
+    0.5752
+    """
+    if name not in (known := get_args(ExampleName)):
+        raise OptionError.choice("name", name, known)
+    folder = _folder() / name
+    tables = (folder / f"{table}.parquet" for table in ("queries", "train", "items"))
+    return Example(
+        folder,
+        folder / f"{_QRELS[name]}.parquet",
+        {run: folder / f"{run}.parquet" for run in _RUNS[name]},
+        *(table if table.is_file() else None for table in tables),
+    )
+
+
+def _folder() -> Path:
+    """Where all of it lies: inside an installed package, or beside its sources."""
+    here = Path(__file__).resolve().parents[1]
+    for folder in (here / "data", here.parent.parent / "data"):
+        if (folder / "shop" / "qrels.parquet").is_file():
+            return folder
+    raise UnreadableInputError("the demo data", "it is not installed with this copy of rankframe")

@@ -1,0 +1,141 @@
+"""The stores that addresses lead to, as pyarrow's file systems, from the options that polars takes.
+
+What the options in force do not say, the environment does.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.io.storage import storage_options
+
+S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
+STORES = (*S3, *GOOGLE, *AZURE)
+# How names begin that variables of the environment have, too.
+_VENDORS = ("aws_", "google_", "azure_")
+# Seconds until somebody must have answered, and how often they are asked.
+_CONNECTING, _ANSWERING, _ATTEMPTS = 5, 30, 3
+
+
+def file_system(scheme: str, account: str) -> Any:
+    """The file system of pyarrow for such addresses, reached as the options in force say."""
+    if scheme in S3:
+        return _s3()
+    return _google() if scheme in GOOGLE else _azure(account)
+
+
+def option_of(*names: str) -> str | None:
+    """An option under any of its names, else what the environment says under one of them."""
+    given = {key.lower(): value for key, value in storage_options().items()}
+    found = [given[name] for name in names if name in given]
+    said = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
+    found += [one for one in said if one]
+    return str(found[0]) if found else None
+
+
+def endpoint_of_s3() -> str | None:
+    """Where S3 is, if not at Amazon's."""
+    names = ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint")
+    return option_of(*names)
+
+
+def region_of_s3() -> str | None:
+    """The region, where somebody says it."""
+    return option_of("aws_region", "region", "aws_default_region", "default_region")
+
+
+def credentials_of_s3() -> dict[str, str]:
+    """Keys, where somebody says them, under the names of polars; nothing for what is public."""
+    if _is_true(option_of("aws_skip_signature", "skip_signature")):
+        return {"aws_skip_signature": "true"}
+    keys = {
+        "aws_access_key_id": option_of("aws_access_key_id", "access_key_id"),
+        "aws_secret_access_key": option_of("aws_secret_access_key", "secret_access_key"),
+        "aws_session_token": option_of("aws_session_token", "session_token", "aws_token"),
+    }
+    if not (keys["aws_access_key_id"] and keys["aws_secret_access_key"]):
+        return {}
+    return {name: value for name, value in keys.items() if value}
+
+
+def _s3() -> Any:
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem  # noqa: PLC0415
+
+    if "aws_profile" in storage_options():
+        raise OptionError(
+            Option("storage_options"), " cannot name a profile: set AWS_PROFILE in the environment."
+        )
+    keys = credentials_of_s3()
+    virtual = option_of("aws_virtual_hosted_style_request", "virtual_hosted_style_request")
+    given = {
+        "access_key": keys.get("aws_access_key_id"),
+        "secret_key": keys.get("aws_secret_access_key"),
+        "session_token": keys.get("aws_session_token"),
+        "region": region_of_s3(),
+        "endpoint_override": endpoint_of_s3(),
+        "anonymous": "aws_skip_signature" in keys or None,
+        "force_virtual_addressing": _is_true(virtual) or None,
+    }
+    return S3FileSystem(
+        connect_timeout=_CONNECTING,
+        request_timeout=_ANSWERING,
+        retry_strategy=AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _google() -> Any:
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415
+
+    from pyarrow.fs import GcsFileSystem  # noqa: PLC0415
+
+    token = option_of("bearer_token", "google_bearer_token")
+    file = ("google_service_account", "service_account", "google_service_account_path",
+            "google_service_account_key", "google_application_credentials")  # fmt: skip
+    if token is None and any(name in storage_options() for name in file):
+        raise OptionError(
+            Option("storage_options"),
+            " cannot name the key of a service account: set GOOGLE_APPLICATION_CREDENTIALS in the "
+            "environment to its file.",
+        )
+    limit = timedelta(seconds=_ANSWERING)
+    if token is not None:
+        ends = datetime.now(UTC) + timedelta(hours=1)
+        return GcsFileSystem(
+            access_token=token, credential_token_expiration=ends, retry_time_limit=limit
+        )
+    anonymous = _is_true(option_of("google_skip_signature", "skip_signature"))
+    return GcsFileSystem(anonymous=anonymous, retry_time_limit=limit)
+
+
+def _azure(account: str) -> Any:
+    from pyarrow.fs import AzureFileSystem  # noqa: PLC0415
+
+    name = account.split(".", maxsplit=1)[0] or option_of(
+        "azure_storage_account_name", "account_name"
+    )
+    if not name:
+        raise OptionError(
+            "an address of Azure needs the name of an account: pass ",
+            Option("storage_options", {"account_name": "…"}),
+            ", or set AZURE_STORAGE_ACCOUNT_NAME in the environment.",
+        )
+    given = {
+        "account_key": option_of("azure_storage_account_key", "account_key", "access_key"),
+        "sas_token": option_of(
+            "azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key"
+        ),
+        "tenant_id": option_of("azure_storage_tenant_id", "azure_tenant_id", "tenant_id"),
+        "client_id": option_of("azure_storage_client_id", "azure_client_id", "client_id"),
+        "client_secret": option_of(
+            "azure_storage_client_secret", "azure_client_secret", "client_secret"
+        ),
+    }
+    return AzureFileSystem(name, **{key: value for key, value in given.items() if value})
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").lower() in ("true", "1", "yes", "on")

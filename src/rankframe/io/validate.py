@@ -1,0 +1,248 @@
+"""What makes an input unfit: named rules as polars expressions, checked in one cheap pass.
+
+A clean input costs a few scans and one hash per row. Only a failed rule pays for its example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.checks import LARGEST_WEIGHT
+from rankframe.core.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SCORE_REST,
+    TEXTS,
+)
+from rankframe.core.errors import (
+    BadValueError,
+    DuplicateError,
+    EmptyInputError,
+    NoOverlapError,
+)
+from rankframe.core.options import Duplicates
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Scanned
+from rankframe.kernel.keys import Keyed
+
+_SAMPLE = 1_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rows that `broken` picks out are refused as rows with `problem`."""
+
+    column: str
+    problem: str
+    broken: pl.Expr
+    advice: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule, its place among the rules, and how many rows break it."""
+
+    place: int
+    rule: Rule
+    rows: int
+
+
+def _rules(columns: list[str]) -> list[Rule]:
+    rules = []
+    for key in [c for c in (QUERY, DOC) if c in columns]:
+        column = pl.col(key)
+        rules += [
+            Rule(key, f"a null {key}", column.is_null(), "Remove them, or give them an id"),
+            Rule(key, f"an empty {key}", column.str.len_bytes() == 0, "Give them an id"),
+        ]
+    numbers = {
+        SCORE: "Give every document a finite score",
+        RANK: "Give every document a rank",
+        RELEVANCE: "Give every judgment a finite grade",
+    }
+    for name, advice in numbers.items():
+        if name in columns:
+            column = pl.col(name)
+            rules += [
+                Rule(name, f"a null {name}", column.is_null(), advice),
+                Rule(name, f"a NaN {name}", column.is_nan(), advice),
+                Rule(name, f"an infinite {name}", column.is_infinite(), advice),
+            ]
+    if RELEVANCE in columns:
+        large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
+        problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
+        rules.append(Rule(RELEVANCE, problem, large, "Scale the grades"))
+    if GROUP_WEIGHT in columns:
+        weight, advice = pl.col(GROUP_WEIGHT), "Leave out groups that are not to count"
+        proper = weight.is_finite() & (weight > 0) & (weight <= LARGEST_WEIGHT)
+        problem = f"a {GROUP_WEIGHT} that is no number above 0, up to {LARGEST_WEIGHT:g}"
+        broken = pl.col(GROUP).is_not_null() & ~proper.fill_null(value=False)
+        rules.append(Rule(GROUP_WEIGHT, problem, broken, advice))
+    return rules
+
+
+def load(scanned: Scanned) -> pl.DataFrame:
+    """Read the rows of an input and refuse it if any of them breaks a rule."""
+    try:
+        frame = scanned.frame.collect(engine="in-memory")
+    except READ_ERRORS as error:
+        refuse_non_numeric(scanned)
+        raise unreadable(scanned.name, error) from error
+    check_rows(frame.lazy(), scanned.role, scanned.name, numbered=scanned.numbered)
+    return frame
+
+
+def refuse_broken(scanned: Scanned) -> None:
+    """Refuse an input with a row that breaks a rule, where nobody else looks at all of them."""
+    check_rows(
+        scanned.frame, scanned.role, scanned.name, engine="streaming", numbered=scanned.numbered
+    )
+
+
+def count_rows(scanned: Scanned) -> int:
+    """How many rows an input has; none is an error."""
+    try:
+        rows = scanned.count()
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    if not rows and not scanned.part:
+        raise EmptyInputError(scanned.role, scanned.name)
+    return rows
+
+
+def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
+    """The same, and refuse (or, with `keep_best`, resolve) duplicates."""
+    table = Keyed(load(scanned))
+    return one_of_each(table, scanned.role, duplicates, numbered=scanned.numbered)
+
+
+def check_rows(
+    frame: pl.LazyFrame,
+    role: str,
+    name: str,
+    *,
+    engine: Literal["in-memory", "streaming"] = "in-memory",
+    numbered: bool = True,
+) -> None:
+    """Refuse a frame without rows, or with a row that breaks a rule.
+
+    `numbered`: the numbers of its rows mean something to whoever has the input.
+    """
+    rows, broken = first_broken(frame, engine=engine)
+    if not rows:
+        raise EmptyInputError(role, name)
+    if broken is not None:
+        rule, count = broken.rule, broken.rows
+        bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
+        where = _quote(bad.row(0, named=True), rule.column, numbered=numbered)
+        raise BadValueError(role, rule.problem, count, where, rule.advice)
+
+
+def first_broken(
+    frame: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
+) -> tuple[int, Broken | None]:
+    """How many rows a frame has, and the first rule that some of them break."""
+    rules = _rules(frame.collect_schema().names())
+    broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
+    rows, *counts = frame.select(pl.len(), *broken).collect(engine=engine).row(0)
+    at = next((at for at, count in enumerate(counts) if count), None)
+    return rows, None if at is None else Broken(at, rules[at], counts[at])
+
+
+def refuse_no_overlap(qrels: Scanned, run: Scanned, *, shared_queries: bool) -> NoReturn:
+    """Say what ids look like on each side when not one judged document was retrieved."""
+    if shared_queries:
+        raise NoOverlapError(DOC, some_ids(run, DOC, qrels), some_ids(qrels, DOC, run))
+    raise NoOverlapError(QUERY, some_ids(run, QUERY), some_ids(qrels, QUERY))
+
+
+def some_ids(side: Scanned, key: str, other: Scanned | None = None) -> list[str]:
+    """Some ids of an input, of queries that the other one has too."""
+    rows = side.frame
+    if other is not None:
+        rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
+    some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
+    return some.unique(maintain_order=True).head(3).to_list()
+
+
+def one_of_each(table: Keyed, role: str, duplicates: Duplicates, *, numbered: bool = True) -> Keyed:
+    """The table itself if no key is there twice; else an error, or the best row of each key."""
+    suspects = table.possible_duplicates()
+    if not len(suspects):
+        return table
+    frame, keys = table.frame, table.names
+    repeated = (
+        frame[suspects]
+        .with_columns(pl.Series("_row", suspects))
+        .filter(pl.struct(keys).is_duplicated())
+    )
+    if repeated.is_empty():
+        return table
+    if duplicates == "error":
+        groups = repeated.group_by(keys, maintain_order=True).agg(pl.col("_row") + 1)
+        first = groups.row(0, named=True)
+        rows = first.pop("_row")
+        raise DuplicateError(role, groups.height, first, rows if numbered else [])
+    best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
+    smaller = best in (RANK, "_row")
+    by = [best, SCORE_REST] if best == SCORE and SCORE_REST in frame.columns else [best]
+    kept = repeated.sort(by, descending=not smaller, maintain_order=True).unique(
+        keys, keep="first", maintain_order=True
+    )
+    drop = np.zeros(frame.height, np.bool_)
+    drop[repeated["_row"].to_numpy()] = True
+    drop[kept["_row"].to_numpy()] = False
+    return Keyed(frame.filter(pl.Series(~drop)))
+
+
+def refuse_non_numeric(scanned: Scanned) -> None:
+    """If text stands where numbers should be, say which and where."""
+    with suppress(*READ_ERRORS):
+        _refuse_non_numeric(scanned.before or scanned)
+
+
+def _refuse_non_numeric(scanned: Scanned) -> None:
+    schema = scanned.raw.collect_schema()
+    for ours, source in scanned.mapping.items():
+        if ours in TEXTS or schema[source] != pl.String:
+            continue
+        column = pl.col(source)
+        number = column.str.strip_chars().cast(pl.Float64, strict=False)
+        bad = (
+            scanned.raw.select(source)
+            .with_row_index("_row")
+            .filter(number.is_null() & column.is_not_null())
+            .collect()
+        )
+        if bad.height:
+            raise BadValueError(
+                scanned.role,
+                f"a non-numeric {ours}",
+                bad.height,
+                f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}",
+                f"Every {ours} must be a number",
+            )
+
+
+def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:
+    others = quoted_keys(row, column)
+    if others and not numbered:
+        return ", ".join(others)
+    where = f" ({', '.join(others)})" if others else ""
+    return f"row {int(str(row['_row'])) + 1:,}{where}"
+
+
+def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:
+    """The ids of a row, but for the column that something is wrong with."""
+    return [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]

@@ -1,0 +1,239 @@
+"""What a query was shown, judged or not: how new, how popular, how varied. Over the shown frame.
+
+`train` are interactions of queries (users) with documents (items) from before, `items` has the
+attributes of documents. N queries are in train, u(d) of them have document d. L documents are
+shown: min(k, n). Of a query that is shown nothing, these are undefined.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import polars as pl
+
+from rankframe.core.columns import RANK
+from rankframe.metrics.parts import Ratio, check_between, of_query, total, where
+from rankframe.metrics.registry import registered
+
+FAMILY: Final = "What was shown"
+
+
+def within(k: int | None) -> pl.Expr:
+    """Rows of the top k; all without k."""
+    return pl.col(RANK) >= 1 if k is None else pl.col(RANK) <= k
+
+
+def among(k: int | None, value: pl.Expr | float = 1.0) -> pl.Expr:
+    """A value added up over the top k."""
+    return total(where(within(k), value))
+
+
+def mean_of(k: int | None, value: pl.Expr) -> Ratio:
+    """A value's mean over the documents shown; undefined where there are none."""
+    return Ratio(among(k, value), among(k), empty=None)
+
+
+def surprise(*, of: str = "popularity", among_all: str = "train_queries") -> pl.Expr:
+    """−log2 of the share of queries that have the document; one that nobody has, as if one had."""
+    return -(pl.col(of).clip(lower_bound=1) / pl.col(among_all)).log(2)
+
+
+def places(k: int | None) -> pl.Expr:
+    """K as a number to divide a query's value by; without k, how many documents are shown."""
+    return among(None) if k is None else of_query("retrieved") * 0 + float(k)
+
+
+@registered(
+    family=FAMILY,
+    formula="mean over the shown of −log2(u(d) / N)",
+    frame="shown",
+    synonyms=("miuf", "mean_inv_user_freq", "mean_self_information"),
+    presets={"surprisal": {"normalised": True}},
+    bounds=(0.0, None),
+)
+def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Ratio:
+    """How unknown the documents are that were shown: their self-information in train.
+
+    A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
+    RecTools' MeanInvUserFreq. `normalised`: divided by log2 N, 1 for what nobody has, added up and
+    divided by k: RePlay's Surprisal.
+
+    >>> shown.select(novelty(k=2)).item()
+    1.5
+    """
+    if not normalised:
+        return mean_of(k, surprise())
+    # The one query of a small train has everything.
+    most = pl.col("train_queries").clip(lower_bound=2).log(2)
+    share = pl.when(pl.col("popularity") == 0).then(1.0).otherwise(surprise() / most)
+    return Ratio(among(k, share), places(k), empty=None)
+
+
+@registered(
+    family=FAMILY,
+    formula="mean over the shown of u(d)",
+    frame="shown",
+    synonyms=("arp", "avg_rec_popularity", "average_popularity"),
+    bounds=(0.0, None),
+    higher_is_better=False,
+)
+def popularity(k: int | None = None) -> pl.Expr | Ratio:
+    """How popular the documents are that were shown: queries that have them in train (ARP).
+
+    Less counts as better: it says how far a system falls back on what everybody has. Needs
+    `train`. Agrees with RecTools' AvgRecPopularity.
+
+    >>> shown.select(popularity(k=2)).item()
+    1.5
+    """
+    return mean_of(k, pl.col("popularity").cast(pl.Float64))
+
+
+@registered(
+    family=FAMILY,
+    formula="share of the shown outside the head",
+    frame="shown",
+    synonyms=("aplt",),
+)
+def long_tail(k: int | None = None, *, head: float = 0.8) -> pl.Expr | Ratio:
+    """The share of what was shown that is not among the most popular documents (APLT).
+
+    The head are the most popular documents that make up `head` of all interactions in train; what
+    is equally popular is in the same part, and what nobody has is in the tail. Needs `train`.
+
+    >>> shown.select(long_tail(k=3)).item()
+    0.3333333333333333
+    """
+    check_between("head", head, 0, 1)
+    return mean_of(k, where(pl.col("more_popular") >= head))
+
+
+@registered(
+    family=FAMILY,
+    formula="share of the shown that the query has in train",
+    frame="shown",
+    higher_is_better=False,
+)
+def repeated(k: int | None = None) -> pl.Expr | Ratio:
+    """The share of what was shown that the query has had before, in train.
+
+    1 less this is what RePlay calls novelty. Needs `train`.
+
+    >>> shown.select(repeated(k=2)).item()
+    0.5
+    """
+    return mean_of(k, where(pl.col("seen")))
+
+
+@registered(
+    family=FAMILY,
+    formula="distinct values among the shown / L",
+    frame="shown",
+    presets={"categorical_diversity": {"kind": "distinct"}},
+    bounds=(0.0, None),
+)
+def diversity(
+    k: int | None = None, *, by: str, kind: Literal["distinct", "entropy", "pairs"] = "distinct"
+) -> pl.Expr | Ratio:
+    """How varied the documents are that were shown, by an attribute of `items`.
+
+    Distinct values by the number of documents; kind="entropy": −Σ p log2 p of the values;
+    kind="pairs": the mean distance of two documents, 1 where they differ (ILD by category), and
+    1 less the share of values in common (Jaccard) where each has a list of values. Documents
+    without a value are left out. Of one document, pairs is 0.
+    RePlay's CategoricalDiversity divides by k, not by L.
+
+    >>> shown.select(diversity(k=3, by="genre"), diversity(k=3, by="genre", kind="pairs")).row(0)
+    (0.6666666666666666, 0.6666666666666666)
+    """
+    if kind == "distinct":
+        known = where(pl.col(f"values_of_{by}") > 0)
+        return Ratio(among(k, pl.col(f"new_of_{by}")), among(k, known), empty=None)
+    if kind == "entropy":
+        values = among(k, pl.col(f"values_of_{by}"))
+        even = values.log(2) - among(k, pl.col(f"crowd_of_{by}")) / values
+        return pl.when(values > 0).then(even.clip(lower_bound=0))
+    values = among(k, pl.col(f"values_of_{by}"))
+    mean = among(k, pl.col(f"unlike_of_{by}")) / among(k, pl.col(f"pairs_of_{by}"))
+    return pl.when(among(k, pl.col(f"pairs_of_{by}")) > 0).then(mean).when(values > 0).then(0.0)
+
+
+@registered(
+    family=FAMILY,
+    formula="mean over pairs of the shown of 1 − cosine",
+    frame="shown",
+    bounds=(0.0, 2.0),
+)
+def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
+    """Intra-list diversity: how far apart the vectors of two documents are that were shown.
+
+    `vector` is a column of `items` with a list of numbers; the distance is 1 less the cosine.
+    Documents without a vector, or with one of length 0, are left out; one document alone is 0.
+
+    >>> shown.select(ild(k=3, vector="vector")).item()
+    0.6666666666666666
+    """
+    pairs = among(k, pl.col(f"vector_pairs_of_{vector}"))
+    alike = among(k, pl.col(f"cosine_of_{vector}"))
+    some = among(k, pl.col(f"vector_of_{vector}"))
+    far = ((pairs - alike) / pairs).clip(lower_bound=0)
+    return pl.when(pairs > 0).then(far).when(some > 0).then(0.0)
+
+
+@registered(
+    family=FAMILY,
+    formula="1 − |shown ∩ top k of base| / k",
+    frame="shown",
+)
+def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
+    """How much of what was shown another run, `base`, does not have in its top k.
+
+    As in RePlay: places without a document count as unexpected. Needs `base`.
+
+    >>> shown.select(unexpectedness(k=2)).item()
+    0.5
+    """
+    common = where(within(k) & (pl.col("base_rank") <= (10**9 if k is None else k)))
+    return Ratio(places(k) - total(common), places(k), empty=None)
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ p ln(p / q̃), q̃ = .99 q + .01 p",
+    frame="shown",
+    bounds=(0.0, None),
+    higher_is_better=False,
+)
+def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
+    """How far the mix of what was shown is from the mix that the query has in train (Steck).
+
+    p: the shares of the values of an attribute of `items` among the query's rows in train, by
+    their counts; q: those among the documents shown. A document with several values counts for
+    each with an equal part. 0: the same mix. Needs `train` and `items`; undefined where no
+    document of either has a value.
+
+    >>> round(shown.select(calibration(k=2, by="genre")).item(), 12)
+    0.683196849707
+    """
+    top = "" if k is None else f"_top{k}"
+    return of_query(f"divergence_of_{by}{top}").fill_nan(None)
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all",
+    frame="shown",
+    average="micro",
+)
+def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ratio:
+    """The share of attention that documents with some value of an attribute get.
+
+    A place r is worth 1 / log2(r + 1). Averaged over the sums: of all queries together.
+
+    >>> shown.select(exposure_share(k=2, by="genre", value="drama")).item()
+    0.38685280723454163
+    """
+    worth = 1.0 / (pl.col(RANK) + 1).log(2)
+    return Ratio(
+        among(k, where(pl.col(f"has_of_{by}={value}"), worth)), among(k, worth), empty=None
+    )

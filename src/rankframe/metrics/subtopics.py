@@ -1,0 +1,350 @@
+"""Subtopics, intents and facts: what a list covers of all that a query asks for.
+
+Judgments say which group a document is relevant to. J are the groups with a relevant document, w_j
+their weights (1 unless judgments have others), W = Σ w_j; rel_j(i) is 1 if the document at rank i
+is relevant to j, and c_j(i) counts the documents above it that are. A group is worth (1 − α) times
+as much each time that it was seen. An ideal list takes next, again and again, the document that is
+worth most; of equal ones that of the largest id, as ndeval has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.columns import GROUP_WEIGHT, RANK, RELEVANCE, at_level
+from rankframe.core.errors import MetricParameterError
+from rankframe.metrics.gain import gain_of
+from rankframe.metrics.parts import (
+    Ratio,
+    check_between,
+    constant,
+    depth,
+    of_query,
+    power,
+    total,
+    where,
+    within,
+)
+from rankframe.metrics.registry import registered
+from rankframe.metrics.subtopic_columns import ALPHA, OF_ALPHA, at_alpha, at_cutoff
+
+FAMILY: Final = "Subtopics and facts"
+
+_WEIGHT: Final = pl.col(GROUP_WEIGHT)
+_MOST_RANKS: Final = 10_000_000
+Norm = Literal["most", "none"]
+
+
+def _weight(rel: float | None) -> pl.Expr:
+    """W: the weights of all groups with a relevant document."""
+    return total(where(pl.col(at_level("first", rel)), _WEIGHT))
+
+
+def _groups(rel: float | None) -> pl.Expr:
+    """J: how many groups have a relevant document."""
+    return of_query(at_level("groups", rel))
+
+
+def _covered(k: int | None, rel: float | None) -> pl.Expr:
+    """How many groups have a relevant document in the top k."""
+    return total(where(pl.col(at_level("first", rel)) & within(k)))
+
+
+def _shrunk(base: float, times: pl.Expr) -> pl.Expr:
+    """A number from 0 to 1 to the power of a column; 0⁰ is 1, and halves are exact."""
+    if base == 0:
+        return (times == 0).cast(pl.Float64)
+    return power(2, -times) if base == 0.5 else power(base, times)
+
+
+def _novel(
+    k: int | None,
+    alpha: float,
+    rel: float | None,
+    discount: Callable[[pl.Expr], pl.Expr],
+    *,
+    ideal: bool = False,
+) -> pl.Expr:
+    """Σ over i ≤ k of Σ over j of w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of i; of the ideal
+    list, if that is asked for.
+    """
+    check_between("alpha", alpha, 0, 1, closed=True)
+    place, times = pl.col(RANK), pl.col(at_level("above", rel))
+    if ideal:
+        place, times = (pl.col(at_alpha(name, alpha, rel)) for name in OF_ALPHA)
+    inside = place.is_not_null() if k is None else place <= k
+    worth = _WEIGHT * _shrunk(1 - alpha, times)
+    return total(where(pl.col(at_level("relevant", rel)) & inside, worth / discount(place)))
+
+
+def _logarithm(place: pl.Expr) -> pl.Expr:
+    return (place + 1).log(2)
+
+
+def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
+    """What one group adds to a list whose documents are all about everything, down to k."""
+    # Ranks that are worth less than 2^-60 of the first are lost in rounding.
+    deepest = k if alpha in (0, 1) else int(np.ceil(-42 / np.log1p(-alpha)))
+    if alpha == 1:
+        return 1.0
+    ranks = deepest if k is None or deepest is None else min(k, deepest)
+    if ranks is None or ranks > _MOST_RANKS:
+        raise MetricParameterError("with so small an alpha, norm='most' needs a smaller cutoff.")
+    at = np.arange(1, ranks + 1)
+    seen = np.cumprod(np.append(1.0, np.full(ranks - 1, 1 - alpha)))
+    return float(np.sum(seen / (np.log2(at + 1) if kind == "log" else at)))
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / "
+    "log2(i + 1)",
+    synonyms=("alpha-dcg", "α-dcg", "alphadcg"),
+    bounds=(0.0, None),
+    frame="grouped",
+)
+def alpha_dcg(
+    k: int | None = None, *, alpha: float = ALPHA, norm: Norm = "most", rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Discounted gain of groups, each worth less whenever it was seen before.
+
+    Divided by what a list of documents that are all about every group would have, as ndeval does
+    (which does not at k = 1); `norm="none"` gives the sum itself, weights averaging 1.
+
+    >>> round(grouped.select(alpha_dcg(k=2, norm="none")).item(), 6)
+    1.946395
+    """
+    above = _novel(k, alpha, rel, _logarithm)
+    if norm == "none":
+        return Ratio(above * _groups(rel), _weight(rel))
+    return Ratio(above, _weight(rel) * _most(k, alpha, "log"))
+
+
+@registered(
+    family=FAMILY,
+    formula="alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list",
+    synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"),
+    bounds=(0.0, None),
+    frame="grouped",
+)
+def alpha_ndcg(
+    k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Discounted gain of groups, each worth less whenever it was seen, as a share of the ideal.
+
+    The ideal list is greedy, and so not always the best one: values a little above 1 are possible.
+    Agrees with ndeval's `alpha-nDCG@k`.
+
+    >>> round(grouped.select(alpha_ndcg(k=4)).item(), 6)
+    0.808689
+    """
+    return Ratio(
+        _novel(k, alpha, rel, _logarithm),
+        _novel(k, alpha, rel, _logarithm, ideal=True),
+    )
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with "
+    "gain=exp2: Σ_j w_j·err_j@k ÷ W",
+    synonyms=("err-ia",),
+    bounds=(0.0, None),
+    frame="grouped",
+    exponential={"gain": "exp2"},
+)
+def err_ia(
+    k: int | None = None,
+    *,
+    alpha: float = ALPHA,
+    gain: Literal["novelty", "exp2"] = "novelty",
+    norm: Norm = "most",
+    rel: float | None = None,
+) -> pl.Expr | Ratio:
+    """Intent-aware expected reciprocal rank: how soon a reader of each group is satisfied.
+
+    Divided by what a list of documents that are all about every group would have, as ndeval does
+    (which does not at k = 1); `norm="none"`: by W alone. `gain="exp2"` looks at grades instead, as
+    Chapelle does: the mean of the groups' `err`, in which neither alpha nor norm has a part.
+
+    >>> round(grouped.select(err_ia(k=2, norm="none")).item(), 6)
+    0.875
+    """
+    if gain == "exp2":
+        satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, pl.col("max_grade"))
+        worth = _WEIGHT * satisfied * pl.col("unsatisfied") / pl.col(RANK)
+        known = pl.col(at_level("group_relevant", rel)) > 0
+        return Ratio(total(where(known & within(k), worth)), _weight(rel))
+    above = _novel(k, alpha, rel, lambda place: place)
+    return Ratio(above, _weight(rel) * (1.0 if norm == "none" else _most(k, alpha, "rank")))
+
+
+@registered(
+    family=FAMILY,
+    formula="err_ia@k ÷ err_ia@k of the greedy ideal list",
+    synonyms=("nerr-ia",),
+    bounds=(0.0, None),
+    frame="grouped",
+)
+def nerr_ia(
+    k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Intent-aware expected reciprocal rank as a share of the ideal list's.
+
+    Agrees with ndeval's `nERR-IA@k`.
+
+    >>> round(grouped.select(nerr_ia(k=4)).item(), 6)
+    0.756303
+    """
+    return Ratio(
+        _novel(k, alpha, rel, lambda place: place),
+        _novel(k, alpha, rel, lambda place: place, ideal=True),
+    )
+
+
+def _patient(alpha: float, beta: float, rel: float | None, *, ideal: bool = False) -> pl.Expr:
+    check_between("beta", beta, 0, 1)
+    return _novel(None, alpha, rel, lambda place: 1 / _shrunk(beta, place - 1), ideal=ideal)
+
+
+@registered(
+    family=FAMILY,
+    formula="(1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)",
+    bounds=(0.0, 1.0),
+    frame="grouped",
+)
+def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+    """Novelty- and rank-biased precision: a reader goes on with probability β at every rank.
+
+    Agrees with ndeval's `NRBP`.
+
+    >>> grouped.select(nrbp()).item()
+    0.6796875
+    """
+    return Ratio((1 - (1 - alpha) * beta) * _patient(alpha, beta, rel), _weight(rel))
+
+
+@registered(
+    family=FAMILY,
+    formula="nrbp ÷ nrbp of the greedy ideal list",
+    bounds=(0.0, None),
+    frame="grouped",
+)
+def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+    """Novelty- and rank-biased precision as a share of the ideal list's.
+
+    Agrees with ndeval's `nNRBP`.
+
+    >>> round(grouped.select(nnrbp()).item(), 6)
+    0.753247
+    """
+    return Ratio(_patient(alpha, beta, rel), _patient(alpha, beta, rel, ideal=True))
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j",
+    synonyms=("map-ia",),
+    frame="grouped",
+)
+def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Intent-aware average precision: the mean of the groups' own, R_j documents relevant to each.
+
+    Agrees with ndeval's `MAP-IA`.
+
+    >>> round(grouped.select(map_ia()).item(), 6)
+    0.666667
+    """
+    found, all_of_it = pl.col(at_level("above", rel)) + 1, pl.col(at_level("group_relevant", rel))
+    rows = _WEIGHT * found / (pl.col(RANK) * all_of_it)
+    return Ratio(total(where(pl.col(at_level("relevant", rel)) & within(k), rows)), _weight(rel))
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)",
+    synonyms=("p-ia", "precision-ia", "p_ia"),
+    frame="grouped",
+)
+def precision_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Intent-aware precision: the mean over groups of the share of the top k relevant to each.
+
+    Without k: of all that was retrieved. Agrees with ndeval's `P-IA@k`.
+
+    >>> grouped.select(precision_ia(k=2)).item()
+    0.75
+    """
+    length = depth(k) if k is None else constant(k)
+    rows = where(pl.col(at_level("relevant", rel)) & within(k), _WEIGHT)
+    return Ratio(total(rows), length * _weight(rel))
+
+
+@registered(
+    family=FAMILY,
+    formula="Σ_j w_j·ndcg_j@k ÷ W",
+    synonyms=("ndcg-ia",),
+    # Sums in another order: what is 1 may be a hair more.
+    bounds=(0.0, None),
+    frame="grouped",
+    exponential={"gain": "exp2"},
+)
+def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> pl.Expr | Ratio:
+    """Intent-aware nDCG: the mean of the groups' own, with the grades of each.
+
+    >>> round(grouped.select(ndcg_ia()).item(), 6)
+    0.749095
+    """
+    best = at_cutoff("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k)
+    worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / pl.col(best)
+    known = (pl.col("group_relevant") > 0) & (pl.col(RELEVANCE) > 0)
+    return Ratio(total(where(known & within(k), _WEIGHT * worth)), _weight(None))
+
+
+@registered(
+    family=FAMILY,
+    formula="groups with a relevant document in the top k ÷ J",
+    synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"),
+    frame="grouped",
+)
+def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Share of the groups that the top k has a relevant document of, whatever their weights.
+
+    0 where nothing is relevant. Agrees with ndeval's `strec@k`.
+
+    >>> grouped.select(subtopic_recall(k=1)).item()
+    0.5
+    """
+    return Ratio(_covered(k, rel), _groups(rel))
+
+
+@registered(
+    family=FAMILY, formula="1 if some group has a relevant document in the top k, else 0",
+    frame="grouped",
+)  # fmt: skip
+def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Whether the top k has a relevant document of any group: one of the facts is enough.
+
+    >>> grouped.select(any_of(k=1)).item()
+    1.0
+    """
+    return (_covered(k, rel) > 0).cast(pl.Float64)
+
+
+@registered(
+    family=FAMILY, formula="1 if every group has a relevant document in the top k, else 0",
+    frame="grouped",
+)  # fmt: skip
+def all_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Whether the top k has a relevant document of every group: all the facts an answer needs.
+
+    0 where nothing is relevant.
+
+    >>> grouped.select(all_of(k=1)).item(), grouped.select(all_of(k=2)).item()
+    (0.0, 1.0)
+    """
+    covered = _covered(k, rel)
+    return ((covered > 0) & (covered == _groups(rel))).cast(pl.Float64)

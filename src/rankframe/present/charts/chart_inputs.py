@@ -1,0 +1,218 @@
+"""What charts are given: results, comparisons, frames and plain lists → frames by name; and what is
+known of a metric by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankframe.analysis.comparison import Comparison
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import MetricParameterError, OptionError, UnknownMetricError
+from rankframe.core.messages import did_you_mean, number_of, shown
+from rankframe.engine.result import Result
+from rankframe.metrics.metric import Metric
+from rankframe.metrics.names import parse
+from rankframe.stats.exact import exact_sum
+from rankframe.stats.resample import hash_ids
+
+# Of one system or of several, by name.
+Values: TypeAlias = Result | Comparison | pl.DataFrame | Mapping[str, Result | pl.DataFrame]
+Frame: TypeAlias = Literal["per_query", "slices"]
+# Grades in rank order; None is a document that was not judged.
+Grades: TypeAlias = Sequence[float | None]
+_ALONE = "run"  # what has no name
+
+
+def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
+    """By system, the values of queries or of slices."""
+    if isinstance(values, Comparison):
+        if frame == "per_query":
+            return dict(values.per_query)
+        sliced = values.systems.filter(pl.col("by").is_not_null())
+        return {name: sliced.filter(pl.col("system") == name) for name in values.names}
+    if isinstance(values, Result | pl.DataFrame):
+        values = {_called(values): values}
+    if not isinstance(values, Mapping) or not values:
+        raise OptionError(
+            f"nothing can be drawn of {shown(values)}: give a result, a comparison, a frame, or "
+            "several by name, {name: result}."
+        )
+    found = {}
+    for name, one in values.items():
+        if isinstance(one, Result):
+            one = one.per_query if frame == "per_query" else one.slices  # noqa: PLW2901
+        if not isinstance(one, pl.DataFrame):
+            raise OptionError(f"{name!r} is neither a result nor a polars frame: {shown(one)}.")
+        found[str(name)] = one
+    return found
+
+
+def _called(one: Result | pl.DataFrame) -> str:
+    name = one.inputs.get("run", "") if isinstance(one, Result) else ""
+    return name.removesuffix(".parquet") or _ALONE
+
+
+def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:
+    """By system, `query_id` and the values of one metric as `value`; and that metric, the first
+    that there is unless one was asked for.
+    """
+    frames = frames_of(values, "per_query")
+    for name, frame in frames.items():
+        columns = [column for column in frame.columns if column != QUERY]
+        if QUERY not in frame.columns or not columns:
+            raise OptionError(
+                f"{name!r} has no values of queries: it needs {QUERY} and a column a metric, and "
+                f"has {', '.join(frame.columns) or 'no columns'}."
+            )
+        metric = columns[0] if metric is None else metric
+        if metric not in columns:
+            hint = did_you_mean(metric, columns)
+            raise OptionError(f"{name!r} has no values of {metric!r}. {hint}".rstrip())
+        if not frame.schema[metric].is_numeric():
+            raise OptionError(f"{metric!r} of {name!r} is no number: {frame.schema[metric]}.")
+    assert metric is not None  # there is at least one frame
+    chosen = {
+        name: frame.select(QUERY, value=pl.col(metric).cast(pl.Float64).fill_nan(None))
+        for name, frame in frames.items()
+    }
+    if all(frame["value"].null_count() == frame.height for frame in chosen.values()):
+        raise OptionError(f"there is no query with a value of {metric!r} to draw.")
+    return chosen, metric
+
+
+def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str, list[Any]]:
+    """Lists of grades in rank order by name; a single one has none."""
+    lists = given if isinstance(given, Mapping) else {"": given}
+    found = {}
+    for name, grades in lists.items():
+        if isinstance(grades, np.ndarray | pl.Series):
+            grades = grades.to_list() if isinstance(grades, pl.Series) else grades.tolist()  # noqa: PLW2901
+        if isinstance(grades, str) or not isinstance(grades, Sequence):
+            raise OptionError(
+                f"grades are numbers in rank order, e.g. [1, 0, 1], not {shown(grades)}."
+            )
+        for grade in grades:
+            number = isinstance(grade, int | float) and abs(grade) < float("inf")
+            if not (number or grade is None or grade != grade):  # noqa: PLR0124 (NaN)
+                raise OptionError(
+                    f"a grade is a number, or None if not judged, not {shown(grade)}."
+                )
+        found[str(name)] = [
+            None if grade is None or grade != grade else float(grade)  # noqa: PLR0124
+            for grade in grades
+        ]
+    if not any(found.values()):
+        raise OptionError("there are no grades to draw: the list is empty.")
+    return found
+
+
+def grade_text(grade: float | None) -> str:
+    """A grade as people write it.
+
+    >>> grade_text(2.0), grade_text(0.5), grade_text(None)
+    ('2', '0.5', 'unjudged')
+    """
+    return "unjudged" if grade is None else f"{grade:g}"
+
+
+def mean_of(values: pl.Series) -> float | None:
+    """The mean of what is there, the same to the last bit whatever the order."""
+    known = values.drop_nulls()
+    return None if known.is_empty() else float(exact_sum(known.to_numpy())) / len(known)
+
+
+def known_metric(name: str) -> Metric | None:
+    """The metric of that name; None for columns of people's own."""
+    try:
+        return parse(name)[0]
+    except (UnknownMetricError, MetricParameterError):
+        return None
+
+
+def better(metric: str | Metric) -> str:
+    """Which way a metric is better, in words; nothing where nobody said so.
+
+    >>> better("ndcg@10"), better("lag"), better("mine")
+    ('higher is better', 'lower is better', '')
+    """
+    found = known_metric(metric) if isinstance(metric, str) else metric
+    if found is None or (found.definition is not None and found.definition.family == "Counts"):
+        return ""
+    return "higher is better" if found.higher_is_better else "lower is better"
+
+
+def with_direction(metric: str) -> str:
+    """A metric's name for an axis, with its direction.
+
+    >>> with_direction("lag"), with_direction("mine")
+    ('lag (lower is better)', 'mine')
+    """
+    way = better(metric)
+    return f"{metric} ({way})" if way else metric
+
+
+def counted(frames: Mapping[str, pl.DataFrame]) -> str:
+    """How many queries have a value, in words: one number, or from the fewest to the most.
+
+    >>> counted({"a": pl.DataFrame({"value": [1.0, None]})})
+    '1 query, 1 undefined'
+    """
+    known = [frame["value"].count() for frame in frames.values()]
+    undefined = max(frame["value"].null_count() for frame in frames.values())
+    return between(known) + (f", {undefined:,} undefined" if undefined else "")
+
+
+def between(counts: Sequence[int], one: str = "query") -> str:
+    """A number of something, or where it differs the least and the largest.
+
+    >>> between([3, 3]), between([1, 20])
+    ('3 queries', '1 to 20 queries')
+    """
+    low, high = min(counts), max(counts)
+    return number_of(high, one) if low == high else f"{low:,} to {number_of(high, one)}"
+
+
+def sample_of(ids: pl.Series, most: int) -> pl.Series:
+    """At most so many of some ids, in byte order: always the same ones."""
+    if len(ids) > most:
+        ids = ids.gather(np.argsort(hash_ids(ids), kind="stable")[:most])
+    return ids.sort()
+
+
+def spread(height: int, most: int) -> list[int]:
+    """The places of at most so many rows, from the first to the last."""
+    if height <= most:
+        return list(range(height))
+    return [round(at * (height - 1) / (most - 1)) for at in range(most)]
+
+
+def bar_width(room: float, bars: int) -> float:
+    """How wide each of so many bars is: with gaps between a few; between many, they would
+    flicker.
+    """
+    return room / bars * (0.8 if bars <= 60 else 1.0)
+
+
+def sampled(shown_rows: int, total: int, one: str = "query") -> str:
+    """What is said of a sample.
+
+    >>> sampled(3, 3), sampled(400, 5000)
+    ('3 queries', 'a sample of 400 of 5,000 queries')
+    """
+    if shown_rows == total:
+        return number_of(total, one)
+    return f"a sample of {shown_rows:,} of {number_of(total, one)}"
+
+
+def value_range(numbers: pl.Series) -> tuple[float, float]:
+    """The lowest and the highest; from 0 to 1 where these hold all of them."""
+    low: Any = numbers.min()
+    high: Any = numbers.max()
+    if low is None or (low >= 0 and high <= 1):
+        return 0.0, 1.0
+    return float(low), float(high)

@@ -1,0 +1,158 @@
+"""Charts of curves: over scores, and over cutoffs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Unpack
+
+import polars as pl
+
+from rankframe.analysis.curves.area import area_under
+from rankframe.core.messages import number_of
+from rankframe.core.wording import plain_text
+from rankframe.present.charts.canvas import (
+    Canvas,
+    Look,
+    chart_of,
+    colour,
+    in_words,
+    layered,
+    lines,
+    named,
+)
+from rankframe.present.charts.chart_inputs import between, with_direction
+from rankframe.present.charts.registry import chart
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.canvas import Chart
+
+_MOST_AREAS = 4  # that are said
+
+
+@chart(
+    of=lambda given: (given.curves("roc", scores="distance" if given.distance else "similarity"),)
+)
+def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
+    """ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
+
+    Retrieved documents of all queries by score; equal scores are one point, unjudged documents
+    non-relevant. `scores="distance"` where smaller is better, `average="vertical"` for the mean of
+    the queries' curves.
+
+    >>> points = rf.curve({"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}, "roc")
+    >>> rf.plot.roc({"mine": points}).to_dict()["layer"][1]["mark"]["type"]
+    'line'
+    """
+    on = Canvas.of(look)
+    chance = (
+        chart_of([{"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0}])
+        .mark_line(strokeDash=[4, 4], color=on.ink)
+        .encode(x="fpr:Q", y="tpr:Q")
+    )
+    axes = ("false positive rate", "true positive rate")
+    curved = lines(curves, "fpr", "tpr", axes, shares=True, on=on)
+    said = [f"{_of_what(curves)}; the dashed line is chance", *_areas(curves, "fpr", _whole)]
+    return on.finished(layered(chance, curved), "ROC: relevant documents found, by score", said)
+
+
+@chart(of=lambda given: (given.curves("precision_recall"),))
+def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
+    """Precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
+
+    Recall is of all relevant documents, retrieved or not (`recall_of="retrieved"`).
+    `interpolated=True` for trec_eval's eleven points.
+    """
+    on = Canvas.of(look)
+    drawn = lines(curves, "recall", "precision", ("recall", "precision"), shares=True, on=on)
+    said = [f"{_of_what(curves)}; higher is better", *_areas(curves, "recall", _by_score)]
+    return on.finished(drawn, "Precision against recall", said)
+
+
+@chart(
+    of=lambda given: (
+        given.curves("metric_at_k", metric=given.family, ks=given.ks, ci="bootstrap"),
+        given.family,
+    )
+)
+def metric_at_k(
+    curves: Mapping[str, pl.DataFrame], metric: str = "value", **look: Unpack[Look]
+) -> Chart:
+    """A metric over its cutoffs, with its intervals where the curves have them:
+    `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
+    """
+    on = Canvas.of(look)
+    axes = ("cutoff k", with_direction(metric))
+    curved = lines(curves, "k", "value", axes, shares=False, on=on)
+    title, said = f"{metric} at each cutoff", [_of_what(curves)]
+    ends = {"ci_low", "ci_high"}
+    bounded = all(ends <= set(points.columns) for points in curves.values())
+    if not bounded or not any(points["ci_low"].count() for points in curves.values()):
+        return on.finished(curved, title, said)
+    band = (
+        chart_of(named(curves, ["k", "ci_low", "ci_high"]))
+        .mark_area(opacity=0.15)
+        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
+    )
+    return on.finished(layered(curved, band), title, [*said, "bands: intervals of the means"])
+
+
+@chart(
+    runs=1,
+    of=lambda given: (
+        *given.curves("cumulative_gain", ks=given.ks).values(),
+        given.queries_judged(),
+    ),
+)
+def cumulative_gain(
+    points: pl.DataFrame, queries: int | None = None, **look: Unpack[Look]
+) -> Chart:
+    """What is gained down the list and what could be, `rf.curve(qrels, run, "cumulative_gain")`.
+
+    queries: how many the means are over, to be said.
+    """
+    on = Canvas.of(look)
+    shown = {"found": "dcg", "at best": "ideal_dcg"}
+    curves = {
+        name: points.select("k", value=column) if column in points.columns else points
+        for name, column in shown.items()
+    }
+    axes = ("cutoff k", "discounted cumulative gain (higher is better)")
+    drawn = lines(curves, "k", "value", axes, shares=False, zero=True, on=on)
+    over = "queries" if queries is None else number_of(queries, "query")
+    said = [f"mean over {over}: what was found, and the best possible list"]
+    return on.finished(drawn, "Gain down the list", said)
+
+
+def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
+    """The systems, and over how much their curves are."""
+    frames = [points for points in curves.values() if points.height]
+    names = in_words(list(curves))
+    if all("queries" in points.columns for points in frames):
+        most = [int(points["queries"].max() or 0) for points in frames]  # pyright: ignore[reportArgumentType]
+        return f"{names}; {between(most)}"
+    if all({"fp", "tp"} <= set(points.columns) for points in frames):
+        last = [points.select(pl.col("fp").max() + pl.col("tp").max()).item() for points in frames]
+        return f"{names}; {between(last, 'retrieved document')}"
+    return names
+
+
+def _areas(
+    curves: Mapping[str, pl.DataFrame], x: str, measured: Callable[[pl.Series], bool]
+) -> list[str]:
+    """The area under each of a few curves that have one."""
+    if len(curves) > _MOST_AREAS:
+        return []
+    areas = [
+        f"{plain_text(name, 24)} {area_under(points):.3f}"
+        for name, points in curves.items()
+        if points.height and "queries" not in points.columns and measured(points[x])
+    ]
+    return [f"area under the curve: {', '.join(areas)}"] if areas else []
+
+
+def _whole(along: pl.Series) -> bool:
+    return along.first() == 0 and along.last() == 1
+
+
+def _by_score(along: pl.Series) -> bool:
+    return along.first() == 0

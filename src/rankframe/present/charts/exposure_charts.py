@@ -1,0 +1,242 @@
+"""Charts of what is shown of a catalogue: how evenly, how popular it is, and what that costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+import polars as pl
+
+from rankframe.core.columns import DOC
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option, number_of, shown
+from rankframe.core.wording import distinct_texts
+from rankframe.metrics.catalogue import gini
+from rankframe.present.charts.canvas import (
+    Canvas,
+    Look,
+    chart_of,
+    in_words,
+    layered,
+    legend,
+    lines,
+    load_altair,
+)
+from rankframe.present.charts.chart_inputs import between
+from rankframe.present.charts.palette import COLOURS
+from rankframe.present.charts.registry import chart
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.canvas import Chart
+
+# The documents frame of one system, or of several by name.
+Documents: TypeAlias = (
+    pl.LazyFrame | pl.DataFrame | Mapping[str, pl.LazyFrame] | Mapping[str, pl.DataFrame]
+)
+_LABEL = 24  # characters of a name
+_MOST_BINS = 12  # of popularity
+_TOP = re.compile(r"shown_top([1-9]\d*)")
+_ALONE = "run"  # what has no name
+
+
+@chart(takes="shown", of=lambda given: (given.documents(),))
+def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
+    """How evenly documents are shown, a Lorenz curve: the share of all places that the least shown
+    documents have, `{name: rf.documents(run, items=items, k=10)}`. On the diagonal, all are shown
+    equally often; the further below it, the fewer take everything.
+
+    Over the catalogue; without one, over documents that are shown at all. The Gini coefficient is
+    that of the metric `gini`.
+
+    >>> counted = rf.documents({"u1": ["a", "b"], "u2": ["a", "c"]}, items=["a", "b", "c", "d"])
+    >>> drawn = rf.plot.exposure({"mine": counted}).to_dict()
+    >>> [(row["documents"], row["places"]) for row in drawn["layer"][1]["data"]["values"]]
+    [(0.0, 0.0), (0.25, 0.0), (0.75, 0.5), (1.0, 1.0)]
+    """
+    on = Canvas.of(look)
+    frames = _frames(documents)
+    everything = all(frame["in_catalogue"].any() for frame in frames.values())
+    inside = pl.col("in_catalogue") if everything else pl.col("shown") > 0
+    over = "catalogue" if everything else "shown"
+    curves, counts, outside = {}, [], 0.0
+    for name, label in distinct_texts(list(frames), _LABEL).items():
+        frame = frames[name]
+        places, total = int(frame.filter(inside)["shown"].sum()), int(frame["shown"].sum())
+        if not places:
+            raise OptionError(
+                f"no document of the catalogue is shown by {name!r}: nothing to draw."
+            )
+        coefficient = frame.select(gini(over=over)).item()
+        curves[_with_gini(label, coefficient)] = _lorenz(frame.filter(inside))
+        counts.append(frame.filter(inside).height)
+        outside = max(outside, 1 - places / total)
+    equal = (
+        chart_of([{"documents": 0.0, "places": 0.0}, {"documents": 1.0, "places": 1.0}])
+        .mark_line(strokeDash=[4, 4], color=on.ink)
+        .encode(x="documents:Q", y="places:Q")
+    )
+    of_what = "documents of the catalogue" if everything else "documents shown at all"
+    axes = (f"share of {of_what}, the least shown first", "share of all places")
+    drawn = lines(curves, "documents", "places", axes, shares=True, on=on)
+    said = [
+        f"{_lists(frames)}; {between(counts, 'document')}",
+        "dashed: all are shown equally often, Gini 0; one takes everything: Gini 1",
+    ]
+    if outside:
+        said.append(f"without places of documents outside the catalogue: up to {outside:.1%}")
+    return on.finished(layered(equal, drawn), "How evenly documents are shown", said)
+
+
+def _with_gini(label: str, coefficient: float | None) -> str:
+    return label if coefficient is None else f"{label} (Gini {coefficient:.3f})"
+
+
+def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
+    """The corners of the curve: between documents that are shown equally often, it is straight."""
+    corners = frame.group_by("shown").agg(pl.len().cast(pl.Int64)).sort("shown")
+    ends = corners.select(
+        documents=pl.col("len").cum_sum() / pl.col("len").sum(),
+        places=(pl.col("len") * pl.col("shown")).cum_sum()
+        / (pl.col("len") * pl.col("shown")).sum(),
+    )
+    return pl.concat([pl.DataFrame({"documents": [0.0], "places": [0.0]}), ends])
+
+
+@chart(takes="shown", of=lambda given: (given.documents(),))
+def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
+    """Whether what is shown is what everybody has: the share of places by the popularity of what is
+    shown there, beside the share of the catalogue and of interactions in train,
+    `{name: rf.documents(run, train=train, k=10)}`.
+
+    Popularity is how many queries (users) have a document in train, in ranges that double.
+
+    >>> train = {"u1": ["a", "b"], "u2": ["a"], "u3": ["a"]}
+    >>> counted = rf.documents({"u1": ["a"], "u2": ["b"]}, train=train, items=["a", "b", "c"])
+    >>> drawn = rf.plot.popularity({"mine": counted}).to_dict()
+    >>> rows = drawn["data"]["values"]
+    >>> [(row["users"], row["share"]) for row in rows[:3]]
+    [('0', 0.0), ('1', 0.5), ('2–3', 0.5)]
+    """
+    on, alt = Canvas.of(look), load_altair()
+    frames = _frames(documents)
+    for name, frame in frames.items():
+        if frame["popularity"].null_count():
+            raise OptionError(
+                f"nobody said how popular the documents of {name!r} are: give ",
+                Option("train"),
+                ".",
+            )
+        if not frame["shown"].sum():
+            raise OptionError(f"{name!r} shows nothing: there is nothing to draw.")
+    highest = max(int(frame["popularity"].max() or 0) for frame in frames.values())  # pyright: ignore[reportArgumentType]
+    starts, labels = _ranges(highest)
+    names = distinct_texts(list(frames), _LABEL)
+    rows = [
+        row
+        for name, frame in frames.items()
+        for row in _shares(frame, "shown", starts, labels, names[name])
+    ]
+    first = next(iter(frames.values()))
+    beside = {"the catalogue": ("in_catalogue", on.ink), "train": ("interactions", "#a6a6a6")}
+    beside = {f"{name}'s own" if name in names.values() else name: of
+              for name, of in beside.items()}  # fmt: skip
+    for label, (column, _) in beside.items():
+        rows += _shares(first, column, starts, labels, label)
+    order = [*names.values(), *beside]
+    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
+    scale = alt.Scale(domain=order, range=[*colours, *(ink for _, ink in beside.values())])
+    ways = alt.Scale(domain=order, range=[*([[1, 0]] * len(names)), [6, 3], [2, 2]])
+    base = chart_of(rows).encode(
+        x=alt.X("users:O", title="popularity: queries that have the document in train",
+                sort=labels, axis=alt.Axis(labelAngle=-40 if len(labels) > 6 else 0)),
+        y=alt.Y("share:Q", title="share", axis=alt.Axis(format=".0%")),
+        color=alt.Color("system:N", scale=scale, legend=legend(order)),
+        tooltip=["system:N", "users:N", alt.Tooltip("share:Q", format=".2%")],
+    )  # fmt: skip
+    dashed = alt.StrokeDash("system:N", scale=ways, legend=legend(order))
+    drawn = layered(
+        base.mark_line(strokeWidth=2).encode(strokeDash=dashed),
+        # dots have no legend of their own
+        base.mark_circle(size=36, opacity=1).encode(
+            color=alt.Color("system:N", scale=scale, legend=None)
+        ),
+    )
+    catalogue = number_of(int(first["in_catalogue"].sum()), "document")
+    said = [
+        f"{in_words(list(names.values()))}: share of places; {_lists(frames)}",
+        f"dashed: share of the catalogue ({catalogue}), and of interactions in train",
+    ]
+    return on.finished(on.sized(drawn), "Popularity of what is shown", said)
+
+
+def _ranges(highest: int) -> tuple[list[int], list[str]]:
+    """Where ranges of popularity begin, the first at 0, and what they are called."""
+    factor = 2
+    while factor ** (_MOST_BINS - 1) <= highest:
+        factor *= 2
+    starts, at = [0], 1
+    while at <= max(highest, 1):
+        starts.append(at)
+        at *= factor
+    ends = [start - 1 for start in starts[1:]] + [max(highest, 1)]
+    return starts, [
+        f"{start:,}" if start == end else f"{start:,}–{end:,}"
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _shares(
+    frame: pl.DataFrame, column: str, starts: Sequence[int], labels: Sequence[str], system: str
+) -> list[dict[str, Any]]:
+    """Of each range, its share of all that a column adds up to."""
+    place = pl.Series(starts).search_sorted(frame["popularity"], side="right") - 1
+    weights = frame[column].cast(pl.Float64)
+    sums = (
+        pl.DataFrame({"place": place, "weight": weights})
+        .sort("place")
+        .group_by("place", maintain_order=True)
+        .agg(pl.col("weight").sum())
+    )
+    found = dict(zip(sums["place"], sums["weight"], strict=True))
+    total = sum(found.values()) or 1.0
+    return [
+        {"system": system, "users": label, "share": found.get(at, 0.0) / total}
+        for at, label in enumerate(labels)
+    ]
+
+
+def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
+    """The documents frames by name, collected."""
+    given = documents if isinstance(documents, Mapping) else {_ALONE: documents}
+    found = {}
+    for name, one in given.items():
+        frame = one.collect() if isinstance(one, pl.LazyFrame) else one
+        if not isinstance(frame, pl.DataFrame):
+            raise OptionError(
+                f"this chart is drawn of rf.documents(run, …), or several by name, not of "
+                f"{shown(one)}."
+            )
+        needed = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
+        if missing := [column for column in needed if column not in frame.columns]:
+            raise OptionError(
+                f"{name!r} has no column {missing[0]!r}: it is no frame of rf.documents."
+            )
+        found[str(name)] = frame
+    if not found:
+        raise OptionError(
+            "there is nothing to draw: give rf.documents(run, …), or several by name."
+        )
+    return found
+
+
+def _lists(frames: Mapping[str, pl.DataFrame]) -> str:
+    """Of how many lists, and how deep."""
+    depths = {
+        next((m[1] for c in frame.columns if (m := _TOP.fullmatch(c))), None)
+        for frame in frames.values()
+    }
+    depth = depths.pop() if len(depths) == 1 else None
+    top = "" if depth is None else f"the top {depth} of "
+    counts = [int(frame["lists"].max() or 0) for frame in frames.values()]  # pyright: ignore[reportArgumentType]
+    return f"{top}{between(counts, 'list')}"

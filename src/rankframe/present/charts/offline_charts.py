@@ -1,0 +1,130 @@
+"""Altair's charts, which fetch nothing: HTML brings its scripts along, a notebook gets a picture.
+Their text harms neither who draws it nor who opens the page.
+
+Imported where the first chart is made: altair is an optional part.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import altair
+
+from rankframe.core.wording import distinct_texts
+
+_LONGEST = 60  # characters of a name or an id
+_INNER = re.compile(r'\bid="([^"]+)"')
+_LONGEST_TITLE = 90  # of a line of a title
+
+
+class InScript(json.JSONEncoder):
+    """JSON that can stand in a script of a page: no text in it ends the script."""
+
+    def encode(self, o: Any) -> str:
+        """The same JSON without what HTML looks for."""
+        return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+class _Whole:
+    def save(self, fp: Any, *args: Any, **options: Any) -> None:
+        """Save it, as altair does."""
+        kind = next(iter(args), None) or options.get("format") or Path(str(fp)).suffix[1:]
+        if kind == "html":
+            options.setdefault("inline", True)
+            options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
+        if kind != "svg":
+            super().save(fp, *args, **options)  # type: ignore[misc]
+            return
+        drawn = StringIO()
+        options.pop("format", None)
+        super().save(drawn, kind, *args[1:], **options)  # type: ignore[misc]
+        text = renumbered(drawn.getvalue())
+        if hasattr(fp, "write"):
+            fp.write(text)
+        else:
+            Path(fp).write_text(text, encoding="utf-8")
+
+    def to_html(self, *args: Any, **options: Any) -> str:
+        """The same as text, as altair makes it."""
+        options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
+        return super().to_html(*args, **options)  # type: ignore[misc]
+
+    def to_dict(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """The chart as data; every way to draw or save it begins here."""
+        spec = super().to_dict(*args, **options)  # type: ignore[misc]
+        inner = not (options.get("context") or {}).get("top_level", True)
+        return spec if inner else drawable(spec)
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+        """What a notebook shows: a drawing, which needs no network, where altair's own page would
+        fetch its scripts; or whatever `altair.renderers.enable` was told.
+        """
+        if altair.renderers.active == "default":
+            drawn = StringIO()
+            self.save(drawn, format="svg")
+            return {"image/svg+xml": drawn.getvalue()}
+        bundle = super()._repr_mimebundle_(*args, **options)  # type: ignore[misc]
+        page = bundle.get("text/html") if isinstance(bundle, dict) else None
+        if page is None:
+            return bundle
+        spec = self.to_dict(context={"pre_transform": False})
+        return {**bundle, "text/html": page.replace(json.dumps(spec), InScript().encode(spec))}
+
+
+class WholeChart(_Whole, altair.Chart):
+    """One picture."""
+
+
+class WholeLayerChart(_Whole, altair.LayerChart):
+    """Pictures on top of each other."""
+
+
+class WholeFacetChart(_Whole, altair.FacetChart):
+    """The same picture of several parts."""
+
+
+def renumbered(svg: str, start: str = "part") -> str:
+    """A drawing whose inner names count from 0. As they are made, they count on from one drawing to
+    the next: the same chart would be other bytes, and two on one page would share names.
+
+    >>> renumbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/>')
+    '<clipPath id="part0"/><g clip-path="url(#part0)"/>'
+    """
+    for at, inner in enumerate(dict.fromkeys(_INNER.findall(svg))):
+        svg = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\g<1>{start}{at}", svg)
+    return svg
+
+
+def drawable(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart whose texts are plain and short: some characters end the process that draws them, and
+    a text of 40,000 takes it a quarter of a minute. Those that differ still do.
+    """
+    title = spec.get("title", "")
+    rest = {key: part for key, part in spec.items() if key != "title"}
+    shown = distinct_texts(_texts(rest), _LONGEST)
+    titles = distinct_texts(_texts(title), _LONGEST_TITLE)
+    if all(text == label for some in (shown, titles) for text, label in some.items()):
+        return spec
+    above = {"title": _each(title, titles.get)} if "title" in spec else {}
+    return _each(rest, shown.get) | above
+
+
+def _texts(spec: Any) -> Iterator[str]:
+    if isinstance(spec, str):
+        yield spec
+    elif isinstance(spec, dict | list):
+        for part in spec.values() if isinstance(spec, dict) else spec:
+            yield from _texts(part)
+
+
+def _each(spec: Any, shown: Callable[[str], str | None]) -> Any:
+    if isinstance(spec, dict):
+        return {key: _each(part, shown) for key, part in spec.items()}
+    if isinstance(spec, list):
+        return [_each(part, shown) for part in spec]
+    return shown(spec) if isinstance(spec, str) else spec

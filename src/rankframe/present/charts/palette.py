@@ -1,0 +1,90 @@
+"""All colours of charts, in one place: of systems, grades and changes, and the two grounds on which
+they stand. People with any kind of colour vision tell them apart, on either ground.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rankframe.core.options import ChartTheme
+
+# By Okabe and Ito.
+COLOURS: Final = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999", "#b15928",
+)  # fmt: skip
+# Text and axes on a light ground. A page that has both grounds looks for this one.
+GREY: Final = "#6b6b6b"
+BETTER, WORSE, SAME = COLOURS[0], COLOURS[1], "#a6a6a6"
+RELEVANT, OTHER = COLOURS[0], "#b8bcc2"
+# Not white, and not that of any grade.
+UNJUDGED: Final = "#a9a9a9"
+# Darker with every grade; the first is no white, the last no black: neither vanishes in a ground.
+_GRADES: Final = ("#ead77f", "#86bf78", "#3a9f8a", "#2b7a99", "#35508f")
+_DARK_TEXT, _LIGHT_TEXT = "#1c1c1c", "#ffffff"
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a chart stands on."""
+
+    background: str
+    # text, axes, lines that are no data
+    ink: str
+    grid: str
+    # a cell that is neither better nor worse
+    neutral: str
+
+
+GROUNDS: Final[dict[ChartTheme, Ground]] = {
+    "light": Ground("white", GREY, "#88888833", "#ececec"),
+    "dark": Ground("#16191d", "#c9ccd1", "#88888855", "#3a3f46"),
+}
+
+
+def shades(count: int) -> list[str]:
+    """Colours for so many grades, the lowest first: from sand over green to dark blue.
+
+    >>> shades(2)
+    ['#ead77f', '#35508f']
+    """
+    last = len(_GRADES) - 1
+    places = [at * last / max(count - 1, 1) for at in range(count)]
+    return [mixed(_GRADES[int(at)], _GRADES[min(int(at) + 1, last)], at - int(at)) for at in places]
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """A colour between two: none of the other, or nothing but it.
+
+    >>> mixed("#000000", "#ffffff", 0.5)
+    '#808080'
+    """
+    parts = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in parts)
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever is read more easily there.
+
+    >>> text_on("#ead77f"), text_on("#35508f")
+    ('#1c1c1c', '#ffffff')
+    """
+    dark, light = (contrast(colour, text) for text in (_DARK_TEXT, _LIGHT_TEXT))
+    return _DARK_TEXT if dark >= light else _LIGHT_TEXT
+
+
+def contrast(one: str, other: str) -> float:
+    """How well two colours are told apart, from 1 to 21, as the guidelines for web pages say.
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [part / 255 for part in bytes.fromhex(colour[1:])]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    red, green, blue = linear
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,269 @@
+"""Charts of documents: where they stand, how they move between rankings, what their scores say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.checks import is_count
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import number_of, shown
+from rankframe.core.wording import distinct_texts
+from rankframe.present.charts.canvas import (
+    Canvas,
+    Look,
+    chart_of,
+    in_words,
+    layered,
+    load_altair,
+    numbered,
+    panels,
+    scale_of,
+)
+from rankframe.present.charts.chart_inputs import grade_text, sample_of, sampled
+from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
+from rankframe.present.charts.registry import chart
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.canvas import Chart
+
+Judged: TypeAlias = pl.LazyFrame | pl.DataFrame
+_LABEL = 20  # characters of an id beside its row
+_CELL = 14  # dots down
+_NUMBERED = 13.0  # dots across that a grade takes
+_MOST_LINES = 50  # documents in a chart of rankings
+_NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard errors
+
+
+@chart(runs=1, of=lambda given: (given.judged(), given.k))
+def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
+    """Where the relevant documents stand, `rf.judge(qrels, run)`: a row a query, a column a rank,
+    its grade as colour, and as a number where that fits. Of many queries, a sample that is always
+    the same.
+    """
+    on, alt = Canvas.of(look), load_altair()
+    lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
+    if lists.is_empty():
+        raise OptionError("there is no judged query to draw.")
+    some = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], most).implode()))
+    graded = (
+        judged.lazy()
+        .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(some[QUERY].implode()))
+        .select(QUERY, pl.col("rank").cast(pl.Int64), "relevance")
+        .collect()
+    )
+    cells = (
+        some.with_columns(rank=pl.int_ranges(1, pl.min_horizontal("retrieved", k) + 1))
+        .explode("rank", empty_as_null=False, keep_nulls=False)
+        .join(graded, on=[QUERY, "rank"], how="left", maintain_order="left")
+    )
+    known = cells["relevance"].drop_nulls().unique().sort().to_list()
+    colours = dict(zip(map(grade_text, known), shades(len(known)), strict=True))
+    labels = distinct_texts(some[QUERY], _LABEL)
+    rows = [
+        {QUERY: query, "rank": rank, "grade": grade_text(grade), "label": labels[query],
+         "text": "" if grade is None else grade_text(grade),
+         "ink": text_on(colours.get(grade_text(grade), UNJUDGED))}
+        for query, rank, grade in cells.select(QUERY, "rank", "relevance").rows()  # allowed: a few
+    ]  # fmt: skip
+    # Gaps, not lines: whatever the ground is, it is seen between cells.
+    gaps = alt.Scale(paddingInner=0.07)
+    base = chart_of(rows).encode(
+        x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0), scale=gaps),
+        y=alt.Y(
+            "label:N",
+            title="query",
+            sort=list(labels.values()),
+            axis=alt.Axis(titlePadding=12),
+            scale=gaps,
+        ),
+        tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
+    )
+    rects = base.mark_rect().encode(
+        color=alt.Color(
+            "grade:N",
+            legend=alt.Legend(title="grade", orient="bottom"),
+            scale=alt.Scale(domain=["unjudged", *colours], range=[UNJUDGED, *colours.values()]),
+        ),
+    )
+    height = _CELL * some.height
+    layers = [rects]
+    fits = on.wide() / k >= _NUMBERED and on.high(height) / some.height >= _CELL - 2
+    if fits and max(map(len, colours), default=0) <= 2:
+        ink = alt.Color("ink:N", scale=None, legend=None)
+        layers.append(base.mark_text(fontSize=9).encode(text="text:N", color=ink))
+    drawn = on.sized(numbered(*layers), height=height)
+    said = [f"{sampled(some.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
+    return on.finished(drawn, "Where judged documents stand", said)
+
+
+@chart(takes="rankings", of=lambda given: (given.rankings(), given.k))
+def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
+    """How documents move from ranking to ranking: lists of documents in order by name, a line a
+    document, its colour by where it went from the first ranking to the last.
+
+    k: how deep to look.
+
+    >>> drawn = rf.plot.bump({"old": ["a", "b"], "new": ["b", "a"]})
+    >>> drawn.to_dict()["title"]["subtitle"][0]
+    'old, new; 2 documents in the top 10 of any'
+    """
+    on, alt = Canvas.of(look), load_altair()
+    if not is_count(k):
+        raise OptionError(f"k must be a whole number of at least 1, not {shown(k)}.")
+    lists = {str(name): [str(one) for one in docs[:k]] for name, docs in rankings.items()}
+    if len(lists) < 2:
+        raise OptionError(f"rank lines need two rankings or more, not {len(lists)}.")
+    for name, docs in lists.items():
+        if twice := [doc for doc, count in Counter(docs).items() if count > 1]:
+            raise OptionError(f"{name!r} has {shown(twice[0])} more than once.")
+    every = list(dict.fromkeys(doc for docs in lists.values() for doc in docs))
+    if not every:
+        raise OptionError("the rankings have no documents to draw.")
+    kept = every[:_MOST_LINES]
+    names, systems = distinct_texts(kept, _LABEL), distinct_texts(lists, _LABEL)
+    first, *_, last = lists.values()
+    moves = {doc: _move(doc, first, last) for doc in kept}
+    rows = [
+        {"doc": names[doc], "system": systems[name], "rank": docs.index(doc) + 1,
+         "moved": moves[doc]}
+        for doc in kept
+        for name, docs in lists.items()
+        if doc in docs
+    ]  # fmt: skip
+    colours = {"up": BETTER, "down": WORSE, "the same": SAME, "in or out": on.ink}
+    there = {kind: one for kind, one in colours.items() if kind in moves.values()}
+    order, deepest = list(systems.values()), max(map(len, lists.values()))
+    base = chart_of(rows).encode(
+        x=alt.X("system:N", title=None, sort=order,
+                axis=alt.Axis(labelAngle=0 if len(order) <= 6 else -40, orient="top", grid=True)),
+        y=alt.Y("rank:Q", title="rank",
+                scale=alt.Scale(domain=[deepest + 0.5, 0.5], nice=False),
+                axis=alt.Axis(values=list(range(1, deepest + 1)), grid=False, format="d")),
+        color=alt.Color(
+            "moved:N",
+            scale=alt.Scale(domain=list(there), range=list(there.values())),
+            legend=alt.Legend(title="from first to last", orient="bottom"),
+        ),
+        detail="doc:N",
+        tooltip=["doc:N", "system:N", "rank:Q"],
+    )  # fmt: skip
+    layers = [
+        base.mark_line(strokeWidth=2.5, opacity=0.9),
+        base.mark_point(filled=True, size=80, opacity=1),
+    ]
+    ends = ((order[0], "right", -10), (order[-1], "left", 10))
+    for end, align, dx in ends:
+        some = [row for row in rows if row["system"] == end]
+        layers.append(
+            chart_of(some)
+            .mark_text(align=align, dx=dx, color=on.ink, fontSize=10)
+            .encode(x=alt.X("system:N", sort=order), y="rank:Q", text="doc:N")
+        )
+    width = max(130 * (len(order) - 1), 220) + 2 * 60
+    drawn = on.sized(layered(*layers), width, max(24 * deepest, 120))
+    of = number_of(len(every), "document") if len(every) == len(kept) else (
+        f"the first {len(kept)} of {number_of(len(every), 'document')}"
+    )  # fmt: skip
+    said = [f"{in_words(list(lists))}; {of} in the top {k:,} of any", "rank 1 is the best"]
+    return on.finished(drawn, "Ranks from ranking to ranking", said)
+
+
+def _move(doc: str, first: Sequence[str], last: Sequence[str]) -> str:
+    """Where a document went."""
+    if doc not in first or doc not in last:
+        return "in or out"
+    before, after = first.index(doc), last.index(doc)
+    return "the same" if before == after else "up" if after < before else "down"
+
+
+@chart(of=lambda given: (given.pairs(), 10, given.policies.get("rel")))
+def calibration(
+    pairs: Judged | Mapping[str, Judged],
+    bins: int = 10,
+    rel: float | None = None,
+    **look: Unpack[Look],
+) -> Chart:
+    """Whether higher scores mean higher grades: `rf.pair(qrels, run)`, or several by name. Judged
+    documents by score, in bins of as many each: the mean grade of a bin above its mean score.
+
+    bins: how many; equal scores share one.
+    rel: the share of documents of at least this grade, instead of the mean grade.
+
+    >>> pairs = rf.pair({"q": {"a": 1, "b": 0}}, {"q": {"a": 0.9, "b": 0.2}})
+    >>> drawn = rf.plot.calibration(pairs, bins=2).to_dict()
+    >>> [(row["score"], row["grade"]) for row in drawn["data"]["values"]]
+    [(0.2, 0.0), (0.9, 1.0)]
+    """
+    on, alt = Canvas.of(look), load_altair()
+    if not is_count(bins) or bins > 200:
+        raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
+    frames = pairs if isinstance(pairs, Mapping) else {"run": pairs}
+    if not frames:
+        raise OptionError("there is nothing to draw: give rf.pair(qrels, run), or several by name.")
+    rows: list[dict[str, Any]] = []
+    counts = []
+    for name, frame in frames.items():
+        binned = _binned(str(name), frame, bins, rel)
+        counts.append(sum(row["documents"] for row in binned))
+        rows += binned
+    names = [str(name) for name in frames]
+    what = "mean grade" if rel is None else f"share of grade {rel:g} or more"
+    scale = alt.Scale(zero=False)
+    base = chart_of(rows).encode(
+        x=alt.X("score:Q", title="mean score of the bin", scale=scale),
+        y=alt.Y("grade:Q", title=what),
+        color=alt.Color("system:N", scale=scale_of(names), legend=None),
+    )
+    whiskers = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
+        y=alt.Y("low:Q", title=what), y2="high:Q"
+    )
+    line = base.mark_line(strokeWidth=2).encode()
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        tooltip=["system:N", "score:Q", "grade:Q", alt.Tooltip("documents:Q", format=",")],
+    )
+    panel = layered(whiskers, line, dots)
+    if len(names) > 1:  # scores of different systems are not on one scale
+        each = panel.properties(width=on.wide(), height=on.high(150 * len(names)) / len(names))
+        drawn = panels(each, "system", names).resolve_scale(x="independent")
+    else:
+        drawn = on.sized(panel)
+    documents = f"{min(counts):,} to {max(counts):,}" if len(set(counts)) > 1 else f"{counts[0]:,}"
+    said = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
+            "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
+    return on.finished(drawn, "Grades by score", said)
+
+
+def _binned(name: str, frame: Judged, bins: int, rel: float | None) -> list[dict[str, Any]]:
+    """Mean scores and grades of documents, bin by bin."""
+    found = (
+        frame.lazy()
+        .select(grade="score_a", score="score_b")
+        .filter(pl.col("grade").is_not_null(), pl.col("score").is_finite())
+        .collect()
+        .sort("score", "grade")
+    )
+    if found.is_empty():
+        raise OptionError(f"no judged document of {name!r} has a score: there is nothing to draw.")
+    score = found["score"].to_numpy()
+    grade = found["grade"].to_numpy().astype(np.float64)
+    if rel is not None:
+        grade = (grade >= rel).astype(np.float64)
+    # By the first place of a score: equal ones share a bin.
+    place = found["score"].rank("min").to_numpy().astype(np.int64) - 1
+    number = place * bins // len(score)
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    sizes = np.diff(starts, append=len(score))
+    means = [np.add.reduceat(values, starts) / sizes for values in (score, grade)]
+    spread = np.add.reduceat((grade - np.repeat(means[1], sizes)) ** 2, starts)
+    error = np.sqrt(spread / np.maximum(sizes - 1, 1) / sizes)
+    return [
+        {"system": name, "score": float(s), "grade": float(g), "documents": int(n),
+         "low": float(g - _NORMAL * e), "high": float(g + _NORMAL * e)}
+        for s, g, n, e in zip(*means, sizes, error, strict=True)
+    ]  # fmt: skip

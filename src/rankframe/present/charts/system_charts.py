@@ -1,0 +1,291 @@
+"""Charts of many systems: who differs from whom, how alike rankings are, and values over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from rankframe.analysis.comparison import Comparison
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import did_you_mean, shown
+from rankframe.core.wording import distinct_texts, p_text, plain_text, signed_text
+from rankframe.engine.history import HISTORY_SCHEMA
+from rankframe.engine.result import Result
+from rankframe.present.charts.canvas import (
+    Canvas,
+    Look,
+    chart_of,
+    in_words,
+    layered,
+    load_altair,
+    numbered,
+    panels,
+    scale_of,
+)
+from rankframe.present.charts.chart_inputs import better, between, known_metric, with_direction
+from rankframe.present.charts.palette import BETTER, COLOURS, WORSE, text_on
+from rankframe.present.charts.registry import chart
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.canvas import Chart
+
+_LABEL = 20  # characters of a name
+_CELL = 74  # dots, of a matrix
+_NUMBERED = 46.0  # dots across that a difference takes
+_MOST_RESULTS = 200  # over time: the last ones
+
+
+@chart(of=lambda given: (given.compared(pairs=True),))
+def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
+    """Which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)` without
+    a baseline. Each cell is the row's system less the column's.
+
+    metric: one of those that were compared (default: the first).
+    """
+    on, alt = Canvas.of(look), load_altair()
+    if not isinstance(comparison, Comparison):
+        raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
+    known = [one.label for one in comparison.metrics]
+    metric = known[0] if metric is None else metric
+    if metric not in known:
+        raise OptionError(f"{metric!r} was not compared. {did_you_mean(metric, known)}".rstrip())
+    one = comparison.metric(metric)
+    table = comparison.table.filter(pl.col("metric") == metric, pl.col("by").is_null())
+    if table.is_empty():
+        raise OptionError("nothing was compared: a matrix needs two systems or more.")
+    names = distinct_texts(comparison.names, _LABEL)
+    colours = {"better": BETTER, "worse": WORSE, "not significant": on.ground.neutral}
+    rows = []
+    for row in table.to_dicts():
+        ways = ((row["system"], row["baseline"], 1), (row["baseline"], row["system"], -1))
+        for system, other, sign in ways:
+            apart = None if row["difference"] is None else sign * row["difference"]
+            kind = "not significant"
+            if row["significant"] and apart:
+                kind = "better" if (apart > 0) == one.higher_is_better else "worse"
+            mark = "*" if row["significant"] else ""
+            rows.append({
+                "system": names[system], "other": names[other], "kind": kind,
+                "text": signed_text(apart, one), "p": f"p {p_text(row['p_corrected'])}{mark}",
+                "queries": row["queries"], "ink": text_on(colours[kind]),
+            })  # fmt: skip
+    order, count = list(names.values()), len(names)
+    size = on.wide(_CELL * count) / count
+    base = chart_of(rows).encode(
+        x=alt.X("other:N", title="less this system", sort=order, scale=alt.Scale(domain=order),
+                axis=alt.Axis(orient="top", labelAngle=0 if count <= 4 else -40, ticks=False,
+                              domain=False)),
+        y=alt.Y("system:N", title="this system", sort=order, scale=alt.Scale(domain=order),
+                axis=alt.Axis(ticks=False, domain=False, titlePadding=12)),
+        tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", "queries:Q"],
+    )  # fmt: skip
+    there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
+    cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2).encode(
+        color=alt.Color(
+            "kind:N", scale=alt.Scale(domain=list(there), range=list(there.values())),
+            legend=alt.Legend(title="row beside column", orient="bottom"),
+        ),
+    )  # fmt: skip
+    layers = [cells]
+    if size >= _NUMBERED:
+        ink = alt.Color("ink:N", scale=None, legend=None)
+        layers += [
+            base.mark_text(fontSize=11, dy=-6, fontWeight="bold").encode(text="text:N", color=ink),
+            base.mark_text(fontSize=9, dy=8).encode(text="p:N", color=ink),
+        ]
+    drawn = on.sized(numbered(*layers), _CELL * count, min(46, size) * count)
+    test, correction = (comparison.note(f"policy_{item}") for item in ("test", "correction"))
+    said = [
+        f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
+        f"* {comparison.note('policy_significant')}; test: {test}, correction: {correction}",
+        *filter(None, [better(one)]),
+    ]  # fmt: skip
+    return on.finished(drawn, f"Who differs in {metric}", said)
+
+
+@chart(takes="rankings", several=True, of=lambda given: (given.agreements(), given.reference))
+def agreement(
+    results: Mapping[str, Result] | Result,
+    reference: str = "the reference",
+    metrics: Sequence[str] | None = None,
+    **look: Unpack[Look],
+) -> Chart:
+    """How alike several rankings and a reference are, as bars: `{name: rf.agree(reference, ranking,
+    ["kendall_tau", "rbo"])}`.
+
+    reference: what it is called.
+    metrics: some of those that the results have.
+
+    >>> alike = rf.agree([1, 2, 3], [1, 3, 2], ["kendall_tau", "spearman"])
+    >>> drawn = rf.plot.agreement({"mine": alike}).to_dict()
+    >>> [(row["metric"], row["value"]) for row in drawn["data"]["values"]]
+    [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
+    """
+    on, alt = Canvas.of(look), load_altair()
+    given = results if isinstance(results, Mapping) else {"ranking": results}
+    if not given or not all(isinstance(one, Result) for one in given.values()):
+        raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
+    known = list(dict.fromkeys(m for one in given.values() for m in one.summary["metric"]))
+    asked = known if metrics is None else list(metrics)
+    if missing := [metric for metric in asked if metric not in known]:
+        hint = did_you_mean(missing[0], known)
+        raise OptionError(f"no result has {missing[0]!r}. {hint}".rstrip())
+    names = distinct_texts([str(name) for name in given], _LABEL)
+    rows = [
+        {"system": names[str(name)], "metric": row["metric"], "value": row["value"],
+         "low": row["ci_low"], "high": row["ci_high"], "text": f"{row['value']:.3f}"}
+        for name, one in given.items()
+        for row in one.summary.to_dicts()
+        if row["metric"] in asked and row["value"] is not None
+    ]  # fmt: skip
+    if not rows:
+        raise OptionError("no ranking and the reference have anything to compare: no bar to draw.")
+    counts = [one.per_query.height for one in given.values()]
+    # One query has no interval, and one whose ends are equal says nothing.
+    ranged = any(row["low"] is not None and row["low"] < row["high"] for row in rows)
+    for row in rows:  # where its number stands: behind the bar and the interval, never on them
+        row["edge"] = max(row["value"], 0.0, (row["high"] or 0.0) if ranged else 0.0)
+    low, high = _ends([known_metric(metric) for metric in asked], rows)
+    order = list(names.values())
+    base = chart_of(rows).encode(
+        y=alt.Y("system:N", title=None, sort=order, axis=alt.Axis(ticks=False)),
+    )
+    bars = base.mark_bar().encode(
+        x=alt.X("value:Q", title="agreement",
+                scale=alt.Scale(domain=[low, high], nice=False)),
+        color=alt.Color("system:N", scale=scale_of(order), legend=None),
+        tooltip=["system:N", "metric:N", alt.Tooltip("value:Q", format=".4f")],
+    )  # fmt: skip
+    layers = [bars]
+    if ranged:
+        layers.append(base.mark_rule(color=on.ink, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"))
+    layers.append(base.mark_text(align="left", dx=5, color=on.ink, fontSize=10).encode(
+        x=alt.X("edge:Q"), text="text:N"))  # fmt: skip
+    usual = max(20 * len(order), 24) * len(asked)
+    panel = layered(*layers).properties(
+        width=on.wide(), height=max(on.high(usual) / len(asked), 14)
+    )
+    below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
+    said = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
+            f"1 is the same order{below}"]  # fmt: skip
+    if ranged:
+        said.append("lines: intervals")
+    return on.finished(panels(panel, "metric", asked), "Agreement of rankings", said)
+
+
+def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """How far the axis goes: as far as the metrics can, where one goes below 0."""
+    values = [row[end] for row in rows for end in ("value", "low", "high") if row[end] is not None]
+    bounds = [m.definition.bounds for m in metrics if m is not None and m.definition is not None]
+    least = min([0.0, *values])
+    if least < 0 or any(low is not None and low < 0 for low, _ in bounds):
+        least = min(-1.0, least)
+    return least, max([1.0, *values]) * 1.12
+
+
+@chart(takes="results", several=True, of=lambda given: (given.history(), None, given.margin))
+def history(
+    points: pl.DataFrame,
+    metrics: Sequence[str] | str | None = None,
+    margin: float | str | None = None,
+    **look: Unpack[Look],
+) -> Chart:
+    """Metrics over stored results, `rf.history([folder, …])`: a panel for each, a line with
+    intervals, the first result as the reference.
+
+    margin: how much worse than the first is still good enough, as rules of a gate say it: "-1%" of
+        its value, or -0.01. What falls beyond that line is marked.
+    """
+    on, alt = Canvas.of(look), load_altair()
+    if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:
+        raise OptionError(f"the frame has no column {missing[0]!r}: it is not of rf.history.")
+    known = points["metric"].unique(maintain_order=True).to_list()
+    asked = known if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    if unknown := [metric for metric in asked if metric not in known]:
+        hint = did_you_mean(unknown[0], known)
+        raise OptionError(f"the history has no {unknown[0]!r}. {hint}".rstrip())
+    results = points["result"].unique(maintain_order=True).to_list()
+    kept = results[-_MOST_RESULTS:]
+    names = distinct_texts(kept, _LABEL)
+    rows: list[dict[str, Any]] = []
+    for metric in asked:
+        own = points.filter(pl.col("metric") == metric, pl.col("value").is_not_null())
+        limit = _limit(own, metric, margin)
+        higher = better(metric) != "lower is better"
+        for row in own.filter(pl.col("result").is_in(kept)).to_dicts():
+            value = row["value"]
+            beyond = limit is not None and (value < limit if higher else value > limit)
+            rows.append({
+                "metric": with_direction(metric), "result": names[row["result"]], "value": value,
+                "low": row["ci_low"], "high": row["ci_high"], "limit": limit,
+                "date": "" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M} UTC",
+                "queries": row["queries"], "kind": "beyond the margin" if beyond else "value",
+            })  # fmt: skip
+    if not rows:
+        raise OptionError("there is no value to draw.")
+    order, count = list(names.values()), len(asked)
+    width = on.wide(max(min(46 * len(order), 640), 260))
+    plain = chart_of(rows)
+    base = plain.encode(
+        x=alt.X("result:N", title="result", sort=order,
+                axis=alt.Axis(labelAngle=-40, labelOverlap="greedy")),
+    )  # fmt: skip
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
+    band = base.mark_rule(color=COLOURS[0], strokeWidth=3, opacity=0.5).encode(
+        y=alt.Y("low:Q", title=None, scale=alt.Scale(zero=False)), y2="high:Q"
+    )
+    tips = ["result:N", "date:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"]
+    layers = [band, base.mark_line(color=COLOURS[0], strokeWidth=2).encode(y=y)]
+    fill: Any = alt.value(COLOURS[0])
+    if margin is not None:
+        layers.append(
+            plain.mark_rule(color=WORSE, strokeDash=[6, 3], strokeWidth=1.5).encode(
+                y=alt.Y("limit:Q", aggregate="min", title=None)
+            )
+        )
+        domain, colours = ["value", "beyond the margin"], [COLOURS[0], WORSE]
+        fill = alt.Color("kind:N", scale=alt.Scale(domain=domain, range=colours),
+                         legend=alt.Legend(title=None, orient="bottom"))  # fmt: skip
+    layers.append(
+        base.mark_point(filled=True, size=60, opacity=1).encode(y=y, color=fill, tooltip=tips)
+    )
+    panel = layered(*layers).properties(width=width, height=max(on.high(180 * count) / count, 40))
+    heads = [with_direction(metric) for metric in asked]
+    drawn = panels(panel, "metric", heads).resolve_scale(y="independent")
+    return on.finished(drawn, "Results over time", _told(points, kept, len(results), margin))
+
+
+def _told(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> list[str]:
+    """What there is to know of a history."""
+    dates = points["date"].drop_nulls()
+    first, last = (f"{date:%Y-%m-%d}" for date in (dates.min(), dates.max())) if len(dates) else (
+        "", "")  # fmt: skip
+    shown_ = f"the last {len(kept)} of {total:,}" if len(kept) < total else f"{total:,}"
+    said = [(f"{shown_} {'result' if total == 1 else 'results'}; "
+            f"{between(points['queries'].to_list())}; lines: intervals")]  # fmt: skip
+    if first:
+        said.append(f"written {first}" + (f" to {last}" if last != first else ""))
+    if margin is not None:
+        said.append(f"dashed: the margin, {margin} from the first result")
+    if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
+        said.append("judgments changed between results: values are no trend")
+    return said
+
+
+def _limit(own: pl.DataFrame, metric: str, margin: float | str | None) -> float | None:
+    """The value beyond which a result is too much worse than the first one."""
+    if margin is None or own.is_empty():
+        return None
+    text = str(margin).strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = float("nan")
+    if not number <= 0 or number == float("-inf"):
+        raise OptionError(f"margin must be how much worse is allowed, -0.01 or -1%, not "
+                          f"{shown(margin)}.")  # fmt: skip
+    first = float(own["value"][0])
+    apart = abs(first) * number / 100 if text.endswith("%") else number
+    return first + apart if better(metric) != "lower is better" else first - apart

@@ -1,0 +1,243 @@
+"""Two metrics against each other, a dot a system: what is gained in one for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
+
+import polars as pl
+
+from rankframe.analysis.comparison import Comparison
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import did_you_mean, listing, shown
+from rankframe.core.wording import distinct_texts
+from rankframe.engine.result import Result
+from rankframe.present.charts.canvas import (
+    HEIGHT,
+    WIDTH,
+    Canvas,
+    Look,
+    chart_of,
+    layered,
+    load_altair,
+)
+from rankframe.present.charts.chart_inputs import better, between, with_direction
+from rankframe.present.charts.palette import COLOURS
+from rankframe.present.charts.registry import chart
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.canvas import Chart
+
+# Of several systems.
+Systems: TypeAlias = Mapping[str, Result] | Comparison
+_LABEL = 24  # characters of a name
+_LETTER, _LINE, _BESIDE = 6.2, 14.0, 7.0  # dots: of a letter, of a line, from a dot to its name
+_MARGIN = 0.09  # of what is plotted, beyond the outermost dot or interval
+# Where a name may stand, the best first: right of its dot or left, above or below.
+_CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
+
+
+@chart(several=True, of=lambda given: (given.traded(), *given.two_metrics))
+def tradeoff(
+    results: Systems, y: str | None = None, x: str | None = None, **look: Unpack[Look]
+) -> Chart:
+    """Two metrics against each other, such as accuracy against coverage: a dot a system, with its
+    intervals both ways. Hollow dots are systems that another one beats: it is at least as good in
+    both, and better in one. `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"], …)}`, or a
+    comparison.
+
+    y, x: the metric up and the one across (default: the first two that the results have).
+
+    >>> qrels, items = {"u": {"a": 1}, "v": {"b": 1}}, ["a", "b", "c"]
+    >>> runs = {"same": {"u": ["a"], "v": ["a"]}, "own": {"u": ["a"], "v": ["b"]}}
+    >>> names = ["recall@1", "coverage@1"]
+    >>> found = {name: rf.evaluate(qrels, run, names, items=items) for name, run in runs.items()}
+    >>> drawn = rf.plot.tradeoff(found).to_dict()
+    >>> dots = drawn["layer"][0]["data"]["values"]
+    >>> [(dot["system"], dot["y"], dot["beaten"]) for dot in dots]
+    [('same', 0.5, True), ('own', 1.0, False)]
+    """
+    on, alt = Canvas.of(look), load_altair()
+    tables = _tables(results)
+    y, x = _two(tables, y, x)
+    rows = _dots(tables, y, x)
+    compared = all(better(one) for one in (y, x))
+    for row in rows:
+        row["beaten"] = compared and any(_beats(other, row, y, x) for other in rows)
+    width, height = on.wide(WIDTH), on.high(HEIGHT)
+    ends = {axis: _ends(rows, axis) for axis in ("x", "y")}
+    names = [row["system"] for row in rows]
+    colours = alt.Scale(
+        domain=names, range=[COLOURS[at % len(COLOURS)] for at in range(len(names))]
+    )
+    base = chart_of(rows).encode(color=alt.Color("system:N", scale=colours, legend=None))
+    along = {
+        axis: alt.Scale(domain=list(ends[axis]), nice=False, zero=False) for axis in ("x", "y")
+    }
+    at = {
+        "x": alt.X("x:Q", title=with_direction(x), scale=along["x"]),
+        "y": alt.Y("y:Q", title=with_direction(y), scale=along["y"]),
+    }
+    layers: list[Any] = []
+    ranged = [axis for axis in ("x", "y") if any(row[f"{axis}_low"] is not None for row in rows)]
+    for axis in ranged:
+        both = {"x": alt.X("x_low:Q", title=with_direction(x), scale=along["x"]),
+                "y": alt.Y("y_low:Q", title=with_direction(y), scale=along["y"])}  # fmt: skip
+        far = {f"{axis}2": f"{axis}_high:Q"}
+        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
+            **{**at, axis: both[axis]}, **far))  # fmt: skip
+    fill = alt.condition("datum.beaten", alt.value(on.ground.background),
+                         alt.Color("system:N", scale=colours, legend=None))  # fmt: skip
+    tips = ["system:N", alt.Tooltip("y:Q", title=y, format=".4f"),
+            alt.Tooltip("x:Q", title=x, format=".4f"), "queries:Q"]  # fmt: skip
+    layers.append(
+        base.mark_point(size=90, opacity=1, strokeWidth=2).encode(**at, fill=fill, tooltip=tips)
+    )
+    places = _names_at(rows, ends, (width, height))
+    for corner in _CORNERS:
+        some = [row for row, place in zip(rows, places, strict=True) if place == corner]
+        if some:
+            right, down = corner
+            layers.append(
+                chart_of(some)
+                .mark_text(align="left" if right > 0 else "right", dx=right * _BESIDE,
+                           dy=down * _LINE * 0.7, fontSize=11, color=on.ink)
+                .encode(**at, text="system:N")
+            )  # fmt: skip
+    said = [between([row["queries"] for row in rows])]
+    if ranged:
+        said.append("lines: intervals")
+    if any(row["beaten"] for row in rows):
+        said.append("hollow: another system is at least as good in both, and better in one")
+    drawn = on.sized(layered(*layers))
+    return on.finished(drawn, f"{y} against {x}", ["; ".join(said[:2]), *said[2:]])
+
+
+def _tables(results: Systems) -> dict[str, pl.DataFrame]:
+    """By system, a row a metric."""
+    if isinstance(results, Comparison):
+        whole = results.systems.filter(pl.col("by").is_null())
+        return {name: whole.filter(pl.col("system") == name) for name in results.names}
+    found = results if isinstance(results, Mapping) else {}
+    if not found or not all(isinstance(one, Result) for one in found.values()):
+        raise OptionError(
+            "this chart is drawn of results by name, {name: rf.evaluate(qrels, run, metrics)}, or "
+            f"of a comparison, not of {shown(results)}."
+        )
+    return {str(name): one.summary for name, one in found.items()}
+
+
+def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tuple[str, str]:
+    """The metrics that are drawn: those that were asked for, if all systems have them."""
+    common = [
+        metric
+        for metric in next(iter(tables.values()))["metric"]
+        if all(metric in table["metric"] for table in tables.values())
+    ]
+    for asked in (y, x):
+        if asked is not None and asked not in common:
+            hint = did_you_mean(asked, common)
+            raise OptionError(f"not every system has {asked!r}. {hint}".rstrip())
+    others = [metric for metric in common if metric not in (y, x)]
+    if len(others) < (y is None) + (x is None):
+        raise OptionError(
+            "two metrics are drawn against each other, and the systems share "
+            f"{listing(common) or 'none'}."
+        )
+    up = others.pop(0) if y is None else y
+    return up, others.pop(0) if x is None else x
+
+
+def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, Any]]:
+    """A row a system: both values and their intervals."""
+    names = distinct_texts(list(tables), _LABEL)
+    rows = []
+    for name, table in tables.items():
+        row: dict[str, Any] = {"system": names[name]}
+        for axis, metric in (("y", y), ("x", x)):
+            of = table.row(by_predicate=pl.col("metric") == metric, named=True)
+            # An interval whose ends are equal says nothing.
+            ranged = of["ci_low"] is not None and of["ci_low"] < of["ci_high"]
+            row |= {
+                axis: of["value"],
+                f"{axis}_low": of["ci_low"] if ranged else None,
+                f"{axis}_high": of["ci_high"] if ranged else None,
+                "queries": of["queries"],
+            }
+        if row["x"] is not None and row["y"] is not None:
+            rows.append(row)
+    if not rows:
+        raise OptionError(f"no system has a value of both {y!r} and {x!r}: no dot to draw.")
+    return rows
+
+
+def _beats(one: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> bool:
+    """Whether a system is at least as good in both metrics, and better in one."""
+    gains = [
+        (one[axis] - other[axis]) * (1 if better(metric) == "higher is better" else -1)
+        for axis, metric in (("y", y), ("x", x))
+    ]
+    return min(gains) >= 0 and max(gains) > 0
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], axis: str) -> tuple[float, float]:
+    """From where to where an axis goes."""
+    numbers = [
+        row[name]
+        for row in rows
+        for name in (axis, f"{axis}_low", f"{axis}_high")
+        if row[name] is not None
+    ]
+    low, high = min(numbers), max(numbers)
+    beyond = (high - low) * _MARGIN or abs(high) * _MARGIN or 0.1
+    return (0.0 if 0 <= low <= beyond else low - beyond), high + beyond
+
+
+class _Box(NamedTuple):
+    """What is taken already, in dots from the left and from the top."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def meets(self, other: _Box) -> bool:
+        return (self.left < other.right and other.left < self.right
+                and self.top < other.bottom and other.top < self.bottom)  # fmt: skip
+
+
+def _names_at(
+    rows: Sequence[Mapping[str, Any]],
+    ends: Mapping[str, tuple[float, float]],
+    room: tuple[float, float],
+) -> list[tuple[int, int]]:
+    """Beside each dot the first corner where its name meets nothing, and is not cut off."""
+
+    def place(row: Mapping[str, Any], axis: str, size: float) -> float:
+        low, high = ends[axis]
+        return (row[axis] - low) / (high - low) * size
+
+    width, height = room
+    dots = [(place(row, "x", width), height - place(row, "y", height)) for row in rows]
+    taken = [_Box(left - 6, left + 6, top - 6, top + 6) for left, top in dots]
+    found = []
+    for own, (row, (left, top)) in enumerate(zip(rows, dots, strict=True)):
+        long = len(row["system"]) * _LETTER + _BESIDE
+        boxes = {
+            (right, down): _Box(
+                left + (3 if right > 0 else -long), left + (long if right > 0 else -3),
+                top + (-_LINE * 1.3 if down < 0 else _LINE * 0.2),
+                top + (-_LINE * 0.2 if down < 0 else _LINE * 1.3),
+            )
+            for right, down in _CORNERS
+        }  # fmt: skip
+        free = [
+            corner
+            for corner, box in boxes.items()
+            if box.left >= 0 and box.right <= width + 40
+            and not any(box.meets(other) for at, other in enumerate(taken) if at != own)
+        ]  # fmt: skip
+        corner = free[0] if free else _CORNERS[0]
+        taken.append(boxes[corner])
+        found.append(corner)
+    return found

@@ -1,0 +1,350 @@
+"""All that a report shows, from one evaluation of each run.
+
+What looks at single documents, and curves, take the rows of some queries: all where these are few,
+else a sample that is always the same, and the queries that are shown. Those rows are read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from rankframe.analysis.change import BETTER, Diff
+from rankframe.analysis.compare import compared
+from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.comparison_inputs import open_systems
+from rankframe.analysis.contrast import Setup
+from rankframe.analysis.diff import described, movers, side_by_side, summed_up
+from rankframe.analysis.gate import verdict_on
+from rankframe.analysis.gate_rules import Demands
+from rankframe.analysis.systems import Runs, depth_of
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option, shown
+from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies
+from rankframe.core.progress import Progress, Report
+from rankframe.core.wording import naming_the_run
+from rankframe.engine.input_cache import Held, hold
+from rankframe.engine.job import Job
+from rankframe.engine.lists import Lists
+from rankframe.engine.lookup import Lookup
+from rankframe.io.described import Described
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.scan import Source, describe
+from rankframe.io.scanned import Scanned, part_of
+from rankframe.metrics.names import Metric, with_inner
+from rankframe.present.report.drawings import drawings
+from rankframe.present.report.fused import fusions, weights_charts
+from rankframe.present.report.model import Material, Moved
+from rankframe.present.report.provenance import (
+    Made,
+    fingerprint_of_values,
+    input_of,
+    rows_of,
+)
+from rankframe.present.report.queries import MOST_QUERIES, sampled
+
+_MOST_CHANGES = 4  # systems whose movers are shown
+_WORSE, _BETTER = 10, 5
+_CURVE_QUERIES = 10_000  # of which curves are drawn, where there are more
+_BOUND_QUERIES = 2_000  # of which bounds are found, where curves are of a sample
+_STEPS = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a report is to be of."""
+
+    # as given
+    qrels: Source
+    systems: Mapping[str, Source]
+    # what was read beside them, by what it is; None: nothing
+    beside: Mapping[str, Source | None]
+    metrics: Sequence[Metric]
+    demands: Demands | None
+    by: Sequence[tuple[str, ...]]
+    slice_order: Mapping[str, Sequence[str]]
+    told: Described
+    policies: SharedPolicies
+    setup: Setup
+    date: str
+    command: str | None = None
+    progress: Report | None = None
+    # charts that there are already, by what they show
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Judgments and runs, of all queries or of some."""
+
+    qrels: Scanned
+    runs: Mapping[str, Scanned]
+    # of those that curves are drawn of; None: all
+    some: pl.Series | None = None
+    policies: Policies = field(default_factory=Policies)
+
+
+def gather(held: Held, asked: Asked) -> Material:
+    """Evaluate once, and make everything of that."""
+    tell = _Steps(asked.progress)
+    runs = dict(zip(asked.systems, held.rights, strict=True))
+    tell("comparing")
+    opening = open_systems(
+        {},
+        Runs(held.left, runs, asked.policies.each, progress=asked.progress, again=True),
+        list(asked.metrics),
+        unpaired=asked.setup.comparing.unpaired,
+        missing=asked.policies.missing,
+        **_attributes(asked),
+    )
+    depths = () if asked.demands is None else asked.demands.min_judged
+    found, opened = compared(opening, asked.setup, depths=depths)
+    found = in_order(found, asked.slice_order)
+    tell("changes")
+    base, others = str(asked.setup.baseline), [n for n in runs if n != asked.setup.baseline]
+    changed = {
+        name: side_by_side(
+            found.metrics[0], found.per_query[base], found.per_query[name], asked.told
+        )
+        for name in _best(found, others)
+    }
+    moved = {name: _movers(values) for name, values in changed.items()}
+    rows = _rows(held, runs, found, list(moved.values()), asked.policies.each.judging)
+    changes = _changes(found, base, changed, moved, rows, asked)
+    tell("charts")
+    part = "" if rows.some is None else (
+        f"a sample of {len(rows.some):,} of {_queries(found):,} queries"
+    )  # fmt: skip
+    drawn_of = _drawn_of(rows)
+    drawn = _drawn(drawn_of, found, changes, asked, part)
+    tell("unjudged documents")
+    some = None if rows.some is None else sampled(rows.some, _BOUND_QUERIES)
+    bounded = _bounded(drawn_of if some is None else _only(drawn_of, some), asked)
+    tell("writing")
+    unpaired = asked.setup.comparing.unpaired
+    verdicts = {} if asked.demands is None else {
+        name: verdict_on(opened, (base, name), asked.demands, found.metrics, unpaired)
+        for name in others
+    }  # fmt: skip
+    every = next(iter(found.per_query.values()))[QUERY]
+    if rows.some is not None and len(rows.some) >= MOST_QUERIES:
+        every = rows.some
+    shown_ones = sampled(every, MOST_QUERIES)
+    texts = asked.told.texts(shown_ones)
+    return Material(
+        found, drawn, changes, texts, _made(found, asked), bounded, verdicts, asked.told.weight,
+        part, shown_ones,
+    )  # fmt: skip
+
+
+def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
+    """The same with slices in these orders, by attribute; those not named follow in their own."""
+    ways = found.systems["by"].drop_nulls().unique(maintain_order=True).to_list()
+    for by, names in orders.items():
+        if by not in ways:
+            raise OptionError(
+                Option("slice_order"), f" speaks of {by!r}, by which nothing is sliced.",
+                f" There is {', '.join(map(repr, ways))}." if ways else "",
+            )  # fmt: skip
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise OptionError(
+                Option("slice_order"), f" takes a list of slices for {by!r}, not {shown(names)}."
+            )
+    if not orders:
+        return found
+    return replace(
+        found, table=_in_order(found.table, orders), systems=_in_order(found.systems, orders)
+    )
+
+
+def _in_order(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    place = pl.lit(0)
+    for by, names in orders.items():
+        places = {str(name): at for at, name in enumerate(names)}
+        there = pl.col("slice").replace_strict(places, default=len(places), return_dtype=pl.Int64)
+        place = pl.when(pl.col("by") == by).then(there).otherwise(place)
+    block = pl.struct("metric", "by").rle_id()
+    return frame.sort(block, place, maintain_order=True)
+
+
+def _attributes(asked: Asked) -> dict[str, Any]:
+    """What a comparison is to know of queries: only what it makes use of."""
+    weighted = any(metric.average == "weighted" for metric in with_inner(asked.metrics))
+    if not (asked.by or weighted or any(metric.frame == "gap" for metric in asked.metrics)):
+        return {}
+    weight = asked.told.weight if weighted else None
+    return {"queries": asked.told.queries, "by": list(asked.by) or None, "weight": weight}
+
+
+def _best(found: Comparison, names: Sequence[str]) -> list[str]:
+    """Those of some systems with the best values of the first metric, no more than are shown."""
+    first = found.metrics[0]
+    whole = found.systems.filter(
+        pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("system").is_in(names)
+    )
+    order = whole.sort(
+        "value", descending=first.higher_is_better, nulls_last=True, maintain_order=True
+    )
+    kept = set(order["system"].head(_MOST_CHANGES))
+    return [name for name in names if name in kept]
+
+
+def _movers(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The queries that got worst, and those that gained most."""
+    gained = values.filter(pl.col(BETTER) == "b")
+    return movers(values, _WORSE, worse=True), movers(gained, _BETTER)
+
+
+def _queries(found: Comparison) -> int:
+    return next(iter(found.per_query.values())).height
+
+
+def _rows(
+    held: Held,
+    runs: Mapping[str, Scanned],
+    found: Comparison,
+    moved: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
+    policies: Policies,
+) -> _Rows:
+    """What curves and lists are made of: all there is, or the rows of a sample and of movers."""
+    queries = next(iter(found.per_query.values()))[QUERY]
+    if len(queries) <= _CURVE_QUERIES:
+        if set(held.pieces) <= {1}:
+            # Whatever is asked of a run below is answered from what is found now.
+            for name, run in runs.items():
+                with naming_the_run(repr(name)):
+                    Lookup.of(held.left, run, policies, (), listed=True).found()
+        return _Rows(held.left, runs, None, policies)
+    some = sampled(queries, _CURVE_QUERIES)
+    shown_ones = [frame[QUERY] for pair in moved for frame in pair]
+    wanted = pl.concat([some, *shown_ones]).unique()
+    qrels = _taken(held.left, wanted)
+    taken = {name: _taken(run, wanted) for name, run in runs.items()}
+    # That nothing at all was judged was refused before; of some queries it may be so.
+    return _Rows(qrels, taken, some, replace(policies, no_overlap="zero"))
+
+
+def _taken(scanned: Scanned, queries: pl.Series) -> Scanned:
+    """The rows of some queries, in the order of the input."""
+    try:
+        wanted = pl.col(QUERY).is_in(queries.implode())
+        frame = scanned.frame.filter(wanted).collect(engine="in-memory")
+    except READ_ERRORS as error:
+        raise unreadable(scanned.name, error) from error
+    return replace(part_of(frame, scanned.role), in_units=scanned.in_units)
+
+
+def _changes(
+    found: Comparison,
+    base: str,
+    changed: Mapping[str, pl.DataFrame],
+    moved: Mapping[str, tuple[pl.DataFrame, pl.DataFrame]],
+    rows: _Rows,
+    asked: Asked,
+) -> dict[str, Moved]:
+    """What changed from the baseline to each system, with the lists of the queries shown."""
+    if not moved:
+        return {}
+    first = found.metrics[0]
+    every = pl.concat([frame[QUERY] for pair in moved.values() for frame in pair]).unique()
+    lists = Lists.read(every, rows.qrels, {n: rows.runs[n] for n in (base, *moved)}, rows.policies)
+    whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    means = dict(zip(whole["system"], whole["value"], strict=True))
+    depth = depth_of(first)
+    changes = {}
+    for name, pair in moved.items():
+        values = changed[name]
+        summary = summed_up(first, means[base], means[name], values)
+        changes[name] = Moved(*(
+            Diff(summary, values, described(some, asked.told),
+                 lists.documents(some[QUERY], base, name, depth, asked.told), depth)
+            for some in pair
+        ))  # fmt: skip
+    return changes
+
+
+def _drawn_of(rows: _Rows) -> _Rows:
+    """The same without the queries that are only shown."""
+    if rows.some is None:
+        return rows
+    found = _only(rows, rows.some)
+    for run in found.runs.values():
+        Lookup.of(found.qrels, run, rows.policies, (), listed=True).found()
+    return found
+
+
+def _only(rows: _Rows, queries: pl.Series) -> _Rows:
+    """The same of some of their queries."""
+    qrels, *others = (_taken(one, queries) for one in (rows.qrels, *rows.runs.values()))
+    held = hold(qrels, others, Job.row_bytes, again=True)
+    return replace(rows, qrels=held.left, runs=dict(zip(rows.runs, held.rights, strict=True)))
+
+
+def _drawn(
+    rows: _Rows, found: Comparison, changes: Mapping[str, Moved], asked: Asked, sampled: str
+) -> dict[str, Any]:
+    intervals, weighed = asked.setup.intervals, _attributes(asked)
+    return {
+        **drawings(
+            rows.qrels, rows.runs, found, changes, vars(rows.policies), vars(intervals), sampled
+        ),
+        **weights_charts(
+            fusions(asked.systems), rows.qrels, rows.runs, found.metrics[0], rows.policies,
+            intervals, weighed if weighed.get("weight") else {}, sampled,
+        ),
+        **asked.drawn,
+    }  # fmt: skip
+
+
+def _bounded(rows: _Rows, asked: Asked) -> Comparison:
+    """What values depend on how unjudged documents would be judged, over the same queries."""
+    judged = [metric for metric in asked.metrics if metric.of_judgments]
+    of_queries = _attributes(replace(asked, metrics=judged))
+    opening = open_systems(
+        {},
+        Runs(rows.qrels, rows.runs, rows.policies, again=True),
+        judged,
+        unpaired=asked.setup.comparing.unpaired,
+        missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
+        **{
+            name: one
+            for name, one in of_queries.items()
+            if of_queries.get("weight") and name != "by"
+        },
+    )
+    plain = Setup(asked.setup.baseline, Comparing("t", "none"), Intervals(None))
+    return compared(opening, plain, bounds=True)[0]
+
+
+def _made(found: Comparison, asked: Asked) -> Made:
+    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
+
+    first = found.names[0]
+    qrels, counted = describe(asked.qrels, "qrels"), rows_of(found, first, "qrels_rows")
+    inputs = [input_of("judgments", asked.qrels, qrels, counted)]
+    for name, run in asked.systems.items():
+        counted = rows_of(found, name, "run_rows")
+        inputs.append(input_of(f"run {name}", run, describe(run, "run"), counted))
+    inputs += [
+        input_of(what, source, describe(source, what))
+        for what, source in asked.beside.items()
+        if source is not None
+    ]
+    values = {name: fingerprint_of_values(frame) for name, frame in found.per_query.items()}
+    return Made(asked.date, __version__, tuple(inputs), asked.command, values)
+
+
+class _Steps:
+    """Says what is being done, for a progress bar."""
+
+    def __init__(self, progress: Report | None) -> None:
+        self._progress, self._done = progress, 0
+
+    def __call__(self, stage: str) -> None:
+        if self._progress is not None:
+            self._progress(Progress(stage, self._done, _STEPS, 0, "steps"))
+        self._done = min(self._done + 1, _STEPS)

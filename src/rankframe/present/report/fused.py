@@ -1,0 +1,115 @@
+"""Where a run is a fusion of two others on the page: what other weights of these would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rankframe import plot
+from rankframe.analysis.fusion.recorded import Recorded, recorded
+from rankframe.analysis.fusion.registry import METHODS
+from rankframe.analysis.fusion.runs import unscored
+from rankframe.analysis.tuning.outcome import Tuning
+from rankframe.analysis.tuning.tune import tune
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import shown
+from rankframe.core.options import Intervals, Policies
+from rankframe.io.scan import Scanned, Source
+from rankframe.metrics.names import Metric
+
+_FOLDS = 2  # the fewest: nothing is chosen by them
+_BY_RANK = "rank"  # a norm for runs without scores
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A run that is a fusion of two others."""
+
+    name: str
+    how: Recorded
+    # in the order of their weights
+    parts: tuple[str, str]
+
+    @property
+    def method(self) -> str:
+        """What is drawn: the method itself where it has weights, or else a weighted sum."""
+        return self.how.name if METHODS[self.how.name].weighted else "wsum"
+
+    def norm(self, runs: Mapping[str, Scanned]) -> str:
+        """That of the fusion, if it has one and all runs have scores."""
+        if unscored({name: runs[name] for name in self.parts}):
+            return _BY_RANK
+        return self.how.norm or ("none" if METHODS[self.how.name].scored else "min_max")
+
+    @property
+    def said(self) -> str:
+        """How the run was fused, in a few words."""
+        if self.how.weights is None:
+            return f"{self.name} is {self.how.label}"
+        weights = ", ".join(f"{weight:g}" for weight in self.how.weights)
+        return f"{self.name} is {self.how.name} with weights {weights}"
+
+
+def fusions(systems: Mapping[str, Source]) -> list[Fused]:
+    """Files of runs that `fuse` wrote, of two that are among these; of the same two, the first."""
+    found: dict[tuple[str, ...], Fused] = {}
+    for name, source in systems.items():
+        how = recorded(source)
+        others = {other: one for other, one in systems.items() if other != name}
+        match None if how is None else how.parts(others):
+            case (first, second) if how is not None:
+                key = tuple(sorted((first, second)))
+                found.setdefault(key, Fused(name, how, (first, second)))
+            case _:
+                pass
+    return list(found.values())
+
+
+def weights_charts(
+    fused: list[Fused],
+    qrels: Scanned,
+    runs: Mapping[str, Scanned],
+    metric: Metric,
+    policies: Policies,
+    intervals: Intervals,
+    weighted: Mapping[str, Any],
+    sampled: str = "",
+) -> dict[str, Any]:
+    """By what they show: the metric over the weights of the runs of each fusion.
+
+    `weighted`: queries and weights, where the metric is averaged by them. `sampled`: what is said
+    of the queries that are looked at, where these are not all.
+    """
+    if metric.whole_input:
+        return {}
+    drawn: dict[str, Any] = {}
+    for one in fused:
+        try:
+            tuned = tune(
+                qrels,
+                {name: runs[name] for name in one.parts},
+                one.method,
+                metric,
+                norms=one.norm(runs),
+                folds=_FOLDS,
+                depth=one.how.depth,
+                test="t",
+                queries=weighted.get("queries"),
+                weight=weighted.get("weight"),
+                **vars(intervals),
+                **vars(policies),
+            )
+        except OptionError:  # too few queries for anything to be tuned by
+            continue
+        first, second = one.parts
+        said = f"{metric.label} over the weight of {second} in a fusion with {first}; {one.said}"
+        drawn[f"{said} ({sampled})" if sampled else said] = plot.fusion_weights(tuned)
+    return drawn
+
+
+def tuned_chart(tuning: object) -> dict[str, Any]:
+    """The same of what was tuned before, by what it shows."""
+    if not isinstance(tuning, Tuning):
+        raise OptionError(f"tuning is what rf.tune found, not {shown(tuning)}.")
+    return {f"Tuned: {tuning.headline}": plot.fusion_weights(tuning)}

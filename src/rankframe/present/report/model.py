@@ -1,0 +1,52 @@
+"""What a report is made from: a comparison, drawings, what moved, verdicts, and its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from rankframe.analysis.change import Diff
+from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.verdict import Verdict
+from rankframe.metrics.names import Metric
+from rankframe.present.report.provenance import Made
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How a system changed what the baseline gave: the queries that got worst, and best."""
+
+    worse: Diff
+    better: Diff
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that a report shows."""
+
+    found: Comparison
+    # by what they show
+    drawings: Mapping[str, Any]
+    # by the name of the system that is set against the baseline
+    moved: Mapping[str, Moved]
+    # the words of queries by their ids, where they are known
+    texts: Mapping[str, str]
+    made: Made
+    # with bounds for unjudged documents, over the queries that curves are drawn of
+    bounded: Comparison
+    # on each system beside the baseline, where rules were given
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    # by what queries are weighed, if they are
+    weight: str | None = None
+    # of what curves are drawn, where that is not all
+    sampled: str = ""
+    # those of the table of queries; None: to be chosen
+    queries: pl.Series | None = None
+
+    @property
+    def first(self) -> Metric:
+        """The metric that sentences, charts and movers are about."""
+        return self.found.metrics[0]

@@ -1,0 +1,112 @@
+"""Of what a page was made, when and by what: so that two pages can be told apart, and one again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankframe.analysis.comparison import Comparison
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import masked, shown
+from rankframe.engine.ledger import FINGERPRINT
+
+EPOCH = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: the time that builds are to say
+_DIGITS = 12  # of a fingerprint on the page
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something that was read."""
+
+    role: str
+    name: str
+    rows: int | None = None
+    # bytes of the file, and the SHA-256 of them, where it is one
+    size: int | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """When, by what, and of what a page was made."""
+
+    date: str
+    version: str
+    inputs: tuple[Input, ...] = ()
+    command: str | None = None
+    # by system: of the values that were compared
+    values: Mapping[str, str] | None = None
+
+
+def said_date(given: str | datetime | None) -> str:
+    """The date of a page: as given, else that of SOURCE_DATE_EPOCH, else now.
+
+    >>> from datetime import UTC, datetime
+    >>> said_date(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+    '2026-01-02 03:04 UTC'
+    """
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, datetime | None):
+        raise OptionError(f"date takes a datetime or a text, not {shown(given)}.")
+    moment = given
+    if moment is None and (seconds := os.environ.get(EPOCH)):
+        try:
+            moment = datetime.fromtimestamp(int(seconds), UTC)
+        except (ValueError, OverflowError, OSError) as error:
+            raise OptionError(f"{EPOCH} is seconds since 1970, not {shown(seconds)}.") from error
+    moment = datetime.now(UTC) if moment is None else moment
+    if moment.tzinfo is not None:
+        return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def input_of(role: str, source: Any, name: str, rows: int | None = None) -> Input:
+    """What is said of a source; of a file also its size, and what tells it from others."""
+    if not isinstance(source, str | os.PathLike):
+        return Input(role, name, rows)
+    try:
+        path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as where it is opened)
+        if path.is_file():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return Input(role, path.name, rows, path.stat().st_size, digest)
+        if path.exists():
+            return Input(role, path.name, rows)
+    except (OSError, ValueError):  # it was read another way: no path at all
+        pass
+    return Input(role, masked(str(source)), rows)
+
+
+def rows_of(found: Comparison, system: str, item: str) -> int | None:
+    """A count of the ledger."""
+    counted = found.ledger.filter(pl.col("system") == system, pl.col("item") == item)["value"]
+    return None if counted.is_empty() or counted[0] is None else int(counted[0])
+
+
+def fingerprint_of_qrels(found: Comparison) -> str | None:
+    """What tells the judgments from others, whatever the order of their rows."""
+    said = found.ledger.filter(pl.col("item") == FINGERPRINT)["note"]
+    return said[0] if len(said) else None
+
+
+def fingerprint_of_values(values: pl.DataFrame) -> str:
+    """The same of queries and their values, as a page shows them."""
+    digest = hashlib.sha256()
+    for name in values.columns:
+        digest.update(name.encode(errors="surrogatepass") + b"\0")
+        if name == QUERY:
+            digest.update(str(values[name].str.join("\n")[0]).encode(errors="surrogatepass"))
+            continue
+        numbers = values[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        digest.update((numbers + 0.0).tobytes())  # -0.0 is 0.0
+    return digest.hexdigest()[:_DIGITS]

@@ -1,0 +1,171 @@
+"""The sections of a report that go query by query: what got worse and better, and a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from rankframe.analysis.change import BETTER, DELTA, TEXT, WEIGHTED, Diff
+from rankframe.core.columns import QUERY, WEIGHT
+from rankframe.core.messages import number_of
+from rankframe.present.report.model import Material, Moved
+from rankframe.present.report.page import (
+    fold,
+    note,
+    number,
+    search_box,
+    section,
+    table,
+    text,
+    words,
+)
+from rankframe.stats.resample import hash_ids
+
+MOST_QUERIES = 500
+_MOST_KNOWN = 6  # attributes of a query
+# What is said of a document's rank in the other list, and where it has none there.
+_WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
+
+
+def changes(material: Material) -> str:
+    """The queries that got worse most, with their lists side by side; then those that gained."""
+    base = str(material.found.baseline)
+    parts = [
+        fold(
+            f"<b>{text(name)}</b> against {text(base)}: {_counted(moved.worse)}",
+            *_of_system(moved, base, name, material.weight),
+            kind="system",
+            is_open=at == 0,
+        )
+        for at, (name, moved) in enumerate(material.moved.items())
+    ]
+    others = len(material.found.names) - 1
+    few = f"Of {others} systems, the {len(parts)} with the best {material.first.label}."
+    said = note(few) if len(parts) < others else ""
+    box = search_box("movers", "Find a query or document", "details.mover")
+    return section("changes", "What got worse, and what better", said, box, *parts)
+
+
+def sample(material: Material) -> str:
+    """Queries one by one: all, or a sample that is always the same."""
+    found, first = material.found, material.first
+    frames = list(found.per_query.values())
+    total, label = frames[0].height, first.label
+    some = material.queries
+    some = sampled(frames[0][QUERY], MOST_QUERIES) if some is None else some
+    ids = some.to_list()
+    if len(ids) < total:
+        wanted = frames[0].select(pl.col(QUERY).is_in(some.implode())).to_series()
+        frames = [frame.filter(wanted) for frame in frames]
+    columns = [frame[label].to_list() for frame in frames]
+    described = bool(material.texts)
+    rows = []
+    for place, query in enumerate(ids):
+        values = [column[place] for column in columns]
+        more = [words(material.texts.get(query, ""))] if described else []
+        rows.append([words(query), *more, *(number(value) for value in values)])
+    said = f"{first.label} of every query."
+    if total > len(ids):
+        said = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
+    header = ["query", *(["text"] if described else []), *found.names]
+    return section(
+        "queries", "Queries", note(said), table("sample", header, rows, search="Find a query")
+    )
+
+
+def sampled(queries: pl.Series, most: int) -> pl.Series:
+    """Some queries, always the same ones, in their order; some of a sample are some of all."""
+    if len(queries) <= most:
+        return queries
+    kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
+    return queries.gather(kept.bottom_k(most, by="hash").sort("at")["at"])
+
+
+def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
+    """What got worse, and folded below what got better."""
+    by = "" if weight is None else f" by change × {weight}"
+    worse, better = moved.worse, moved.better
+    parts = [note("No query got worse.")]
+    if worse.movers.height:
+        parts = [
+            note(f"The {worse.movers.height} that got worst{by}:"),
+            *(_mover(row, worse, base, name, weight) for row in worse.movers.to_dicts()),
+        ]
+    if better.movers.height:
+        rows = [_mover(row, better, base, name, weight) for row in better.movers.to_dicts()]
+        parts.append(fold(f"The {len(rows)} that gained most{text(by)}", *rows, kind="gained"))
+    return parts
+
+
+def _counted(change: Diff) -> str:
+    summary = change.summary.to_dicts()[0]
+    said = (
+        f"{number_of(summary['losses'], 'query')} worse, {summary['ties']:,} the same, "
+        f"{summary['wins']:,} better"
+    )
+    if summary["undefined"]:
+        said += f", {summary['undefined']:,} undefined"
+    return f"{said} by {text(summary['metric'])}"
+
+
+def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
+    query = row[QUERY]
+    documents = change.documents.filter(pl.col(QUERY) == query).to_dicts()
+    top: Any = change.documents["relevance"].max() or 0
+    lists = "".join(
+        _ranking(title, [d for d in documents if d[rank] is not None and d[rank] <= change.k],
+                 rank, other, top)
+        for title, rank, other in ((base, "rank_a", "rank_b"), (name, "rank_b", "rank_a"))
+    )  # fmt: skip
+    style = {"b": "up", "a": "down"}.get(row[BETTER], "")
+    said = row.get(TEXT)
+    summary = (
+        f"<b>{text(query)}</b>{f' <i>{text(said)}</i>' if said else ''} "
+        f"{row['a']:.4f} → {row['b']:.4f} "
+        f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
+    )
+    return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
+
+
+def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
+    """What is known of a query: its weight, and attributes."""
+    chips = []
+    if WEIGHTED in row:
+        chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
+    names = [name for name in change.described if name not in (TEXT, WEIGHT)]
+    chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
+    shown = "".join(f'<span class="chip">{text(one, most=60)}</span>' for one in chips)
+    return f'<br><span class="known">{shown}</span>' if shown else ""
+
+
+def _ranking(
+    title: str, documents: Sequence[Mapping[str, Any]], rank: str, other: str, top: float
+) -> str:
+    """One system's list of a query: rank, grade, document, and its rank in the other list."""
+    items = []
+    for document in sorted(documents, key=lambda d: d[rank]):
+        grade = document["relevance"]
+        level = "none" if grade is None else f"g{_level(grade, top)}"
+        shown = "?" if grade is None else f"{grade:g}"
+        hint = "not judged" if grade is None else f"grade {shown}"
+        there = document[other]
+        where = _WHERE[other][there is None].format(there)
+        called = text(document["doc_id"])
+        if document.get("title"):
+            called = f'{text(document["title"])} <span class="id">{called}</span>'
+        items.append(
+            f'<li><span class="rank">{document[rank]}</span>'
+            f'<span class="grade {level}" title="{hint}">{shown}</span>'
+            f'<span class="doc">{called}</span>'
+            f'<span class="move">{where}</span></li>'
+        )
+    return f"<div><h4>{text(title)}</h4><ol>{''.join(items)}</ol></div>"
+
+
+def _level(grade: float, top: float) -> int:
+    """A shade for a grade: 0 for non-relevant, up to 3 for the highest one."""
+    if grade <= 0 or top <= 0:
+        return 0
+    return max(1, round(3 * grade / top))

@@ -1,0 +1,227 @@
+"""What a comparison says, in one sentence a system; and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from rankframe.analysis.comparison import Comparison
+from rankframe.core.messages import number_of
+from rankframe.core.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.engine.ledger import EVERY_RELEVANT
+from rankframe.metrics.names import Metric
+
+Mark = Literal["up", "down", "same"]
+Row = Mapping[str, Any]
+
+_MOST_NAMED = 3  # slices or metrics in a sentence
+_FEW_DIFFERENT = 10  # queries in which two systems differ
+_FEW_QUERIES = 30
+_LITTLE_JUDGED = 0.5
+_JUDGED_APART = 0.1  # of how much was judged of two systems
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is said of a system; `mark`: better, worse, or neither."""
+
+    system: str
+    text: str
+    mark: Mark
+
+
+def sentences(found: Comparison) -> list[Sentence]:
+    """One for each system beside the baseline; of one system alone, what it is worth."""
+    first = found.metrics[0]
+    if found.table.is_empty():
+        return [_alone(found, name, first) for name in found.names]
+    whole = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    return [_against(found, row, first) for row in whole.to_dicts()]
+
+
+def leader(found: Comparison) -> str:
+    """Which of several systems has the best value, where that is more than a comparison says."""
+    first = found.metrics[0]
+    whole = found.systems.filter(
+        pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("value").is_not_null()
+    )
+    if len(found.names) < 3 or whole.is_empty():
+        return ""
+    top: Any = whole["value"].max() if first.higher_is_better else whole["value"].min()
+    best = whole.filter(pl.col("value") == top)["system"].to_list()
+    names = " and ".join(best[:_MOST_NAMED])
+    return (
+        f"{names} {'has' if len(best) == 1 else 'have'} the best {first.label} of "
+        f"{len(found.names)} systems: {number_text(top, first)}."
+    )
+
+
+def limits(found: Comparison) -> list[str]:
+    """What a reader should know before deciding: what is missing, unjudged, or too little."""
+    first = found.metrics[0]
+    said = list(found.warnings)
+    said += [str(lack) for lack in found.lacks if not lack.many]
+    unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
+    notes = unpaired.select("value", "note").rows()  # allowed: a ledger
+    said += [f"{value:,.0f} queries {note}" for value, note in notes]
+    whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    said += _judged(whole.to_dicts(), first)
+    pairs = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    for row in pairs.to_dicts():
+        different = row["wins"] + row["losses"]
+        if 0 < different < _FEW_DIFFERENT:
+            said.append(
+                f"{row['system']} differs from {row['baseline']} in "
+                f"{number_of(different, 'query')} only"
+            )
+        if row["undefined"]:
+            said.append(
+                f"{first.label} is undefined for {row['system']} or {row['baseline']} in "
+                f"{number_of(row['undefined'], 'query')}: left out"
+            )
+    queries = max(whole["queries"].to_list(), default=0)
+    if queries < _FEW_QUERIES:
+        said.append(f"{number_of(queries, 'query')}: too few to rely on")
+    small = found.systems.filter(pl.col("by").is_not_null(), pl.col("small"))
+    if few := small.select("by", "slice").unique().height:
+        every = found.systems.filter(pl.col("by").is_not_null())
+        total = every.select("by", "slice").unique().height
+        said.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
+    said += [EVERY_RELEVANT] if found.every_relevant else []
+    return list(dict.fromkeys(said))
+
+
+def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
+    """Where little of a system's results was judged, or of one much more than of another."""
+    known = [row for row in rows if row["judged"] is not None]
+    depth = metric.params.get("k") or 10
+    said = [
+        f"{share_text(row['judged'])} of the top {depth} of {row['system']} are judged; "
+        "the rest counts as not relevant"
+        for row in known
+        if row["judged"] < _LITTLE_JUDGED
+    ]
+    if known:
+        most, least = (pick(known, key=lambda row: row["judged"]) for pick in (max, min))
+        if most["judged"] - least["judged"] >= _JUDGED_APART:
+            said.append(
+                f"more of {most['system']} is judged ({share_text(most['judged'])} of the top "
+                f"{depth}) than of {least['system']} ({share_text(least['judged'])}), which "
+                "favours it"
+            )
+    return said
+
+
+def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
+    mine = found.systems.filter(pl.col("system") == name, pl.col("metric") == metric.label)
+    whole = mine.filter(pl.col("by").is_null()).to_dicts()[0]
+    text = f"{metric.label} {number_text(whole['value'], metric)}"
+    if whole["ci_low"] is not None:
+        low, high = (number_text(whole[side], metric) for side in ("ci_low", "ci_high"))
+        text += f", {_confidence(found)}{low} to {high}"
+    text += f", over {number_of(whole['queries'], 'query')}"
+    sliced = mine.filter(
+        pl.col("by").is_not_null(), pl.col("value").is_not_null(), ~pl.col("small")
+    )
+    if sliced.height > 1:
+        worst = sliced.sort("value", descending=not metric.higher_is_better).to_dicts()[0]
+        text += f"; worst in {_slice(worst)} ({number_text(worst['value'], metric)})"
+    return Sentence(name, text + ".", "same")
+
+
+def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
+    system, base = row["system"], row["baseline"]
+    if row["difference"] is None:
+        return Sentence(
+            system, f"cannot be compared with {base}: {metric.label} is undefined.", "same"
+        )
+    if not row["wins"] and not row["losses"] and not row["difference"]:
+        return Sentence(system, f"has the same {metric.label} as {base} in every query.", "same")
+    mark = _mark(row, metric)
+    verb = {"up": "is better than", "down": "is worse than", "same": "cannot be told apart from"}
+    text = f"{verb[mark]} {base}: {metric.label} {_difference(row, metric)}"
+    if row["ci_low"] is not None:
+        low, high = (signed_text(row[side], metric) for side in ("ci_low", "ci_high"))
+        text += f", {_confidence(found)}{low} to {high}"
+    if mark == "same" and row["p_corrected"] is not None:
+        text += (
+            f" ({found.note('policy_significant').split(' below')[0]} {p_text(row['p_corrected'])})"
+        )
+    clauses = [*_in_slices(found, row, metric, mark), *_by_others(found, row, mark)]
+    return Sentence(system, "; ".join([text, *clauses]) + ".", mark)
+
+
+def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[str]:
+    """Where it is otherwise; that it is nowhere, if it is not."""
+    slices = found.table.filter(
+        pl.col("by").is_not_null(),
+        pl.col("metric") == metric.label,
+        pl.col("system") == row["system"],
+    ).to_dicts()
+    if not slices:
+        return []
+    said = []
+    for other, word in (("down", "worse"), ("up", "better")):
+        there = [one for one in slices if _mark(one, metric) == other]
+        if other == mark:
+            continue
+        if there:
+            there.sort(key=lambda one: -abs(one["relative"] or one["difference"]))
+            named = [f"{_slice(one)} {_relative(one, metric)}" for one in there]
+            said.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
+        elif other == "down":
+            said.append(f"{word} beyond chance in none of {number_of(len(slices), 'slice')}")
+    return said
+
+
+def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
+    """Other metrics that say the same, and those that say otherwise."""
+    others = found.table.filter(
+        pl.col("by").is_null(),
+        pl.col("metric") != row["metric"],
+        pl.col("system") == row["system"],
+    ).to_dicts()
+    by_mark: dict[str, list[str]] = {"up": [], "down": [], "same": []}
+    for one in others:
+        metric = found.metric(one["metric"])
+        by_mark[_mark(one, metric)].append(f"{metric.label} {_relative(one, metric)}")
+    said = []
+    for which, word in (("down", "worse"), ("up", "better")):
+        if named := by_mark[which]:
+            lead = "also " if which == mark else "but " if mark != "same" else ""
+            said.append(f"{lead}{word} by {_some(named)}")
+    return said
+
+
+def _mark(row: Row, metric: Metric) -> Mark:
+    """Better or worse beyond chance; else neither."""
+    if not row["significant"] or not row["difference"]:
+        return "same"
+    return "up" if (row["difference"] > 0) == metric.higher_is_better else "down"
+
+
+def _difference(row: Row, metric: Metric) -> str:
+    share = percent_text(row["relative"])
+    return signed_text(row["difference"], metric) + (f" ({share})" if share else "")
+
+
+def _relative(row: Row, metric: Metric) -> str:
+    return percent_text(row["relative"]) or signed_text(row["difference"], metric)
+
+
+def _slice(row: Row) -> str:
+    return f"{row['by']} {row['slice']}"
+
+
+def _some(named: Sequence[str]) -> str:
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _confidence(found: Comparison) -> str:
+    """How sure an interval is, as it stands before one."""
+    how = found.note("policy_ci").split(",")[0]
+    return f"{how} " if how.endswith("%") else ""

@@ -1,0 +1,156 @@
+"""What lies beside a run on Spark: interactions, items, another run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankframe.core.columns import DOC, QUERY
+from rankframe.core.errors import EmptyInputError, OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Intervals, Policies
+from rankframe.engine.combined import Both, given_tables
+from rankframe.engine.item_slices import ItemsBy
+from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.retrieved import Showing
+from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
+from rankframe.io.queries import Attributes
+from rankframe.io.scan import Columns, Source, scan
+from rankframe.io.train import COUNT, find_train, refuse_counts
+from rankframe.metrics.metric import Metric
+from rankframe.spark.inputs import Input, open_input
+from rankframe.spark.lists import quoted
+from rankframe.spark.session import first_row, is_spark_frame, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The other inputs of an evaluation."""
+
+    policies: Policies
+    train: Input | None
+    base: Input | None
+
+    @classmethod
+    def of(cls, policies: Policies, session: SparkSession, columns: Columns | None) -> Beside:
+        """Open them."""
+        train = base = None
+        if policies.train is not None:
+            train = open_input(policies.train, session, lambda f: find_train(f, columns), "train")
+            train = _counted(train)
+        if policies.base is not None:
+            base = open_input(
+                policies.base, session, lambda f: scan(f, "run", columns, called="base"), "base"
+            )
+        return cls(policies, train, base)
+
+    def without_seen(self, run: Input) -> Input:
+        """A run without what its queries have had."""
+        if self.train is None:
+            said = Option("exclude_seen", value=True)
+            raise OptionError(said, " needs ", Option("train", bare=True), ".")
+        seen = self.train.tagged().selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
+        query, doc = (quoted(run.scanned.mapping[name]) for name in (QUERY, DOC))
+        from pyspark.sql import functions  # noqa: PLC0415 (an optional part)
+
+        same = functions.expr(
+            f"cast({query} as string) = _seen_by and cast({doc} as string) = _seen"
+        )
+        left = run.frame.join(seen, same, "left_anti")
+        excluded = run.count() - left.count()
+        return Input(left, replace(run.scanned, excluded=lambda: excluded))
+
+    def job(
+        self,
+        metrics: Sequence[Metric],
+        *,
+        judgments: bool,
+        columns: Columns | None,
+        attributes: Attributes | None,
+        intervals: Intervals,
+        items_by: ItemsBy | None = None,
+    ) -> Job | Both:
+        """What every partition does."""
+        # What was read here is not sent again.
+        policies = replace(self.policies, train=None, items=None, catalogue=None, base=None)
+        judged = [metric for metric in metrics if metric.of_judgments]
+        if judged and not judgments:
+            raise OptionError(f"{judged[0].label!r} needs judgments.")
+        job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
+        if len(judged) == len(metrics) and items_by is None:
+            return job
+        items, catalogue = (_local(one) for one in (self.policies.items, self.policies.catalogue))
+        known = Catalogue.of(self._trained(), items, catalogue, columns)
+        showing = Showing.of(
+            [metric for metric in metrics if not metric.of_judgments],
+            policies,
+            known,
+            given=given_tables(self.policies, judgments=judgments),
+            attributes=attributes,
+            items_by=items_by,
+        )
+        return Both(
+            tuple(metrics), job if judged else None, showing, None, None, attributes, intervals
+        )
+
+    def sides(self, job: Job | Both, qrels: Input | None, run: Input) -> list[Input]:
+        """The inputs that executors are sent; what no metric looks at is not."""
+        asked = {JUDGED} if isinstance(job, Job) or job.judged is not None else set()
+        if isinstance(job, Both):
+            asked |= job.showing.asked
+        kinds = ((JUDGED, qrels), (None, run), (TRAINED, self.train), (BASE, self.base))
+        return [
+            side for what, side in kinds if side is not None and (what is None or what in asked)
+        ]
+
+    def _trained(self) -> Trained | None:
+        """What the interactions say of documents, counted on the cluster."""
+        if self.train is None:
+            return None
+        rows = self.train.tagged()
+        bad = "n0 is null or isnan(n0) or n0 < 1 or n0 <> floor(n0)"
+        asked = [f"count_if({bad})", f"min(if({bad}, n0, null))", f"count(distinct {QUERY})"]
+        count, wrong, example, queries = first_row(rows.selectExpr("count(1)", *asked))
+        if not count:
+            raise EmptyInputError("train", self.train.scanned.name)
+        refuse_counts(wrong, example)
+        pairs = rows.groupBy(QUERY, DOC).agg({"n0": "sum"}).toDF(QUERY, DOC, COUNT)
+        found = pairs.groupBy(DOC).agg({COUNT: "sum", QUERY: "count"})
+        documents = collected(found.select(DOC, f"count({QUERY})", f"sum({COUNT})"))
+        schema = {DOC: pl.String, "popularity": pl.Int64, COUNT: pl.Float64}
+        documents.columns = list(schema)
+        return Trained(documents.cast(schema), queries)  # pyright: ignore[reportArgumentType]
+
+
+def with_highest(job: Job | Both, highest: float) -> Job | Both:
+    """The same, told the largest grade of all."""
+    if isinstance(job, Job):
+        return replace(job, max_grade=highest)
+    if job.judged is None:
+        return job
+    return replace(job, judged=replace(job.judged, max_grade=highest))
+
+
+def collected(frame: Any) -> pl.DataFrame:
+    """A Spark DataFrame, brought here."""
+    with spark_errors():
+        return pl.DataFrame(frame.toArrow())
+
+
+def _local(source: Source | None) -> Source | None:
+    return collected(source) if is_spark_frame(source) else source
+
+
+def _counted(train: Input) -> Input:
+    """With how often each pair is there, where the table does not say."""
+    often = train.scanned.mapping[COUNT]
+    if often in train.frame.columns:
+        return train
+    return Input(train.frame.selectExpr("*", f"1D as {quoted(often)}"), train.scanned)

@@ -1,0 +1,206 @@
+"""What holds of every curve: slices, row order, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.analysis.curves.curve import curve
+from rankframe.io.scan import scan
+from rankframe.io.validate import load
+from tests.support.curve_cases import CASE, INF, drawn
+from tests.support.oracles import Case, random_case
+
+# Every kind and variant, for what holds of all of them.
+KINDS = {
+    "roc": {},
+    "roc per query": {"per_query": True},
+    "roc by distance": {"scores": "distance"},
+    "roc vertical": {"average": "vertical"},
+    "roc sliced": {"by": "half"},
+    "roc vertical sliced": {"average": "vertical", "by": ["half", ("half", "third")]},
+    "precision_recall": {},
+    "precision_recall per query": {"per_query": True},
+    "precision_recall of retrieved": {"recall_of": "retrieved", "by": "third"},
+    "precision_recall interpolated": {"interpolated": True, "ci": "bootstrap", "by": "half"},
+    "precision_recall interpolated per query": {"interpolated": True, "per_query": True},
+    "metric_at_k": {"metric": "precision", "ks": [1, 3], "ci": "t"},
+    "metric_at_k per query": {"per_query": True},
+    "cumulative_gain": {"by": "third"},
+    "cumulative_gain per query": {"per_query": True},
+}
+
+
+def kind_of(variant: str) -> Any:
+    return variant.partition(" ")[0]
+
+
+def attributes(case: Case) -> pl.DataFrame:
+    queries = list(case.qrels)
+    return pl.DataFrame({"query_id": queries}).with_columns(
+        half=pl.Series([("one", "other")[at % 2] for at in range(len(queries))]),
+        third=pl.Series([at % 3 for at in range(len(queries))]),
+    )
+
+
+def only(case: Case, queries: list[str]) -> Case:
+    return Case(
+        {query: case.qrels[query] for query in queries},
+        {query: docs for query, docs in case.run.items() if query in queries},
+    )
+
+
+def of_slice(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
+    return frame.filter(by=by, slice=name).drop("by", "slice")
+
+
+@pytest.mark.parametrize("variant", [name for name, options in KINDS.items() if "by" in options])
+def test_a_slice_is_the_curve_of_its_queries(variant: str) -> None:
+    case, options = random_case(7), dict(KINDS[variant])
+    known, by = attributes(case), options.pop("by")
+    kind = kind_of(variant)
+    sliced = drawn(case, kind, by=by, queries=known, **options)
+    assert sliced.columns[:2] == ["by", "slice"]
+    ways = [by] if isinstance(by, str) else by
+    named = known.select(
+        "query_id",
+        *(
+            pl.concat_str(way if isinstance(way, tuple) else [way], separator=" × ").alias(
+                way if isinstance(way, str) else " × ".join(way)
+            )
+            for way in ways
+        ),
+    )
+    found = []
+    for way in named.columns[1:]:
+        for name, queries in sorted(named.group_by(way).agg("query_id").rows()):
+            found.append((way, name))
+            expected = drawn(only(case, queries), kind, **options)
+            assert of_slice(sliced, way, name).equals(expected)
+    assert sliced.select("by", "slice").unique(maintain_order=True).rows() == found
+
+
+def test_queries_without_attributes_are_a_slice_too() -> None:
+    known = pl.DataFrame({"query_id": ["p"], "kind": ["text"]})
+    sliced = drawn(CASE, "roc", by="kind", queries=known)
+    assert of_slice(sliced, "kind", "(none)").equals(drawn(only(CASE, ["q"]), "roc"))
+    assert of_slice(sliced, "kind", "text").equals(drawn(only(CASE, ["p"]), "roc"))
+
+
+@pytest.mark.parametrize("known_kinds", [["text"], ["text", None]])
+def test_slices_are_called_as_in_an_evaluation(known_kinds: list[str | None]) -> None:
+    # q is absent; a query whose attributes are all null is in the same slice as it
+    known = pl.DataFrame({"query_id": ["p", "z"][: len(known_kinds)], "kind": known_kinds,
+                          "device": known_kinds})  # fmt: skip
+    by: Any = [("kind", "device"), "kind"]
+    evaluated = rf.evaluate(CASE.qrels, CASE.run, "map", by=by, queries=known).slices
+    names = evaluated.select("by", "slice").rows()
+    assert ("kind × device", "(none) × (none)") in names
+    for kind in ("roc", "precision_recall", "metric_at_k"):
+        sliced = drawn(CASE, kind, by=by, queries=known)
+        assert sliced.select("by", "slice").unique(maintain_order=True).rows() == names
+
+
+def test_a_slice_without_a_curve_has_no_rows() -> None:
+    known = pl.DataFrame({"query_id": ["p", "q", "judged only"], "kind": ["a", "a", "b"]})
+    assert drawn(CASE, "roc", by="kind", queries=known)["slice"].unique().to_list() == ["a"]
+    both = drawn(CASE, "precision_recall", by="kind", queries=known)
+    assert of_slice(both, "kind", "b").rows() == [(INF, 1, 0, 0, 0)]
+    for average in ("pooled", "vertical"):
+        some = drawn(CASE, "roc", by="kind", queries=known, average=average)
+        none = drawn(CASE, "roc", by="kind", queries=known, average=average, rel=5)
+        assert none.is_empty()
+        assert none.schema == some.schema
+
+
+@pytest.mark.parametrize("variant", KINDS)
+def test_row_order_does_not_show(variant: str) -> None:
+    case, options = random_case(8), KINDS[variant]
+    case.run["q5"]["d0"], case.run["q6"]["d0"] = 0.0, -0.0
+    known = attributes(case) if "by" in options else None
+    kind: Any = kind_of(variant)
+    qrels, run = load(scan(case.qrels, "qrels")), load(scan(case.run, "run"))
+    once = curve(qrels, run, kind, queries=known, **options)
+    assert not once.is_empty()
+    for seed in range(3):
+        qrels, run = (f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run))
+        again = curve(qrels, run, kind, queries=known, **options)
+        assert again.equals(once)
+        assert str(again.to_dicts()) == str(once.to_dicts())  # 0.0 equals -0.0
+
+
+def test_other_column_names() -> None:
+    qrels = pl.DataFrame({"shopper": [7], "article": [1], "rating": [5]})
+    run = pl.DataFrame({"shopper": [7, 7], "article": [1, 2], "score": [0.1, 0.2]})
+    named = {"query_id": "shopper", "doc_id": "article"}
+    assert curve(qrels, run, "roc", columns=named)["tp"].to_list() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("rocs", {}, "kind='rocs' is not one of 'roc', 'precision_recall', 'metric_at_k', 'cumula"),
+        ("rocs", {}, "Did you mean 'roc'?"),
+        ("roc", {"average": "mean"}, "average='mean' is not one of 'pooled', 'vertical'"),
+        ("roc", {"scores": "distances"}, "Did you mean 'distance'?"),
+        ("precision_recall", {"recall_of": "found"}, "is not one of 'all', 'retrieved'"),
+        ("roc", {"ks": [1]}, "ks=[1] does not belong to kind=roc: it is for metric_at_k and cu"),
+        ("roc", {"ks": np.arange(3)}, "does not belong to kind=roc"),
+        ("roc", {"metric": "map"}, "metric='map' does not belong to kind=roc"),
+        ("roc", {"interpolated": True}, "it is for precision_recall with interpolated=True"),
+        ("roc", {"recall_of": "retrieved"}, "does not belong to kind=roc"),
+        ("roc", {"ci": "t"}, "ci='t' does not belong to kind=roc"),
+        ("precision_recall", {"ci": "t"}, "ci='t' does not belong to kind=precision_recall: it"),
+        ("precision_recall", {"average": "vertical"}, "it is for roc."),
+        ("precision_recall", {"interpolated": True, "scores": "distance"},
+         "does not belong to kind=precision_recall with interpolated=True"),
+        ("precision_recall", {"interpolated": True, "recall_of": "retrieved"}, "does not belong"),
+        ("metric_at_k", {"scores": "distance"}, "it is for roc and precision_recall"),
+        ("cumulative_gain", {"metric": "dcg"}, "it is for metric_at_k"),
+        ("cumulative_gain", {"ci": "bootstrap"}, "does not belong to kind=cumulative_gain"),
+        ("roc", {"average": "vertical", "per_query": True}, "leave out per_query=True"),
+        ("metric_at_k", {"ci": "t", "per_query": True}, "leave out per_query=True"),
+        ("metric_at_k", {"ci": "z"}, "ci='z' is not one of"),
+        ("metric_at_k", {"ks": 10}, "ks takes cutoffs such as [1, 5, 10] or range(1, 21), not 10"),
+        ("metric_at_k", {"ks": "10"}, "ks takes cutoffs"),
+        ("metric_at_k", {"ks": []}, "ks names no cutoff"),
+        ("metric_at_k", {"ks": [1, 0]}, "whole numbers of at least 1, not 0"),
+        ("cumulative_gain", {"ks": [2.5]}, "whole numbers of at least 1, not 2.5"),
+        ("metric_at_k", {"ks": [3, 1, 3]}, "ks names 3 more than once"),
+        ("metric_at_k", {"metric": "ndcg@10"}, "'ndcg@10' has a cutoff of its own"),
+        ("metric_at_k", {"metric": "P_5,10"}, "'P_5,10' has a cutoff of its own"),
+        ("metric_at_k", {"metric": "iprec"}, "'iprec': iprec takes no cutoff"),
+        ("metric_at_k", {"metric": "ndgc"}, "unknown metric 'ndgc'. Did you mean 'ndcg'"),
+        ("metric_at_k", {"metric": pl.len()}, "metric takes a name such as 'ndcg', not"),
+        ("metric_at_k", {"metric": "ndcg(average=weighted)"}, "a curve has no weights"),
+        ("metric_at_k", {"metric": "overlap"}, "compares two rankings"),
+        ("roc", {"by": "kind"}, "by= needs queries="),
+        ("roc", {"queries": {"p": {}}}, "queries= is read for slices: pass by="),
+        ("roc", {"by": "kind", "per_query": True}, "pass one of them"),
+        ("roc", {"missing": "error"}, "the run lacks 1 of 3 judged queries, e.g. 'judged only'"),
+        ("metric_at_k", {"missing": "error"}, "the run lacks 1 of 3 judged queries"),
+        ("roc", {"ties": "up"}, "ties='up' is not one of"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(
+    kind: str, options: dict[str, Any], said: str, refusal: Callable[..., str]
+) -> None:
+    assert said in refusal(drawn, CASE, kind, **options)
+
+
+def test_bad_input_is_refused(refusal: Callable[..., str]) -> None:
+    apart = refusal(curve, {"q": {"a": 1}}, {"q": {"x": 1.0}}, "roc")
+    assert "no document in the run matches any judgment" in apart
+    apart = refusal(curve, {"p": {"a": 1}}, {"q": {"a": 1.0}}, "precision_recall")
+    assert "no query in the run matches any judgment" in apart
+    ranked = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "rank": [1]})
+    assert 'scores="distance" needs scores' in refusal(
+        curve, {"q": {"a": 1}}, ranked, "roc", scores="distance"
+    )
+    twice = pl.concat([ranked, ranked])
+    assert "run has 1 duplicate" in refusal(curve, {"q": {"a": 1}}, twice, "roc")

@@ -1,0 +1,40 @@
+"""The options of fusion are those of evaluate, where both have them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core.errors import OptionError
+from rankframe.core.option import declared
+from rankframe.core.options import Policies
+
+
+def test_what_both_have_means_the_same() -> None:
+    theirs = {
+        one.name: (one.default, kind, said.sentence) for one, kind, said in declared(Policies)
+    }
+    ours = {
+        one.name: (one.default, kind, said.sentence) for one, kind, said in declared(FusionPolicies)
+    }
+    shared = set(ours) - {"depth", "k_max"}
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+def test_the_stacked_frame_takes_what_it_holds() -> None:
+    assert FusionPolicies.names(frame_only=True) == [
+        "order", "ranks", "ties", "duplicates", "unit", "gaps", "depth",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["depth", "k_max"])
+def test_how_many_is_a_count(name: str) -> None:
+    for wrong in (0, -1, 1.5, "3", True):
+        with pytest.raises(OptionError):
+            FusionPolicies(**{name: wrong})  # pyright: ignore[reportArgumentType]
+
+
+def test_as_described() -> None:
+    assert FusionPolicies(depth=5).described()["depth"] == "the top 5"
+    assert FusionPolicies(k_max=5).described()["k_max"] == "the top 5"
+    assert FusionPolicies().described()["k_max"] == "all"

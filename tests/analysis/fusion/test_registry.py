@@ -1,0 +1,49 @@
+"""What every method has to say of itself."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from rankframe.analysis.fusion import METHODS, NORMS
+from rankframe.analysis.fusion.registry import Limits, worth
+
+
+def test_there_are_those_of_ranx() -> None:
+    assert len(METHODS) == 25
+    assert len(NORMS) == 7
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_it_is(name: str) -> None:
+    method = METHODS[name]
+    assert method.name == name
+    assert method.summary.endswith(".")
+    assert method.formula
+    assert method.signature.startswith(name)
+    assert set(method.limits) == set(method.parameters) - {"weights"}
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+def test_names_are_taken_once() -> None:
+    names = [name for one in METHODS.values() for name in (one.name, *one.synonyms)]
+    assert len(set(names)) == len(names)
+
+
+def test_limits_allow_and_say_themselves() -> None:
+    share = Limits(0, 1, below=True)
+    assert [share.allow(x) for x in (0, 0.5, 1, -0.1)] == [True, True, False, False]
+    assert str(share) == "a number from 0 to below 1"
+    whole = Limits(1, 9, whole=True)
+    assert [whole.allow(x) for x in (1, 1.5, 9)] == [True, False, True]
+    assert str(whole) == "a whole number from 1 to 9"
+
+
+def test_what_numbers_are_worth_near_and_far_from_0() -> None:
+    near = np.array([0, 2, 1], np.int32)
+    far = np.array([0, 2_000_000_000, 1], np.int32)
+    assert worth(lambda n: 1 / n, near).tolist() == [0.0, 0.5, 1.0]
+    assert worth(lambda n: 1 / n, far).tolist() == [0.0, 1 / 2_000_000_000, 1.0]
+    assert worth(lambda n: 1 / n, near[:0]).tolist() == []

@@ -1,0 +1,68 @@
+"""Trained methods, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import rankframe as rf
+from rankframe.analysis.fusion.trained import Hits
+
+A = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
+B = {"q1": {"b": 2.0, "d": 1.0}}
+# Of the first run, rank 1 is relevant in one of two lists, 2 in one, 3 in the one that has it.
+QRELS = {"q1": {"a": 1, "c": 1, "b": 0}, "q2": {"b": 1}}
+
+
+def scores(method: str, query: str = "q1") -> dict[str, float]:
+    found = rf.fuse([A, B], method, qrels=QRELS).collect()
+    return {doc: score for q, doc, _, score in found.iter_rows() if q == query}
+
+
+def test_the_chance_of_a_rank() -> None:
+    assert scores("posfuse") == {"a": 0.5, "b": 0.5, "c": 1.0, "d": 0.0}
+
+
+def test_a_window_of_ranks() -> None:
+    found = scores("slidefuse(window=1)")
+    assert found == pytest.approx({"a": 0.5, "b": 2 / 3, "c": 0.75, "d": 0.0})
+
+
+def test_segments_of_a_list() -> None:
+    # Two segments: ranks 1–2 and 3 of three, 1 and 2 of two.
+    first, second = (1 / 2 + 0) / 2, (1 + 1) / 2
+    expected = {"a": first, "b": first, "c": second / 2, "d": 0.0}
+    assert scores("probfuse(segments=2)") == pytest.approx(expected)
+
+
+def test_segments_that_double() -> None:
+    # Three relevant documents within the first five ranks of two lists, times 1 + min_max.
+    chance = 3 / 5 / 2
+    expected = {"a": 2 * chance, "b": 1.5 * chance, "c": chance, "d": 0.0}
+    assert scores("segfuse") == pytest.approx(expected)
+
+
+def test_odds() -> None:
+    known, least = math.log(0.3 / 0.7), math.log(0.001 / 0.999)
+    expected = {"a": known + least, "b": known + least, "c": known + least, "d": 2 * least}
+    assert scores("bayesfuse") == pytest.approx(expected)
+
+
+def test_mean_average_precision_by_rank() -> None:
+    mean = ((1 + 2 / 3) / 2 + 1 / 2) / 2
+    expected = {"a": mean, "b": mean / 2, "c": mean / 3, "d": 0.0}
+    assert scores("mapfuse") == pytest.approx(expected)
+
+
+def test_hits_add_up() -> None:
+    def whole(*numbers: int) -> np.ndarray:
+        return np.array(numbers, np.int64)
+
+    lengths, once = whole(0, 2, 3), whole(1, 1, 1)
+    hits = Hits(3, lengths, once, whole(2, 3, 3), whole(2, 1, 3), once, 0.0)
+    assert hits.deepest == 3
+    assert hits.at_ranks().tolist() == [1, 1, 1]
+    assert hits.chances().tolist() == [0.5, 0.5, 1.0]
+    assert hits.within(np.array([2, 4])).tolist() == [2, 1]

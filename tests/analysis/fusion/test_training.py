@@ -1,0 +1,56 @@
+"""What judgments say of runs: counts by rank, whatever is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+import rankframe as rf
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.runs import open_runs
+from rankframe.analysis.fusion.training import hits_of
+from rankframe.core.errors import RankframeError
+from rankframe.io.scan import scan
+from tests.support.fusing import QRELS, random_runs
+
+RUNS = {"a": {"q1": {"a": 3.0, "b": 2.0}, "other": {"a": 1.0}}, "b": {"q2": {"c": 1.0}}}
+JUDGED = {"q1": {"b": 2, "a": 1, "x": 1}, "q2": {"c": 1}}
+
+
+def test_relevant_documents_by_rank() -> None:
+    policies = FusionPolicies()
+    hits, _ = hits_of(scan(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
+    assert hits.queries == 2
+    assert hits.lengths.tolist() == [0, 2]
+    assert hits.at_ranks().tolist() == [1, 1]
+    assert hits.chances().tolist() == [1.0, 1.0]
+    assert hits.map == rf.evaluate(JUDGED, RUNS["a"], "map")["map"]
+
+
+def test_levels_and_depth() -> None:
+    policies = FusionPolicies(rel=2, depth=1)
+    hits, _ = hits_of(scan(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
+    assert hits.count.tolist() == []
+    assert hits.lengths.tolist() == [0, 1]
+
+
+def test_options_of_judgments_reach_them() -> None:
+    pairs = [{"query_id": "q1", "doc_id": "b"}]
+    found = rf.fuse(RUNS, "posfuse", qrels=pairs, relevance=1).collect()
+    assert found.filter(doc_id="b")["score"].to_list() == [1.0]
+    with pytest.raises(RankframeError):
+        rf.fuse(RUNS, "posfuse", qrels=pairs)
+    level = rf.fuse(RUNS, "posfuse", qrels=JUDGED, rel=2).collect()
+    assert level.filter(doc_id="a", query_id="q1")["score"].to_list() == [0.0]
+
+
+@pytest.mark.parametrize("method", ["posfuse", "mapfuse", "bayesfuse"])
+def test_judgments_that_share_nothing_teach_nothing(method: str) -> None:
+    strangers = {"elsewhere": {"nothing": 1}}
+    found = rf.fuse(RUNS, method, qrels=strangers).collect()
+    assert found.height == 4
+    assert found["score"].n_unique() == 1
+
+
+def test_judgments_of_other_queries_will_do() -> None:
+    runs = random_runs(1, 2)
+    assert rf.fuse(runs, "posfuse", qrels=QRELS).collect()["query_id"].n_unique() > len(QRELS)

@@ -1,0 +1,205 @@
+"""Judged queries that runs lack: counted before anything stands in their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.analysis.missing_queries import Lack
+from rankframe.analysis.stored import _WITHOUT_A_RUN
+from rankframe.metrics import names_over
+from tests.support.oracles import random_case
+
+QUERIES = [f"q{n:03}" for n in range(100)]
+QRELS = {query: {"a": 1, "b": 0} for query in QUERIES}
+FAST: dict[str, Any] = {"replicates": 100}
+
+
+def run(places: range | list[int]) -> dict[str, dict[str, float]]:
+    """One that has some of the queries; every fifth query finds nothing that is relevant."""
+    return {QUERIES[n]: {"a" if n % 5 else "x": 1.0, "b": 0.5} for n in places}
+
+
+def stored(places: range | list[int], *metrics: str, **options: Any) -> rf.Result:
+    return rf.evaluate(QRELS, run(places), metrics or ["mrr"], **options)
+
+
+# --- what is refused
+
+
+def test_runs_without_a_query_in_common_are_not_compared(refusal) -> None:
+    runs = {"old": run(range(50)), "new": run(range(50, 100))}
+    said = (
+        "'old' and 'new' share 0 of 100 judged queries that either has ('old' lacks 50, 'new' 50 "
+        "of 100), and what a run lacks scores 0. Are these runs of the same queries? Pass "
+        'missing="zero" to compare them all the same.'
+    )
+    assert refusal(rf.compare, QRELS, runs, "mrr", **FAST) == said
+    found = rf.compare(QRELS, runs, "mrr", missing="zero", **FAST)
+    assert found.warnings == [
+        "old lacks 50 of 100 judged queries (50.0%): scored 0",
+        "new lacks 50 of 100 judged queries (50.0%): scored 0",
+    ]
+
+
+@pytest.mark.parametrize(("shared", "refused"), [(34, False), (33, True)])
+def test_half_of_what_either_has_must_be_shared(shared: int, refused: bool, refusal) -> None:
+    # 34 of 68 that either has; 33 of 67
+    runs = {"old": run(range(shared)), "new": run(range(34 + shared))}
+    if refused:
+        runs["new"] = run(range(67))
+        assert "share 33 of 67 judged" in refusal(rf.compare, QRELS, runs, "mrr", **FAST)
+    else:
+        rf.compare(QRELS, runs, "mrr", **FAST)
+
+
+def test_runs_of_the_same_few_queries_are_compared() -> None:
+    runs = {"old": run(range(20)), "new": run(range(20))}
+    assert len(rf.compare(QRELS, runs, "mrr", **FAST).warnings) == 2
+    rf.compare(None, {"old": stored(range(20)), "new": stored(range(20))}, **FAST)
+
+
+def test_stored_results_are_refused_where_their_values_show_it(refusal) -> None:
+    halves = {"old": stored(range(50)), "new": stored(range(50, 100))}
+    # 20 of the 100 find nothing, so these may be what either lacks
+    said = refusal(rf.compare, None, halves, **FAST)
+    assert said.startswith("'old' and 'new' share at most 20 of 80 judged queries")
+    rf.compare(None, halves, missing="zero", **FAST)
+    counts = {
+        name: stored(places, "num_retrieved", "num_relevant")
+        for name, places in (("old", range(50)), ("new", range(50, 100)))
+    }
+    assert "share 0 of 100" in refusal(rf.compare, None, counts, **FAST)
+    # what a table says of its queries is all that is known
+    tables = {name: result.per_query for name, result in halves.items()}
+    assert not rf.compare(None, tables, **FAST).warnings
+
+
+def test_values_that_do_not_depend_on_the_run_show_nothing() -> None:
+    halves = {name: stored(places, "num_relevant") for name, places in
+              (("old", range(50)), ("new", range(50, 100)))}  # fmt: skip
+    found = rf.compare(None, halves, **FAST)
+    assert [lack.queries for lack in found.lacks] == [50, 50]
+
+
+def test_which_metrics_need_a_run_to_be_other_than_0() -> None:
+    case = random_case(5, queries=30, missing=True)
+    lacking = set(case.qrels) - set(case.run)
+    assert lacking
+    for name in names_over("judged"):
+        label = {"iprec": "iprec@0.1"}.get(name, name)
+        try:
+            result = rf.evaluate(case.qrels, case.run, label, ci=None)
+        except rf.RankframeError:
+            continue
+        values = result.per_query.filter(pl.col("query_id").is_in(sorted(lacking)))
+        without = bool((values[label].fill_null(0) != 0).any())
+        assert without == (name in _WITHOUT_A_RUN), name
+
+
+def test_a_gate_refuses_a_baseline_of_other_queries(refusal) -> None:
+    before = stored(range(50), "mrr", "num_retrieved")
+    rule = "mrr: no worse than -50%"
+    for candidate in ((QRELS, run(range(50, 100))), (None, stored(range(50, 100), "mrr"))):
+        assert "judged queries that either has" in refusal(rf.gate, *candidate, before, rule)
+        assert rf.gate(*candidate, before, rule, missing="zero").warnings
+
+
+def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal) -> None:
+    pytest.importorskip("altair")
+    page = tmp_path / "page.html"
+    runs = {"old": run(range(50)), "new": run(range(50, 100))}
+    assert "share 0 of 100" in refusal(rf.report, QRELS, runs, "mrr", output=page, **FAST)
+    rf.report(QRELS, runs | {"new": run(range(90))}, "mrr", output=page, missing="zero", **FAST)
+    assert "old lacks 50 of 100 judged queries (50.0%): scored 0." in page.read_text(
+        encoding="utf-8"
+    )
+
+
+# --- what is said
+
+
+def test_few_are_said_and_many_are_warned_of() -> None:
+    runs = {"old": run(range(100)), "one": run(range(99)), "two": run(range(98))}
+    found = rf.compare(QRELS, runs, ["mrr", "lag"], **FAST)
+    few = "one lacks 1 of 100 judged queries (1.0%): scored 0, left out of lag"
+    many = "two lacks 2 of 100 judged queries (2.0%): scored 0, left out of lag"
+    assert found.lacks == [
+        Lack("one", 1, 100, "scored 0, left out of lag"),
+        Lack("two", 2, 100, "scored 0, left out of lag"),
+    ]
+    assert few in found.caveat
+    assert many not in found.caveat
+    assert many in found.warnings
+    assert few not in found.warnings
+    for shown in (repr(found), found._repr_html_()):
+        assert few in shown
+        assert f"Warning: {many}" in shown
+    assert f" {many}." in found.to_markdown()
+    assert "2.0\\%" in found.to_latex()
+    notes = found.ledger.filter(item="queries_missing").select("system", "value", "note").rows()
+    said = "judged, but not in the run"
+    assert notes == [
+        ("old", 0.0, said),
+        ("one", 1.0, f"{said}: scored 0, left out of lag"),
+        ("two", 2.0, f"{said}: scored 0, left out of lag"),
+    ]
+
+
+def test_what_is_left_out_is_not_said_to_score_0() -> None:
+    runs = {"old": run(range(100)), "two": run(range(98))}
+    lag = rf.compare(QRELS, runs, ["lag"], **FAST)
+    assert lag.warnings[0] == "two lacks 2 of 100 judged queries (2.0%): left out"
+    skipped = rf.compare(QRELS, runs, "mrr", missing="skip", unpaired="skip", **FAST)
+    assert skipped.warnings == ["two lacks 2 of 100 judged queries (2.0%): left out"]
+    zero = rf.compare(QRELS, runs, ["mrr", "lag"], missing="skip", unpaired="zero", **FAST)
+    assert zero.note("queries_unpaired") == "not in every system: scored 0, left out of lag"
+
+
+def test_what_only_some_systems_define_is_warned_of() -> None:
+    runs = {
+        "old": run(range(100)),
+        "two": {q: {"x": 1.0} for q in QUERIES[:50]} | run(range(50, 100)),
+    }
+    found = rf.compare(QRELS, runs, ["mrr", "lag"], **FAST)
+    lost = sum(bool(n % 5) for n in range(50))
+    assert found.warnings == [
+        f"lag is undefined for some systems only in {lost} of 100 queries: left out for all"
+    ]
+
+
+def test_stored_results_say_what_their_ledgers_counted() -> None:
+    found = rf.compare(None, {"a": stored(range(100)), "b": stored(range(98))}, **FAST)
+    assert found.warnings == ["b lacks 2 of 100 judged queries (2.0%): scored 0"]
+
+
+def test_a_verdict_says_it() -> None:
+    before = stored(range(100), "mrr", "lag")
+    for places, said, warned in ((99, "1 of 100 judged queries (1.0%)", False),
+                                 (97, "3 of 100 judged queries (3.0%)", True)):  # fmt: skip
+        verdict = rf.gate(QRELS, run(range(places)), before, "mrr: no worse than -50%")
+        told = json.loads(verdict.to_json())
+        assert told["counted"]["missing"] == {"candidate": 100 - places}
+        assert bool(verdict.warnings) == bool(told["warnings"]) == warned
+        assert f"candidate lacks {said}: scored 0" in repr(verdict)
+        assert ("candidate lacks" in verdict.headline) != warned
+        assert ("candidate lacks" in verdict.to_junit()) == warned
+    lag = rf.gate(QRELS, run(range(97)), before, "lag: no worse than -50% where both are defined")
+    assert lag.warnings == ["candidate lacks 3 of 100 judged queries (3.0%): left out"]
+
+
+def test_a_verdict_does_not_say_that_what_it_leaves_out_scored_0() -> None:
+    before, after = (stored(places, "lag", missing="skip") for places in (range(100), range(98)))
+    verdict = rf.gate(None, after, before, "lag: at most 9", unpaired="zero")
+    assert "2 not on both sides: left out" in verdict.headline
+
+
+def test_a_diff_says_it() -> None:
+    found = rf.diff(QRELS, run(range(98)), run(range(100)), "mrr")
+    assert "\n  a lacks 2 of 100 judged queries (2.0%): scored 0\n" in repr(found)
+    assert not rf.diff(QRELS, run(range(100)), run(range(100)), "mrr").lacks

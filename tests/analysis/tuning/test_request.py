@@ -1,0 +1,62 @@
+"""What is asked for is a metric and fusions, or refused before anything is read."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from rankframe.analysis.tuning.candidates import Candidate
+from rankframe.analysis.tuning.request import asked_families, method_of, one_metric
+from rankframe.core.errors import RankframeError
+
+RUNS = ["bm25", "dense"]
+
+
+def test_one_metric_with_a_value_for_each_query() -> None:
+    assert one_metric("ndcg@10").label == "ndcg@10"
+    assert one_metric(pl.col("rank").min().alias("first")).label == "first"
+    with pytest.raises(RankframeError, match=r"one metric, not for 'ndcg@1', 'ndcg@10'"):
+        one_metric("ndcg@1,10")
+    with pytest.raises(RankframeError, match="no value for each query"):
+        one_metric("auc(pool=true)")
+
+
+def test_names_are_read_as_fuse_reads_them() -> None:
+    found = asked_families(
+        ["reciprocal_rank_fusion", "combsum"], "min-max", None, RUNS, budget=9, folds=5
+    )
+    assert [one.candidate.name for one in found][-2:] == ["rrf(k=200)", "sum"]
+    assert found[-1].candidate.norm == "min_max"
+    (raw,) = asked_families("sum", ["none"], None, RUNS, budget=9, folds=5)
+    assert method_of(raw.candidate, RUNS).norm is None
+
+
+def test_a_candidate_is_a_method() -> None:
+    found = method_of(Candidate("wsum", "zmuv", weights=(0.1, 0.9)), RUNS)
+    assert found.params == {"weights": [0.1, 0.9]}
+    assert found.norm is not None
+    assert found.norm.name == "zmuv"
+
+
+def test_what_is_trained_needs_three_folds() -> None:
+    assert asked_families("mapfuse", "min_max", None, RUNS, budget=9, folds=3)
+    with pytest.raises(RankframeError, match="needs at least 3 folds"):
+        asked_families("mapfuse", "min_max", None, RUNS, budget=9, folds=2)
+
+
+def test_expressions_are_called_by_their_aliases() -> None:
+    own, by_rank = pl.col("normalised").sum().alias("own"), pl.col("rank").min()
+    found = asked_families([own, "sum", by_rank], ["max", "sum"], None, RUNS, budget=9, folds=5)
+    assert [(one.candidate.name, one.candidate.norm) for one in found] == [
+        ("sum", "max"), ("sum", "sum"), ("own", "max"), ("own", "sum"), (str(by_rank), None),
+    ]  # fmt: skip
+    assert method_of(found[2].candidate, RUNS).expression is own
+    for methods, said in (
+        ([own, own], "two methods are called 'own'"),
+        (by_rank.alias("rrf"), "two methods are called 'rrf'"),
+        ([own, 3], "are names and expressions"),
+        (pl.col("nothing").sum(), "has no column 'nothing'"),
+    ):
+        with pytest.raises(RankframeError) as error:
+            asked_families(methods, "max", None, RUNS, budget=9, folds=5)
+        assert said in str(error.value)

@@ -1,0 +1,71 @@
+"""What a value may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.core.checks import check_flag, is_count, is_number, is_pattern
+
+QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+
+
+@pytest.mark.parametrize("large", [10**400, -(10**400), 10**5000], ids=["400", "-400", "5000"])
+def test_what_no_float_can_hold_is_no_number(large: int) -> None:
+    assert not is_number(large)
+    assert not is_count(large)
+
+
+def test_a_count_has_64_bits() -> None:
+    assert is_count(2**63 - 1)
+    assert not is_count(2**63)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rel", 10**400), ("rel", 10**5000), ("k_max", 10**30), ("confidence", 10**400)],
+    ids=["400", "5000", "30", "a share"],
+)
+def test_options_take_no_numbers_that_cannot_be_computed_with(
+    name: str, value: int, refusal
+) -> None:
+    said = refusal(rf.evaluate, QRELS, RUN, "map", **{name: value})
+    assert said.startswith(f"{name} must be a")
+    assert len(said) < 200
+
+
+@pytest.mark.parametrize("value", ["no", 0, None, "False"])
+def test_overwrite_is_true_or_false(value: Any, tmp_path: Path, refusal) -> None:
+    result = rf.evaluate(QRELS, RUN, "map", output=tmp_path / "out")
+    said = f"overwrite must be True or False, not {value!r}."
+    options: dict[str, Any] = {"output": tmp_path / "out", "overwrite": value}
+    assert refusal(rf.evaluate, QRELS, RUN, "mrr", **options) == said
+    assert refusal(rf.agree, RUN, RUN, **options) == said
+    assert refusal(result.write, tmp_path / "out", overwrite=value) == said
+    assert rf.Result.read(tmp_path / "out").means == {"map": 1.0}
+    assert refusal(check_flag, "overwrite", value) == said
+
+
+@pytest.mark.parametrize("name", ["*", "^s.*$", "^x$"])
+def test_names_that_polars_takes_for_others_are_refused(name: str, refusal) -> None:
+    assert is_pattern(name)
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "s1": [1.0], name: [2.0]})
+    columns = {"run": {"score": name}}
+    said = refusal(rf.evaluate, QRELS, run, "map", columns=columns)
+    assert f"its column {name!r} is called like a pattern of names" in said
+    metric = refusal(rf.evaluate, QRELS, RUN, pl.col("rank").min().alias(name))
+    assert f"{name!r} is a pattern of names" in metric
+    for option in ("by", "weight"):
+        queries = pl.DataFrame({"query_id": ["q"], "x": [1], name: [1]})
+        metrics = "map(average=weighted)" if option == "weight" else "map"
+        assert "a pattern of names" in refusal(
+            rf.evaluate, QRELS, RUN, metrics, queries=queries, **{option: name}
+        )
+
+
+def test_other_names_are_no_patterns() -> None:
+    assert not any(map(is_pattern, ["^", "$", "a*", "^a", "a$", ""]))

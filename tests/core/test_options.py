@@ -1,0 +1,181 @@
+"""Options: what each takes, how it is refused, and what the ledger says of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankframe.core.checks import is_count, is_number
+from rankframe.core.errors import OptionError
+from rankframe.core.option import Options, choices, declared
+from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, check_replicates
+
+GROUPS = (Policies, PairPolicies, Intervals, Comparing)
+EVERY = pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
+
+
+@pytest.mark.parametrize(
+    ("group", "options", "said"),
+    [
+        (Policies, {"ties": "doc_dsc"},
+         ("ties='doc_dsc' is not one of 'doc_desc', 'doc_asc', 'as_given'. "
+          "Did you mean 'doc_desc'?")),
+        (Policies, {"missing": "drop"}, "missing='drop' is not one of 'zero', 'skip', 'error'."),
+        (Policies, {"missing": None}, "missing=None is not one of 'zero', 'skip', 'error'."),
+        (PairPolicies, {"missing": "zero"}, "missing='zero' is not one of 'shared', 'bottom'."),
+        (Intervals, {"ci": "boot"}, "ci='boot' is not one of 'bootstrap', 't', 'None'."),
+        (Policies, {"judged_only": 1}, "judged_only must be True or False, not 1."),
+        (Policies, {"judged_only": "no"}, "judged_only must be True or False, not 'no'."),
+        (Policies, {"rel": "2"}, "rel must be a number, not '2'."),
+        (Policies, {"rel": True}, "rel must be a number, not True."),
+        (Policies, {"rel": math.nan}, "rel must be a number, not nan."),
+        *((Policies, {"k_max": bad}, f"k_max must be a whole number of at least 1, not {bad!r}.")
+          for bad in (0, -1, 2.0, True, "5")),
+        *((Intervals, {"confidence": bad},
+           f"confidence must be a number from 0.5 to below 1, such as 0.95, not {bad!r}.")
+          for bad in (0.4, 1, 95)),
+        (Intervals, {"confidence": "95"}, "confidence must be a number, not '95'."),
+        (Intervals, {"confidence": math.nan}, "confidence must be a number, not nan."),
+        (Intervals, {"replicates": 99}, "replicates must be a whole number from 100 to 100,000, "),
+        (Intervals, {"seed": 1.5}, "seed must be a whole number, not 1.5."),
+        (Intervals, {"seed": True}, "seed must be a whole number, not True."),
+        (Comparing, {"permutations": 100_001},
+         "permutations must be a whole number from 100 to 100,000, not 100001."),
+        (Comparing, {"test": "wilcox"}, "Did you mean 'wilcoxon'?"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_an_option_does_not_take_is_refused(
+    group: type[Options], options: dict[str, Any], said: str, refusal
+) -> None:
+    assert said in refusal(group, **options)
+
+
+@pytest.mark.parametrize(
+    ("group", "options"),
+    [
+        (Policies, {"rel": 0}), (Policies, {"rel": -0.5}), (Policies, {"k_max": 1}),
+        (Policies, {"k_max": np.int64(3)}), (Intervals, {"confidence": 0.5}),
+        (Intervals, {"ci": None}), (Intervals, {"seed": -7}), (Intervals, {"replicates": 100}),
+        (Intervals, {"seed": np.uint64(2**63)}), (Comparing, {"permutations": 100_000}),
+    ],
+)  # fmt: skip
+def test_the_edge_of_what_it_takes(group: type[Options], options: dict[str, Any]) -> None:
+    made = group(**options)
+    assert {name: getattr(made, name) for name in options} == options
+
+
+def test_an_own_check_comes_after_that_of_the_type(refusal) -> None:
+    assert refusal(check_replicates, "draws", 5) == (
+        "draws must be a whole number from 100 to 100,000, not 5."
+    )
+    with pytest.raises(OptionError):
+        Intervals(confidence=None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "given", [np.zeros(3), pl.Series([1]), pl.DataFrame(), pl.col("x"), ["t"]], ids=type
+)
+def test_what_is_no_text_is_no_choice(given: Any, refusal) -> None:
+    """Nor is it compared with them: some things refuse to be, or give more than one answer."""
+    said = refusal(Policies, ties=given)
+    assert said.startswith("ties=")
+    assert "\n" not in said
+
+
+@EVERY
+def test_it_is_made_from_the_arguments_of_a_function(group: type[Options]) -> None:
+    given = {one.name: one.default for one, _, _ in declared(group)}
+    assert group.given({**given, "qrels": object(), "run": object()}) == group()
+    assert group.names() == [one.name for one in fields(group)]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KeyError):
+        group.given({})
+
+
+def test_what_is_given_wins_over_the_default_and_is_checked(refusal) -> None:
+    def taken(
+        rel: Any = None, relevance: Any = None, missing: Any = "zero", no_relevant: Any = "zero",
+        no_overlap: Any = "error", order: Any = "columns", ranks: Any = "renumbered",
+        ties: Any = "doc_desc", duplicates: Any = "error", k_max: Any = None,
+        unit: Any = None, gaps: Any = "closed", train: Any = None, exclude_seen: Any = False,
+        items: Any = None, catalogue: Any = None, base: Any = None, judged_only: Any = False,
+    ) -> Policies:  # fmt: skip
+        return Policies.given(locals())
+
+    assert taken() == Policies()
+    assert taken(rel=2, k_max=5, judged_only=True) == Policies(rel=2, k_max=5, judged_only=True)
+    assert "k_max must be" in refusal(taken, k_max=0)
+
+
+@EVERY
+def test_it_cannot_be_changed(group: type[Options]) -> None:
+    made = group()
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, group.names()[0], None)
+    assert hash(made) == hash(group())
+
+
+@EVERY
+def test_every_option_says_what_it_is_for(group: type[Options]) -> None:
+    for one, kind, said in declared(group):
+        assert said.sentence.endswith("."), one.name
+        assert said.help.endswith("."), one.name
+        assert said.help[0].isupper(), one.name
+        listed = [*choices(kind)]
+        assert not listed or one.default is None or one.default in listed
+        for choice in listed:
+            assert choice == one.default or f'"{choice}"' in said.sentence, (one.name, choice)
+
+
+def test_what_is_dropped_and_when_is_said() -> None:
+    said = {one.name: said for one, _, said in declared(Policies)}
+    for text in (said["judged_only"].sentence, said["judged_only"].help):
+        assert "negative grade" in text
+        assert "after" in text
+    for text in (said["k_max"].sentence, said["k_max"].help):
+        assert "before" in text
+
+
+def test_the_ledger_says_what_policies_mean() -> None:
+    assert Policies().described() == {
+        "rel": "any grade above 0",
+        "missing": "zero",
+        "no_relevant": "zero",
+        "ranks": "renumbered",
+        "ties": "doc_desc",
+        "duplicates": "error",
+        "k_max": "the whole list",
+        "judged_only": "no",
+    }
+    said = Policies(rel=1.5, k_max=10, judged_only=True, ties="as_given").described()
+    assert (said["rel"], said["k_max"]) == ("grade of at least 1.5", "the top 10")
+    assert (said["judged_only"], said["ties"]) == ("yes", "as_given")
+    assert PairPolicies(lone="skip").described() == {
+        "ties": "doc_desc",
+        "duplicates": "error",
+        "missing": "shared",
+        "k_max": "the whole list",
+        "lone": "skip",
+    }
+
+
+def test_the_ledger_says_intervals_in_one_line() -> None:
+    assert Intervals().described() == {"ci": "95%, bootstrap, 1,000 replicates, seed 0"}
+    assert Intervals("t", confidence=0.999).described() == {"ci": "99.9%, Student's t"}
+    assert Intervals(None).described() == {"ci": "none"}
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "count"),
+    [(1, True, True), (0, True, False), (2.0, True, False), (math.inf, True, False),
+     (math.nan, False, False), (True, False, False), ("1", False, False), (None, False, False),
+     (np.int32(4), True, True)],
+    ids=repr,
+)  # fmt: skip
+def test_numbers_and_counts(value: object, number: bool, count: bool) -> None:
+    assert (is_number(value), is_count(value)) == (number, count)

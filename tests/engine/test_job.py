@@ -1,0 +1,70 @@
+"""One piece: who is averaged, what is counted, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rankframe.core.options import Policies
+from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.ledger import Counts
+from rankframe.engine.work import Piece
+from rankframe.io.scan import scan
+from rankframe.metrics.names import resolve
+
+
+def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
+    job = Job(judged_plan(resolve("map")), Policies())
+    qrels = scan({"q": {"a": 1}}, "qrels").frame.collect()
+    run = scan({"p": {"b": 1.0}}, "run").frame.collect()
+    twice = pl.concat([run, run])
+    assert "run has 1 duplicate" in refusal(job.piece, qrels.head(0), twice)
+    best = Job(job.plan, Policies(duplicates="keep_best"))
+    counts = best.piece(qrels.head(0), twice).counts
+    assert counts == best.piece(qrels.head(0), run).counts + _rows(1)
+
+
+def _rows(count: int) -> Counts:
+    return Counts(run_rows=count, run_dropped=count)
+
+
+def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:
+    job = Job(judged_plan(resolve(metrics)), Policies(**policies))
+    return job.piece(scan(qrels, "qrels").frame.collect(), scan(run, "run").frame.collect())
+
+
+# q1 is answered, q2 has nothing relevant, q3 is missing from the run, q4 is not judged.
+QRELS = {"q1": {"a": 1, "b": 1}, "q2": {"c": 0}, "q3": {"a": 1}}
+RUN = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"c": 1.0}, "q4": {"a": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("policies", "queries"),
+    [
+        ({}, ["q1", "q2", "q3"]),
+        ({"missing": "skip"}, ["q1", "q2"]),
+        # said of all pieces, not by one
+        ({"missing": "error"}, ["q1", "q2"]),
+        ({"no_relevant": "skip"}, ["q1", "q3"]),
+        ({"no_relevant": "skip", "rel": 0}, ["q1", "q2", "q3"]),
+        ({"no_relevant": "skip", "rel": 2}, []),
+    ],
+)
+def test_policies_say_which_queries_of_a_piece_count(policies: Any, queries: list[str]) -> None:
+    found = piece(QRELS, RUN, **policies)
+    assert found.values["query_id"].to_list() == queries
+    assert isinstance(found.counts, Counts)
+    assert (found.counts.evaluated, found.counts.missing) == (len(queries), 1)
+    assert (found.counts.lacking, found.counts.qrels_queries) == ("q3", 3)
+
+
+@pytest.mark.parametrize("options", [{"k_max": 1}, {"judged_only": True}])
+def test_the_overlap_is_that_of_the_run_as_it_came(options: Any) -> None:
+    counts = piece(
+        {"q": {"a": 1, "b": -1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, **options
+    ).counts
+    assert isinstance(counts, Counts)
+    assert counts.overlap == 2
+    assert counts.judged_retrieved == (1 if "judged_only" in options else 0)

@@ -1,0 +1,273 @@
+"""Evaluation in pieces: the same bits, bounded memory, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankframe as rf
+from rankframe.core.options import Policies
+from rankframe.engine.evaluate import evaluate_scanned
+from rankframe.engine.job import Job, judged_plan
+from rankframe.io.scan import scan
+from rankframe.metrics.names import resolve
+from tests.support.looked_up import layouts
+from tests.support.pieces import EVERYTHING, SHOP, assert_same, in_pieces, scattered_run, shop_like
+
+
+@settings(max_examples=5)
+@given(st.integers(2, 40), st.randoms(use_true_random=False))
+def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, random) -> None:
+    qrels, run = shop_like()
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    seed = random.randrange(10**6)
+    qrels, run = (f.sample(fraction=1, shuffle=True, seed=seed) for f in (qrels, run))
+    assert_same(whole, in_pieces(qrels, run, pieces, EVERYTHING))
+    assert_same(whole, rf.evaluate(qrels, run, EVERYTHING))
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        {"missing": "skip"}, {"no_relevant": "skip"}, {"k_max": 2}, {"judged_only": True},
+        {"rel": 2, "k_max": 3, "judged_only": True}, {"ties": "as_given"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
+def test_policies_hold_in_pieces(layout: str, policies: dict[str, object]) -> None:
+    qrels, run = shop_like()
+    whole = rf.evaluate(qrels, run, EVERYTHING, **policies)  # pyright: ignore[reportArgumentType]
+    judged, run = (layouts(side)[layout] for side in (qrels, run))
+    assert_same(whole, rf.evaluate(judged, run, EVERYTHING, **policies))  # pyright: ignore[reportArgumentType]
+    assert_same(whole, in_pieces(judged, run, 3, EVERYTHING, **policies))
+
+
+def grouped_run(rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Few judgments beside a long run, grouped by query in no order."""
+    query = pl.int_range(rows, eager=True) // 10 * 7919 % 10_007
+    run = pl.DataFrame({"query_id": query, "doc_id": pl.int_range(rows, eager=True) % 10})
+    run = run.with_columns(score=pl.col("doc_id") * 0.5)
+    return run[:: rows // 50].select("query_id", "doc_id", relevance=pl.lit(1)), run
+
+
+def test_a_grouped_run_is_read_in_one_pass_beside_few_judgments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run = grouped_run(20_000)
+    scattered = layouts(run)["scattered"]
+    whole = rf.evaluate(qrels, run, ["map", "ndcg@3"])
+    assert_same(whole, in_pieces(qrels, scattered, 5, ["map", "ndcg@3"]))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("split though grouped")
+
+    monkeypatch.setattr("rankframe.engine.evaluate.in_pieces", refuse)
+    monkeypatch.setattr("rankframe.engine.contiguous.BATCH_ROWS", 700)
+    assert_same(whole, in_pieces(qrels, run, 5, ["map", "ndcg@3"]))
+    options = {"max_memory": "500kB", "output": tmp_path / "out"}
+    assert_same(whole, rf.evaluate(qrels, run, ["map", "ndcg@3"], **options))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(AssertionError, match="split"):
+        in_pieces(qrels, scattered, 5, ["map"])
+
+
+def test_a_small_limit_means_pieces_and_the_same_result() -> None:
+    seen: list[object] = []
+    paths = SHOP / "qrels.parquet", SHOP / "hybrid.parquet"
+    limited = rf.evaluate(*paths, ["ndcg@10", "map"], max_memory="8MB", progress=seen.append)
+    assert_same(rf.evaluate(*paths, ["ndcg@10", "map"]), limited)
+    assert len(seen) > 2
+    last = seen[-1]
+    assert (last.rows, last.queries) == (last.total_rows, 1960)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+def test_values_go_to_the_output_as_they_come(scattered: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "input"
+    folder.mkdir()
+    paths = SHOP / "qrels.parquet", scattered_run(folder) if scattered else SHOP / "bm25.parquet"
+    metrics = ["ndcg@10", "precision(average=micro)@5"]
+    whole = rf.evaluate(*paths, metrics)
+    stored = rf.evaluate(*paths, metrics, max_memory="8MB", output=tmp_path / "pieces")
+    assert_same(whole, stored)
+    assert_same(whole, rf.Result.read(tmp_path / "pieces"))
+    assert_same(whole, rf.evaluate(*paths, metrics, output=tmp_path / "whole"))
+    assert stored.scan_per_query().select("ndcg@10").head(1).collect().item() >= 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["input", "pieces", "whole"]
+
+
+def test_the_number_of_pieces_has_a_limit() -> None:
+    qrels, run = shop_like()
+    assert (
+        rf.evaluate(qrels, run, "map", max_memory=1).means == rf.evaluate(qrels, run, "map").means
+    )
+
+
+def test_an_output_that_is_taken_is_refused_before_any_work(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    qrels, run = shop_like()
+    rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    seen: list[object] = []
+    limited = {"max_memory": "1kB", "progress": seen.append}
+    said = refusal(rf.evaluate, qrels, run, "mrr", output=tmp_path / "out", **limited)
+    assert "holds a result already" in said
+    assert not seen
+    rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True, **limited)
+    assert list(rf.Result.read(tmp_path / "out").means) == ["mrr"]
+
+
+def test_a_failed_evaluation_leaves_the_output_alone(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    qrels, run = shop_like()
+    before = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
+    broken = run.with_columns(score=float("nan"))
+    refusal(
+        rf.evaluate, qrels, broken, "map", output=tmp_path / "out", overwrite=True, max_memory="1kB"
+    )
+    assert_same(before, rf.Result.read(tmp_path / "out"))
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_missing_queries_are_counted_over_all_pieces(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    whole = refusal(rf.evaluate, qrels, run, "map", missing="error")
+    assert refusal(in_pieces, qrels, run, 7, ["map"], missing="error") == whole
+
+
+def test_no_overlap_is_seen_over_all_pieces(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    run = run.with_columns(doc_id=pl.col("doc_id") + 1000)
+    assert "no document in the run matches" in refusal(in_pieces, qrels, run, 7, ["map"])
+
+
+def test_a_metric_over_the_whole_input_is_refused_in_pieces(refusal: Callable[..., str]) -> None:
+    assert "needs the whole input in memory" in refusal(
+        in_pieces, *shop_like(), 3, ["auc(pool=true)"]
+    )
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_empty_side_is_refused_in_pieces(side: int, refusal: Callable[..., str]) -> None:
+    frames = list(shop_like())
+    frames[side] = frames[side].head(0)
+    assert "is empty" in refusal(in_pieces, *frames, 3, ["map"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_nothing_is_left_behind_when_interrupted(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def interrupt(progress: object) -> None:
+        if getattr(progress, "rows", 0):
+            assert any(tmp_path.iterdir())
+            raise error
+
+    with pytest.raises(error):
+        rf.evaluate(*shop_like(), "map", max_memory="1kB", progress=interrupt)
+    assert not any(tmp_path.iterdir())
+
+
+_KILLED = """
+import sys, time
+import rankframe as rf
+def wait(progress):
+    if progress.rows:
+        print("working", flush=True)
+        time.sleep(60)
+result = rf.evaluate(sys.argv[1], sys.argv[2], "map", max_memory="20MB", progress=wait)
+result.write(sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(
+    scattered: bool, tmp_path: Path
+) -> None:
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    run = scattered_run(tmp_path) if scattered else SHOP / "bm25.parquet"
+    paths = [str(SHOP / "qrels.parquet"), str(run), str(out)]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    with subprocess.Popen(
+        [sys.executable, "-c", _KILLED, *paths], stdout=subprocess.PIPE, env=environment
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"working\n"
+        child.send_signal(signal.SIGKILL)
+    assert not out.exists()
+    assert any(scratch.iterdir())
+    again = _KILLED.replace("time.sleep(60)", "pass")
+    subprocess.run(
+        [sys.executable, "-c", again, *paths], check=True, capture_output=True, env=environment
+    )
+    assert rf.Result.read(out).per_query.height == 1960
+    assert not any(scratch.iterdir())
+
+
+def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    path = tmp_path / "run.parquet"
+    run.write_parquet(path)
+    opened = scan(qrels, "qrels"), scan(path, "run")
+    path.unlink()
+    for pieces in (1, 3):
+        assert "no such file" in refusal(
+            evaluate_scanned, *opened, Job(judged_plan(resolve("map")), Policies()), pieces=pieces
+        )
+
+
+def test_folders_of_users_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("rankframe-2026-results", "rankframe-999999999-abcd", "rankframe-notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.parquet").touch()
+    rf.evaluate(*shop_like(), "map", max_memory="1kB")
+    assert len(list(tmp_path.glob("*/summary.parquet"))) == 3
+
+
+def lose(tmp_path: Path, pattern: str) -> Callable[[object], None]:
+    """Somebody who removes temporary files as soon as rows were read."""
+
+    def look(progress: object) -> None:
+        if getattr(progress, "rows", 0):
+            for path in tmp_path.glob(pattern):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return look
+
+
+@pytest.mark.parametrize("pattern", ["rankframe-*", "rankframe-*/run", "rankframe-*/qrels/*"])
+def test_pieces_that_vanish_are_an_error(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    qrels, run = (layouts(side)["scattered"] for side in shop_like())
+    look = lose(tmp_path, pattern)
+    said = refusal(rf.evaluate, qrels, run, "map", max_memory="1kB", progress=look)
+    assert "rows, of which" in said
+    assert "somebody removed temporary files" in said
+
+
+@pytest.mark.parametrize("layout", ["sorted", "scattered"])
+def test_values_that_vanish_are_an_error(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    qrels, run = (layouts(side)[layout] for side in shop_like())
+    options = {"max_memory": "1kB", "progress": lose(tmp_path, "rankframe-*/values-*")}
+    said = refusal(rf.evaluate, qrels, run, "map", output=tmp_path / "out", **options)
+    assert "cannot write" in said
+    assert not (tmp_path / "out").exists()

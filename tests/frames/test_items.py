@@ -1,0 +1,75 @@
+"""What is known of documents: popularity, attributes, and what the catalogue is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.frames.items import Catalogue, Trained
+from rankframe.io.train import open_train
+from rankframe.kernel.chunk import text_hashes
+
+TRAIN = pl.DataFrame(
+    {"user": ["u", "u", "v", "v", "w"], "item": ["a", "a", "a", "b", "c"], "count": [1, 2, 1, 1, 5]}
+)
+TRAINED = Trained.of(open_train(TRAIN))
+KNOWN = Catalogue.of(TRAINED, pl.DataFrame({"sku": ["c", "d"], "price": [1.0, 2.0]}), None)
+
+
+def test_counts_of_train() -> None:
+    assert KNOWN.docs.to_list() == ["a", "b", "c", "d"]
+    assert KNOWN.popularity.tolist() == [2, 1, 1, 0]
+    assert KNOWN.interactions.tolist() == [4, 1, 5, 0]
+    assert (KNOWN.train_queries, KNOWN.train_interactions) == (3, 10.0)
+    assert KNOWN.popularity_rank.tolist() == [1, 2, 2, 0]
+    assert KNOWN.more_popular.tolist() == [0.5, 0.9, 0.0, 1.0]
+
+
+def test_train_is_counted_the_same_within_a_limit_and_where_keys_are_equal_by_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within = Trained.of(open_train(TRAIN, limit=1 << 30))
+    assert within.queries == TRAINED.queries
+    assert within.documents.sort("doc_id").equals(TRAINED.documents.sort("doc_id"))
+    real = pl.Expr.hash
+    monkeypatch.setattr(pl.Expr, "hash", lambda self, seed=0: real(self, seed) * 0)
+    poor = Trained.of(open_train(TRAIN))
+    assert poor.documents.sort("doc_id").equals(TRAINED.documents.sort("doc_id"))
+
+
+def test_the_catalogue_is_items_or_train_or_what_is_given() -> None:
+    assert KNOWN.inside.tolist() == [False, False, True, True]
+    assert Catalogue.of(TRAINED, None, None).inside.all()
+    given = Catalogue.of(TRAINED, ["c"], ["a", "q"])
+    assert dict(zip(given.docs, given.inside, strict=True)) == {
+        "a": True, "b": False, "c": False, "q": True,
+    }  # fmt: skip
+    assert not Catalogue.of(None, None, None).given
+
+
+def test_documents_are_found_by_their_text() -> None:
+    asked = pl.Series("doc_id", ["d", "x", "a"])
+    assert KNOWN.find(text_hashes("doc_id", asked), asked).tolist() == [3, -1, 0]
+    # Hashes that are equal by chance: the text decides.
+    assert KNOWN.find(text_hashes("doc_id", pl.Series(["a"] * 3)), asked).tolist() == [3, -1, 0]
+    assert (
+        Catalogue.of(None, None, None).find(np.zeros(2, np.uint64), asked[:2]).tolist() == [-1] * 2
+    )
+
+
+def test_attributes() -> None:
+    assert KNOWN.attribute("price").to_list() == [None, None, 1.0, 2.0]
+    assert KNOWN.cut("genre_top10") == ("genre", 10)
+    assert KNOWN.cut("price") == ("price", None)
+    with pytest.raises(rf.RankframeError, match=r"no attribute 'prize'.*'price'"):
+        KNOWN.attribute("prize")
+
+
+def test_columns_can_be_named() -> None:
+    items = pl.DataFrame({"code": ["a"], "doc_id": [5]})
+    found = Catalogue.of(None, items, None, {"items": {"doc_id": "code"}})
+    assert found.docs.to_list() == ["a"]
+    with pytest.raises(rf.RankframeError, match="1 row without an id"):
+        Catalogue.of(None, pl.DataFrame({"doc_id": ["a", None]}), None)

@@ -1,0 +1,48 @@
+"""Counts of what is shown, by group of queries: they travel, and add up in any order."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import rankframe as rf
+from rankframe.frames import shows
+from rankframe.frames.shows import GROUPS, Shows
+from tests.support.shown import shop
+
+SHOP = shop(6)
+NAMES = ["coverage@5", "exposure_gap(by=genres)@3"]
+
+
+def counted(run: object) -> Shows:
+    found = rf.evaluate(None, run, NAMES, items=SHOP.items, queries=SHOP.users, by="segment")
+    assert found.over_documents is not None
+    return found.over_documents.shows.settle()
+
+
+def test_counts_travel_and_add_up() -> None:
+    whole = counted(SHOP.run)
+    first = SHOP.run["query_id"] < "u2"
+    one, other = (
+        pickle.loads(pickle.dumps(counted(SHOP.run.filter(some)))) for some in (first, ~first)
+    )
+    for both in (one + other, other + one):
+        assert np.array_equal(both.known, whole.known)
+        assert np.array_equal(both.lists, whole.lists)
+        exposed = both.exposed["genres"].settle()
+        assert np.array_equal(exposed.counts, whole.exposed["genres"].counts)
+        keys = ["way", "number", "set", "rank"]
+        assert exposed.rest.sort(keys).equals(whole.exposed["genres"].settle().rest.sort(keys))
+    assert whole.groups == GROUPS
+    assert whole.lists.sum() == SHOP.run["query_id"].n_unique()
+    assert whole.exposed["genres"].counts[:, :, 0].sum() == whole.lists.sum()
+
+
+def test_of_too_many_documents_there_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shows, "_MOST_CELLS", 100)
+    assert counted(SHOP.run).groups == 1
+    found = rf.evaluate(None, SHOP.run, NAMES, items=SHOP.items).summary
+    assert found["ci_low"].null_count() == 2
+    assert found["value"].null_count() == 0

@@ -1,0 +1,82 @@
+"""What lies beside a run: one table of rows that say what they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.core.errors import DuplicateError
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, Sides, beside
+from rankframe.io.scan import scan
+from rankframe.io.train import open_train
+
+QRELS = scan({"u": {"a": 2}}, "qrels")
+TRAIN = open_train({"u": ["a", "b"]})
+
+
+def test_rows_say_what_they_are() -> None:
+    both = beside(QRELS, TRAIN, None)
+    assert both.frame.collect().sort(WHAT, "doc_id").rows() == [
+        ("u", "a", 2.0, JUDGED), ("u", "a", 1.0, TRAINED), ("u", "b", 1.0, TRAINED),
+    ]  # fmt: skip
+    assert not both.seekable
+    assert beside(None, None, None).frame.collect().height == 0
+
+
+def test_another_run_is_ranked_by_whatever_orders_it() -> None:
+    for base in (
+        pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "c", "a"], "score": [1.0, 2.0, 1.0]}),
+        pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "c", "a"], "rank": [2, 1, 3]}),
+        {"u": ["c", "b", "a"]},
+    ):
+        rows = beside(None, None, scan(base, "run", called="base")).frame.collect()
+        indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
+        assert indexed is not None
+        docs = indexed.ids["doc_id"].to_list()
+        assert dict(zip(docs, indexed.grades, strict=True)) == {"c": 1.0, "b": 2.0, "a": 3.0}
+
+
+def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> None:
+    rows = pl.DataFrame(
+        {
+            "query_id": [f"q{number % 7}" for number in range(70)],
+            "doc_id": [f"d{number * 13 % 70}" for number in range(70)],
+            "score": [float(number * 31 % 5) for number in range(70)],
+        }
+    )
+    order = {"doc_desc": [True, True], "doc_asc": [True, False]}
+    for ties, descending in order.items():
+        ordered = rows.sort("score", "doc_id", descending=descending)
+        places = ordered.with_columns(place=pl.int_range(1, pl.len() + 1).over("query_id"))
+        table = beside(None, None, scan(rows, "run", called="base")).frame.collect()
+        indexed = Sides.of(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
+        assert indexed is not None
+        every = np.arange(indexed.height)
+        found = {
+            (query, doc): place
+            for query, doc, place in zip(
+                indexed.ids_of("query_id", every),
+                indexed.ids_of("doc_id", every),
+                indexed.grades,
+                strict=True,
+            )
+        }
+        assert found == {(query, doc): place for query, doc, _, place in places.rows()}
+
+
+def test_a_document_twice_in_another_run_is_refused_or_the_best_kept() -> None:
+    base = pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "a", "b"], "score": [1, 2, 3]})
+    asked = {"metrics": "unexpectedness@1", "base": base}
+    with pytest.raises(DuplicateError, match=r"base has 1 duplicate .*'u', 'b'.*keep_best"):
+        rf.evaluate(None, {"u": {"b": 1.0}}, **asked)
+    found = rf.evaluate(None, {"u": {"b": 1.0}}, **asked, duplicates="keep_best")
+    assert found["unexpectedness@1"] == 0  # it is the first
+
+
+def test_only_what_is_asked_for_is_indexed() -> None:
+    found = Sides.of(beside(QRELS, TRAIN, None).frame.collect(), [TRAINED], "doc_desc", "error")
+    assert found.judged is None
+    assert found.trained is not None
+    assert found.trained.height == 2

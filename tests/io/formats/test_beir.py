@@ -1,0 +1,101 @@
+"""Collections of BEIR and MTEB: their folder is their judgments, whose grade is called score."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.io.formats.beir import with_grades
+from rankframe.io.scan import scan
+
+JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d9", 1)]
+RUN = {"q1": {"d2": 1.0, "d1": 0.5}, "q2": {"d9": 1.0}}
+NAMES = ("query-id", "corpus-id", "score")
+TSV = "\t".join(NAMES) + "\n" + "".join("\t".join(map(str, row)) + "\n" for row in JUDGED)
+LINES = "".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in JUDGED)
+
+
+def collection(folder: Path, *splits: str) -> Path:
+    (folder / "qrels").mkdir(parents=True)
+    for split in splits:
+        (folder / "qrels" / split).write_text(LINES if split.endswith("jsonl") else TSV)
+    texts = '{"_id": "d1", "title": "", "text": "about"}\n'
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        (folder / name).write_text(texts)
+    return folder
+
+
+@pytest.mark.parametrize("split", ["test.tsv", "test.jsonl"])
+def test_a_folder_stands_for_its_only_split(split: str, tmp_path: Path) -> None:
+    folder = collection(tmp_path / "scifact", split)
+    for source in (folder, folder / "qrels", folder / "qrels" / split):
+        assert rf.evaluate(source, RUN, "mrr")["mrr"] == 0.75
+        assert scan(source, "qrels").frame.collect().rows() == JUDGED
+
+
+def test_several_splits_are_named(tmp_path: Path, refusal) -> None:
+    folder = collection(tmp_path / "nfcorpus", "dev.tsv", "test.tsv")
+    said = refusal(rf.evaluate, folder, RUN)
+    assert said == (
+        f"cannot read {folder}: it has the judgments of 2 splits. Give one of "
+        f"{str(folder / 'qrels' / 'dev.tsv')!r}, {str(folder / 'qrels' / 'test.tsv')!r}."
+    )
+
+
+def test_a_collection_is_no_run(tmp_path: Path, refusal) -> None:
+    folder = collection(tmp_path / "scifact", "test.tsv")
+    assert "the folder of a collection" in refusal(rf.evaluate, folder, folder)
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
+def test_texts_are_no_data(name: str, tmp_path: Path, refusal) -> None:
+    folder = collection(tmp_path / "scifact", "test.tsv")
+    for sides in ((folder / name, RUN), (folder, folder / name)):
+        said = refusal(rf.evaluate, *sides)
+        assert "it holds texts with their ids ('_id', 'title', 'text')" in said
+
+
+def test_a_folder_of_parquet_files_may_be_called_qrels(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    frame = pl.DataFrame(JUDGED, ["query_id", "doc_id", "relevance"], orient="row")
+    for at in range(2):
+        frame[at::2].write_parquet(tmp_path / "qrels" / f"{at}.parquet")
+    assert rf.evaluate(tmp_path / "qrels", RUN, "mrr")["mrr"] == 0.75
+
+
+def test_a_folder_without_splits_is_no_collection(tmp_path: Path, refusal) -> None:
+    folder = collection(tmp_path / "scifact")
+    assert "no .parquet file" in refusal(rf.evaluate, folder, RUN)
+
+
+def test_a_score_is_a_grade_beside_a_corpus_id_alone(tmp_path: Path, refusal) -> None:
+    frame = pl.LazyFrame({"query-id": ["q"], "corpus-id": ["d"], "score": [1]})
+    assert with_grades(frame).collect().columns == [*frame.collect_schema(), "relevance"]
+    for other in (
+        frame.rename({"corpus-id": "doc_id"}),
+        frame.with_columns(grade=2),
+        frame.drop("score"),
+    ):
+        assert with_grades(other) is other
+    said = refusal(rf.evaluate, frame.rename({"corpus-id": "doc_id"}), RUN)
+    assert said.endswith("Is this the run? The judgments come first.")
+
+
+def test_judgments_are_known_as_such_without_a_role(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "scifact", "test.tsv")
+    for source in (folder, folder / "qrels" / "test.tsv"):
+        scanned = scan(source, None)
+        assert scanned.role == "qrels"
+        assert scanned.frame.collect().rows() == JUDGED
+    assert scan(folder, None, {"score": "score"}).role == "run"
+
+
+def test_a_run_may_have_these_names_too(tmp_path: Path) -> None:
+    (tmp_path / "run.tsv.bz2").write_bytes(bz2.compress(TSV.encode()))
+    result = rf.evaluate({"q1": {"d2": 1}}, tmp_path / "run.tsv.bz2", "mrr")
+    assert result["mrr"] == 0.5

@@ -1,0 +1,32 @@
+"""Dicts of dicts: what they hold, and what they cannot."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.io.dicts import from_dicts, refuse_alike
+
+
+def test_a_row_for_each_document() -> None:
+    found = from_dicts({"q": {"a": 1, "b": 2.5}, "r": {}, 7: {3: 0}}, "run", "x")
+    assert found.rows() == [("q", "a", 1.0), ("q", "b", 2.5), ("7", "3", 0.0)]
+    assert from_dicts({"q": {"a": 1}}, "qrels", "x").columns == ["query_id", "doc_id", "relevance"]
+
+
+@pytest.mark.parametrize("role", ["qrels", "run"])
+def test_keys_that_are_the_same_as_text_are_not_merged(role: str, refusal) -> None:
+    twice = {1: {"a": 1.0}, "1": {"b": 1.0}, "2": {"a": 1.0}}
+    once = {"1": {"a": 1.0}}
+    sides = (twice, once) if role == "qrels" else (once, twice)
+    said = refusal(rf.evaluate, *sides, "map")
+    assert f"the {role} dict: 1 of its queries are there as different keys, e.g. '1'" in said
+
+
+def test_documents_that_are_the_same_as_text_are_duplicates(refusal) -> None:
+    assert "duplicate" in refusal(rf.evaluate, {"q": {1: 1, "1": 0}}, {"q": {"1": 1.0}}, "map")
+
+
+def test_distinct_keys_are_fine() -> None:
+    refuse_alike(pl.Series(["1", "01", "1.0"]), "x")

@@ -1,0 +1,51 @@
+"""Options for addresses hold while a function is at work, and are never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rankframe.core.errors import OptionError
+from rankframe.io.storage import Storage, reached_with, reaching, storage_options
+
+
+@reaching
+def outer(*, storage_options: Any = None, within: Any = None) -> Any:
+    del storage_options
+    return inner(storage_options=within)
+
+
+@reaching
+def inner(*, storage_options: Any = None) -> Any:
+    del storage_options
+    return dict(now())
+
+
+def now() -> Any:
+    return storage_options()
+
+
+def test_they_hold_below_and_end_with_the_function() -> None:
+    assert outer(storage_options={"aws_region": "x"}) == {"aws_region": "x"}
+    assert outer(storage_options={"aws_region": "x"}, within={"a": 1}) == {"a": 1}
+    assert outer() == dict(now()) == {}
+    with reached_with({"a": "1"}), pytest.raises(TypeError):
+        now()["a"] = "2"
+
+
+def test_they_end_with_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), reached_with({"a": "1"}):
+        _ = 1 / 0
+    assert not now()
+
+
+@pytest.mark.parametrize("given", ["aws_region=x", {1: "x"}, {"key": ["secret"]}, ["a"]])
+def test_what_is_no_mapping_is_refused_without_its_values(given: Any) -> None:
+    with pytest.raises(OptionError, match="storage_options takes a mapping of names") as caught:
+        outer(storage_options=given)
+    assert "secret" not in str(caught.value)
+
+
+def test_they_have_no_line_in_the_ledger() -> None:
+    assert Storage({"aws_secret_access_key": "x"}).described() == {}

@@ -1,0 +1,98 @@
+"""Options as polars has them → file systems of pyarrow; the environment says the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyarrow.fs import AzureFileSystem, GcsFileSystem, S3FileSystem
+
+from rankframe.core.errors import OptionError
+from rankframe.io.storage import reached_with
+from rankframe.io.stores import (
+    credentials_of_s3,
+    endpoint_of_s3,
+    file_system,
+    option_of,
+    region_of_s3,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_REGION",
+                 "AWS_DEFAULT_REGION", "AZURE_STORAGE_ACCOUNT_NAME"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_what_is_given_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "there")
+    monkeypatch.setenv("REGION", "of something else")
+    assert region_of_s3() == "there"
+    with reached_with({"Region": "here"}):
+        assert region_of_s3() == "here"
+    assert option_of("region") is None
+
+
+def test_the_endpoint_of_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert endpoint_of_s3() is None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://a")
+    assert endpoint_of_s3() == "http://a"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://b")
+    assert endpoint_of_s3() == "http://b"
+    with reached_with({"endpoint_url": "http://c"}):
+        assert endpoint_of_s3() == "http://c"
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        ({}, {}),
+        ({"access_key_id": "a"}, {}),
+        (
+            {"access_key_id": "a", "aws_secret_access_key": "b"},
+            {"aws_access_key_id": "a", "aws_secret_access_key": "b"},
+        ),
+        (
+            {"aws_skip_signature": True, "aws_access_key_id": "a", "aws_secret_access_key": "b"},
+            {"aws_skip_signature": "true"},
+        ),
+    ],
+)
+def test_keys_come_in_pairs_or_not_at_all(given: dict[str, Any], keys: dict[str, str]) -> None:
+    with reached_with(given):
+        assert credentials_of_s3() == keys
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "kind"),
+    [
+        ("s3", {"aws_region": "eu-west-1", "aws_skip_signature": "true"}, S3FileSystem),
+        ("gs", {"google_skip_signature": "true"}, GcsFileSystem),
+        ("gcs", {"bearer_token": "abc"}, GcsFileSystem),
+        ("az", {"account_name": "ann", "account_key": "a2V5"}, AzureFileSystem),
+    ],
+)
+def test_every_kind_of_address_has_its_file_system(
+    scheme: str, given: dict[str, str], kind: type
+) -> None:
+    with reached_with(given):
+        assert isinstance(file_system(scheme, ""), kind)
+
+
+def test_the_account_may_stand_in_the_address() -> None:
+    assert isinstance(file_system("abfss", "ann.dfs.core.windows.net"), AzureFileSystem)
+    with pytest.raises(OptionError, match=r"storage_options=\{\"account_name\": \"…\"\}"):
+        file_system("az", "")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "said"),
+    [
+        ("s3", {"aws_profile": "work"}, "set AWS_PROFILE"),
+        ("gs", {"service_account": "key.json"}, "set GOOGLE_APPLICATION_CREDENTIALS"),
+    ],
+)
+def test_what_only_the_environment_can_say(scheme: str, given: dict[str, str], said: str) -> None:
+    with reached_with(given), pytest.raises(OptionError, match=said):
+        file_system(scheme, "")

@@ -1,0 +1,89 @@
+"""What documents are about: stretches of it, groups of queries, and what tells it from others."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from rankframe.kernel.chunk import hashed
+from rankframe.kernel.group_rows import NO_GROUP, numbered
+from rankframe.kernel.indexed import IndexedJudgments, by_document
+
+TABLE = pl.DataFrame(
+    {
+        "query_id": ["p", "q", "q", "q", "p", "q"],
+        "doc_id": ["a", "a", "b", "a", "a", "c"],
+        "relevance": [1.0, 1.0, 0.0, 2.0, 3.0, 1.0],
+        "group": ["x", "y", "y", "x", "y", None],
+    }
+)
+
+
+def judged(table: pl.DataFrame) -> IndexedJudgments:
+    return by_document(hashed(table.lazy()).collect())[0]
+
+
+def documents(judgments: IndexedJudgments) -> list[tuple[str, str, float]]:
+    """Each with its grade, in order of their ids."""
+    rows = zip(judgments.ids.rows(), judgments.grades.tolist(), strict=True)
+    return sorted((*ids, grade) for ids, grade in rows)
+
+
+def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float]]:
+    """Each document with its groups and the grades of these."""
+    rows = judgments.groups
+    assert rows is not None
+    found = zip(rows.of.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
+    return sorted(
+        (
+            (*judgments.ids.row(of), None if at == NO_GROUP else rows.names[at], grade)
+            for of, at, grade in found
+        ),
+        key=str,
+    )
+
+
+def test_stretches_and_groups() -> None:
+    judgments = judged(TABLE)
+    rows = judgments.groups
+    assert rows is not None
+    assert rows.count(judgments.starts, judgments.height) == 4
+    assert rows.without == 1
+    assert documents(judgments) == [("p", "a", 3), ("q", "a", 2), ("q", "b", 0), ("q", "c", 1)]
+    assert about(judgments) == sorted(
+        TABLE.select("query_id", "doc_id", "group", "relevance").rows(), key=str
+    )
+    of_q = rows.some(1, 4)
+    assert of_q.of.tolist()[0] == 0
+    assert sorted(of_q.grades.tolist()) == [0, 1, 1, 2]
+
+
+def test_a_document_twice_for_a_group_is_noticed() -> None:
+    assert not by_document(hashed(TABLE.lazy()).collect())[1]
+    assert by_document(hashed(pl.concat([TABLE, TABLE.tail(1)]).lazy()).collect())[1]
+    assert not by_document(hashed(TABLE.clear().lazy()).collect())[1]
+
+
+def test_the_fingerprint_sees_groups_grades_and_weights_in_any_order() -> None:
+    prints = {str(judged(TABLE).fingerprint), str(judged(TABLE.reverse()).fingerprint)}
+    parts = [judged(TABLE.filter(query_id=q)).fingerprint for q in ("p", "q")]
+    assert prints == {str(parts[0] + parts[1])}
+    others = [
+        TABLE.with_columns(group=pl.lit("x") + pl.col("group")),
+        TABLE.with_columns(group=pl.lit("x")).unique(["query_id", "doc_id"]),
+        TABLE.with_columns(relevance=pl.Series([2.0, 1.0, 0.0, 2.0, 3.0, 1.0])),
+        TABLE.with_columns(group_weight=pl.Series([2.0, 1.0, 1.0, 1.0, 1.0, 1.0])),
+    ]
+    assert len(prints | {str(judged(other).fingerprint) for other in others}) == 5
+
+
+def test_keys_that_are_equal_by_chance() -> None:
+    table = hashed(TABLE.lazy()).collect().with_columns(_key=pl.lit(7, pl.UInt64))
+    found, expected = by_document(table)[0], judged(TABLE)
+    assert documents(found) == documents(expected)
+    assert about(found) == about(expected)
+
+
+def test_numbers_of_no_group_at_all() -> None:
+    numbers, names = numbered(pl.Series([None, None], dtype=pl.String))
+    assert numbers.tolist() == [NO_GROUP, NO_GROUP]
+    assert names.is_empty()

@@ -1,0 +1,145 @@
+"""Ranks of some rows of a chunk, against the ranks of a whole run."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankframe.core.options import Ties
+from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.judged_ranks import places
+from rankframe.kernel.keys import Keyed
+from rankframe.kernel.rank import rank_run
+
+TIES: list[Ties] = ["doc_desc", "doc_asc", "as_given"]
+FORMS = [("score",), ("rank",), ("score", "rank"), ()]
+ODD = [0.0, -0.0, 1.0, 1.0000000000000002, 5e-324, -5e-324, 1.7e308, -1.7e308, 2.0**53]
+
+queries = st.lists(
+    st.lists(st.tuples(st.sampled_from(ODD), st.integers(1, 6)), min_size=1, max_size=9),
+    min_size=1,
+    max_size=8,
+)
+
+
+def run_of(some: list[list[tuple[float, float]]]) -> pl.DataFrame:
+    """Queries as lists of (score, rank); documents in no order of their ids."""
+    rows = [
+        (f"q{query}", f"{place * 7 % 11}-{place}é"[: 3 + place % 3], float(score), float(rank))
+        for query, docs in enumerate(some)
+        for place, (score, rank) in enumerate(docs)
+    ]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Float64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(doc_id=pl.col("doc_id") + pl.int_range(pl.len()).cast(pl.String))
+
+
+def check(run: pl.DataFrame, ties: Ties, some: np.ndarray | None = None) -> None:
+    chunk = Chunk.of(hashed(run.lazy()).collect())
+    rows = np.arange(run.height) if some is None else some
+    found, expected = places(chunk, rows, ties), rank_run(Keyed(run), ties=ties, tied_rank=True)
+    assert found.rank.tolist() == expected.rank[rows].tolist()
+    assert expected.tied_rank is not None
+    assert ((found.first + found.last) / 2).tolist() == expected.tied_rank[rows].tolist()
+    assert found.tied == expected.tied
+    assert found.disagreeing == contradictions(run)
+
+
+def contradictions(run: pl.DataFrame) -> int | None:
+    """Queries in which a document has a rank no worse than that of one that scores higher."""
+    if not {"score", "rank"} <= set(run.columns):
+        return None
+    found = 0
+    for docs in run.partition_by("query_id"):
+        by_score = docs.group_by(pl.col("score") + 0.0).agg(
+            best=pl.col("rank").min(), worst=pl.col("rank").max()
+        )
+        above = by_score.sort("score", descending=True).select(
+            (pl.col("best") <= pl.col("worst").cum_max().shift()).any()
+        )
+        found += bool(above.item())
+    return found
+
+
+def in_order(run: pl.DataFrame, ties: Ties) -> pl.DataFrame:
+    """The rows of each query as they are ranked, or, with its ties the wrong way round, nearly."""
+    rank = pl.Series("_rank", rank_run(Keyed(run), ties=ties).rank)
+    return run.with_columns(rank_=rank).sort("query_id", "rank_", maintain_order=True).drop("rank_")
+
+
+@settings(deadline=None)
+@given(queries, st.sampled_from(TIES), st.sampled_from(TIES), st.sampled_from(FORMS), st.data())
+def test_any_run_is_ranked_as_a_whole_run_is(some, ties: Ties, other: Ties, form, data) -> None:
+    run = run_of(some).select("query_id", "doc_id", *form)
+    wanted = data.draw(st.lists(st.integers(0, run.height - 1), unique=True))
+    check(run, ties)
+    check(run, ties, np.array(wanted, np.int64))
+    check(in_order(run, other), ties)
+
+
+def large(kind: str, lengths: list[int]) -> pl.DataFrame:
+    random = np.random.default_rng(2)
+    scores = {
+        "distinct": random.permutation,
+        "ties": lambda n: random.integers(0, 5, n),
+        "equal": np.zeros,
+        "tiny": lambda n: random.integers(-3, 4, n) * 5e-324,
+        "huge": lambda n: random.integers(-3, 4, n) * 5e307,
+        "near": lambda n: 1 + random.integers(0, 40, n) * 2.0**-52,
+    }[kind]
+    return run_of(
+        [list(zip(scores(n).tolist(), random.integers(1, 9, n), strict=True)) for n in lengths]
+    )
+
+
+@pytest.mark.parametrize("kind", ["distinct", "ties", "equal", "tiny", "huge", "near"])
+@pytest.mark.parametrize(
+    "lengths",
+    [[3000], [1] * 300, [500, 1, 1, 1, 30, 2], [40] * 20],
+    ids=["deep", "single", "uneven", "even"],
+)
+def test_deep_uneven_and_tied_queries(lengths: list[int], kind: str) -> None:
+    run = large(kind, lengths)
+    few = np.flatnonzero(np.random.default_rng(5).random(run.height) < 0.05)
+    for form, ties in product(FORMS, TIES):
+        some = run.select("query_id", "doc_id", *form)
+        check(some, ties)
+        check(some, ties, few)
+        check(in_order(some, "doc_asc"), ties, few)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_one_row_of_a_deep_query_where_all_scores_are_equal(ties: Ties) -> None:
+    run = large("equal", [20_000]).drop("rank")
+    for row in (0, 11_111, 19_999):
+        check(run, ties, np.array([row]))
+
+
+def test_ranks_that_follow_the_scores_do_not_disagree() -> None:
+    run = run_of([[(3.0, 1), (2.0, 2), (2.0, 3)], [(1.0, 1)]])
+    check(run, "doc_asc")
+    check(run.reverse(), "doc_asc")
+    chunk = Chunk.of(hashed(run.lazy()).collect())
+    assert places(chunk, np.arange(4), "doc_desc").disagreeing == 0
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.Int64(), pl.Categorical(), pl.Enum(list(map(str, range(99))))]
+)
+def test_ties_go_by_ids_as_they_are_written(dtype: Any) -> None:
+    ids = pl.Series("doc_id", ["10", "9", "1", "2"]).cast(dtype)
+    frame = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ids, "score": [1.0] * 4})
+    chunk = Chunk.of(hashed(frame.lazy()).collect())
+    assert places(chunk, np.arange(4), "doc_asc").rank.tolist() == [2, 4, 1, 3]
+    assert places(chunk, np.arange(4), "doc_desc").rank.tolist() == [3, 1, 4, 2]
+
+
+def test_ranks_of_very_different_sizes_are_each_compared_as_they_are() -> None:
+    small, large = [(1.0, 2.0), (2.0, 1.0)], [(1.0, 1.7e18 + 4096), (2.0, 1.7e18)]
+    check(run_of([small, *[large] * 300]), "doc_asc")

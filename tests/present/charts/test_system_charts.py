@@ -1,0 +1,122 @@
+"""Charts of many systems: cells, bars and lines by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.engine.history import HISTORY_SCHEMA
+from tests.support.chart_cases import FIRST, PAIR_METRICS, SECOND, compared, rows, said
+
+QRELS = {f"q{n}": {"a": 1} for n in range(40)}
+GOOD = {query: {"a": 2.0, "b": 1.0} for query in QRELS}
+BAD = {query: {"b": 2.0, "c": 1.5, "a": 1.0 + n / 100} for n, query in enumerate(QRELS)}
+
+
+def test_a_matrix_has_both_ways_of_every_pair() -> None:
+    found = rf.compare(QRELS, {"good": GOOD, "same": GOOD, "bad": BAD}, "mrr", test="sign")
+    chart = rf.plot.significance(found)
+    cells = {(r["system"], r["other"]): (r["text"], r["kind"]) for r in rows(chart)}
+    assert len(cells) == 6
+    assert cells["good", "bad"][1] == "better"
+    assert cells["bad", "good"] == ("-" + cells["good", "bad"][0][1:], "worse")
+    assert cells["good", "same"] == ("+0.0000", "not significant")
+    assert "40 queries" in said(chart)
+    assert "test: sign, correction: holm" in said(chart)
+
+
+def test_where_lower_is_better_less_is_better() -> None:
+    chart = rf.plot.significance(rf.compare(QRELS, {"good": GOOD, "bad": BAD}, ["mrr", "lag"],
+                                            test="sign"), "lag")  # fmt: skip
+    cells = {(r["system"], r["other"]): r["kind"] for r in rows(chart)}
+    assert cells == {("good", "bad"): "better", ("bad", "good"): "worse"}
+    assert "lower is better" in said(chart)
+
+
+def test_a_matrix_of_what_was_not_compared_is_refused(refusal) -> None:
+    assert "was not compared" in refusal(rf.plot.significance, compared(), "map")
+    assert "of a comparison" in refusal(rf.plot.significance, {})
+
+
+def test_bars_of_agreement_by_hand() -> None:
+    chart = rf.plot.agreement({"second": rf.agree(FIRST, SECOND, PAIR_METRICS)}, "first")
+    values = {row["metric"]: row["value"] for row in rows(chart)}
+    # three of the 45 pairs are the other way round; the squares of the moves add up to 6
+    assert values["kendall_tau"] == pytest.approx((42 - 3) / 45)
+    assert values["spearman"] == pytest.approx(1 - 6 * 6 / (10 * 99))
+    assert "second beside first; 1 query" in said(chart)
+    domain = chart.to_dict()["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert domain[0] == -1.0
+
+
+def test_measures_from_0_on_begin_there() -> None:
+    chart = rf.plot.agreement({"x": rf.agree([1, 2], [2, 1], ["overlap@2"])})
+    domain = chart.to_dict()["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert domain[0] == 0.0
+    assert rows(chart)[0]["value"] == 1.0
+
+
+def test_what_is_no_agreement_is_refused(refusal) -> None:
+    alike = {"x": rf.agree([1, 2], [2, 1], "kendall_tau")}
+    assert "of results by name" in refusal(rf.plot.agreement, {})
+    assert "no result has 'rbo'" in refusal(rf.plot.agreement, alike, "first", ["rbo"])
+    apart = {"x": rf.agree([1, 2], [3, 4], "kendall_tau")}
+    assert "no bar to draw" in refusal(rf.plot.agreement, apart)
+
+
+def week(values: list[float], metric: str = "mrr", same: bool | None = True) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "result": [f"day {at}" for at in range(len(values))],
+            "date": [datetime(2026, 3, 2 + at, tzinfo=UTC) for at in range(len(values))],
+            "metric": [metric] * len(values),
+            "value": values,
+            "ci_low": [value - 0.01 for value in values],
+            "ci_high": [value + 0.01 for value in values],
+            "queries": [10] * len(values),
+            "same_judgments": [None] + [same] * (len(values) - 1),
+        },
+        schema=HISTORY_SCHEMA,
+    )
+
+
+@pytest.mark.parametrize(("margin", "limit"), [("-10%", 0.45), (-0.02, 0.48), ("-0.02", 0.48)])
+def test_what_falls_beyond_the_margin_is_marked(margin: float | str, limit: float) -> None:
+    chart = rf.plot.history(week([0.5, 0.47, 0.6, 0.44]), margin=margin)
+    drawn = rows(chart)
+    assert [row["limit"] for row in drawn] == pytest.approx([limit] * 4)
+    assert [row["kind"] == "value" for row in drawn] == [row["value"] >= limit for row in drawn]
+    assert f"the margin, {margin} from the first result" in said(chart)
+
+
+def test_worse_is_more_where_lower_is_better() -> None:
+    drawn = rows(rf.plot.history(week([5.0, 5.4, 5.6], "lag"), margin="-10%"))
+    assert [row["kind"] for row in drawn] == ["value", "value", "beyond the margin"]
+
+
+def test_a_history_says_what_it_is_of() -> None:
+    chart = rf.plot.history(week([0.5, 0.6]))
+    assert said(chart) == (
+        "Results over time 2 results; 10 queries; lines: intervals written 2026-03-02 to 2026-03-03"
+    )
+    assert "judgments changed" in said(rf.plot.history(week([0.5, 0.6], same=False)))
+    assert len(rows(rf.plot.history(week([0.5])))) == 1
+
+
+def test_long_histories_are_the_last_results() -> None:
+    values = pl.concat([week([0.5]).with_columns(result=pl.lit(f"r{at}")) for at in range(250)])
+    chart = rf.plot.history(values)
+    assert len(rows(chart)) == 200
+    assert "the last 200 of 250 results" in said(chart)
+
+
+def test_what_is_no_history_is_refused(refusal) -> None:
+    assert "no column 'result'" in refusal(rf.plot.history, pl.DataFrame({"x": [1]}))
+    assert "the history has no 'map'" in refusal(rf.plot.history, week([0.5]), "map")
+    assert "there is no value to draw" in refusal(rf.plot.history, week([0.5]).head(0))
+    for margin in ("much", "1%", 0.5, "nan", float("-inf")):
+        words = refusal(lambda margin=margin: rf.plot.history(week([0.5]), margin=margin))
+        assert "how much worse is allowed" in words
