@@ -1,9 +1,9 @@
 """Count how much code an evaluation walks through: `python -m benchmarks.trace [--list]`.
 
 Prints, for `rf.evaluate` of the demo data and for `rf.compare` of two of its runs, how many modules
-and functions of rankframe are called, on all threads, and how often a call is in another module than
-the call before it, on the main thread (on others, that is different every time). Imports are done
-before anything is counted.
+and functions of rankframe are called, on all threads, and how often a call is in another module
+than the call before it, on the main thread (on others, that is different every time). Imports are
+done before anything is counted.
 """
 
 from __future__ import annotations
