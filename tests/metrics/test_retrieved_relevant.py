@@ -1,4 +1,4 @@
-"""What was shown and relevant: cases to check by hand. Definitions: tests/metrics/test_retrieved.py."""
+"""What was shown and relevant, by hand. Definitions: tests/metrics/test_retrieved.py."""
 
 from __future__ import annotations
 
