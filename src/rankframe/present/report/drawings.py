@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from rankframe import plot
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import thin
 from rankframe.analysis.curves.curve import Kind, curve
@@ -16,6 +15,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.judge import judge
 from rankframe.io.scan import Scanned
 from rankframe.metrics.names import Metric
+from rankframe.present import charts as plot
 from rankframe.present.charts.canvas import GREY
 from rankframe.present.report.model import Moved
 from rankframe.present.report.page import figure, section

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rankframe import plot
 from rankframe.analysis.fusion.recorded import Recorded, recorded
 from rankframe.analysis.fusion.registry import METHODS
 from rankframe.analysis.fusion.runs import unscored
@@ -17,6 +16,7 @@ from rankframe.core.messages import shown
 from rankframe.core.options import Intervals, Policies
 from rankframe.io.scan import Scanned, Source
 from rankframe.metrics.names import Metric
+from rankframe.present import charts as plot
 
 _FOLDS = 2  # the fewest: nothing is chosen by them
 _BY_RANK = "rank"  # a norm for runs without scores
