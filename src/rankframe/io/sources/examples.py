@@ -60,7 +60,7 @@ def example(name: ExampleName) -> Example:
 
 def _folder() -> Path:
     """Where all of it lies: inside an installed package, or beside its sources."""
-    here = Path(__file__).resolve().parents[1]
+    here = Path(__file__).resolve().parents[2]
     for folder in (here / "data", here.parent.parent / "data"):
         if (folder / "shop" / "qrels.parquet").is_file():
             return folder
