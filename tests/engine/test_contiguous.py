@@ -19,7 +19,7 @@ from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
 from rankframe.io.scan import scan
 from rankframe.io.scanned import comparable, part_of
-from rankframe.kernel.chunk import Chunk
+from rankframe.kernel.batch import Batch
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 
@@ -32,7 +32,7 @@ class Taken:
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
-    def __call__(self, chunk: Chunk) -> bool:
+    def __call__(self, chunk: Batch) -> bool:
         queries = chunk.queries.to_list()
         with self._lock:
             self.frames.append(chunk.frame())
@@ -120,7 +120,7 @@ def test_what_is_known_to_be_together_is_not_looked_at_first() -> None:
 def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped, "BATCH_ROWS", 9)
 
-    def fail(_: Chunk) -> bool:
+    def fail(_: Batch) -> bool:
         raise KeyError("chunk")
 
     with pytest.raises(KeyError, match="chunk"):
@@ -153,7 +153,7 @@ def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
     expected = rf.evaluate(qrels, run, "map").per_query
     folder, take = _files(tmp_path, run), Found.take
 
-    def vanish(found: Found, chunk: Chunk) -> bool:
+    def vanish(found: Found, chunk: Batch) -> bool:
         for path in folder.glob("*.parquet"):
             path.unlink(missing_ok=True)
         return take(found, chunk)

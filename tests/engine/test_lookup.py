@@ -18,7 +18,7 @@ from rankframe.core.options import Policies
 from rankframe.engine import contiguous as grouped
 from rankframe.engine.lookup import Lookup
 from rankframe.io.scan import scan
-from rankframe.kernel import chunk
+from rankframe.kernel import batch
 from tests.support.counted import Changing
 from tests.support.looked_up import POOR_HASHES, ByHand, by_hand, layouts, looked_up
 from tests.support.pieces import assert_same, in_pieces, shop_like
@@ -128,7 +128,7 @@ def test_hashes_that_collide_change_nothing(
     rows: int, layout: str, poor: str, expected: ByHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
-    monkeypatch.setattr(chunk, "hash_of", POOR_HASHES[poor])
+    monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     qrels, run = large()
     assert looked_up(lookup(qrels, layouts(run)[layout]).found()) == expected
     assert looked_up(lookup(layouts(qrels)[layout], run).found()) == expected
@@ -148,7 +148,7 @@ def test_duplicates_are_all_counted_and_named_by_their_rows(
     together = twice.sort("query_id", maintain_order=True)
     monkeypatch.setattr(grouped, "BATCH_ROWS", 60)
     if poor is not None:
-        monkeypatch.setattr(chunk, "hash_of", POOR_HASHES[poor])
+        monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     said = refusal(lookup(qrels, twice).found)
     first = run.row(7)[:2]
     assert f"3 duplicate (query_id, doc_id) pairs, e.g. {first} at rows 8 and " in said

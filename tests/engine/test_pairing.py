@@ -14,7 +14,7 @@ from rankframe.core.progress import Progress
 from rankframe.engine import contiguous as grouped
 from rankframe.engine.pairing import Pairing
 from rankframe.io.scan import scan_ranking
-from rankframe.kernel import chunk
+from rankframe.kernel import batch
 from tests.support.looked_up import POOR_HASHES, layouts
 from tests.support.rankings import two_rankings
 
@@ -58,7 +58,7 @@ def test_hashes_that_collide_change_nothing(
     layout: str, poor: str, expected: rf.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grouped, "BATCH_ROWS", 50)
-    monkeypatch.setattr(chunk, "hash_of", POOR_HASHES[poor])
+    monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     a, b = text()
     assert_same(expected, rf.agree(layouts(a)[layout], layouts(b)[layout], METRICS))
 

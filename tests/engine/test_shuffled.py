@@ -12,7 +12,7 @@ from rankframe.engine.shuffled import take_scattered
 from rankframe.io.batches import Batches
 from rankframe.io.scan import scan
 from rankframe.io.scanned import comparable
-from rankframe.kernel import chunk
+from rankframe.kernel import batch
 from tests.engine.test_contiguous import Taken, batches, run_of
 from tests.support.looked_up import POOR_HASHES, layouts
 
@@ -63,7 +63,7 @@ def test_ids_stay_as_they_are(dtype: pl.DataType) -> None:
 
 @pytest.mark.parametrize("poor", POOR_HASHES)
 def test_queries_with_the_same_hash_are_noticed(poor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk, "hash_of", POOR_HASHES[poor])
+    monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     run = run_of([3] * 60)
     taken = Taken()
     fresh = take_scattered(batches(layouts(run)["scattered"]), taken)

@@ -13,7 +13,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.frames.found import Found, matched
-from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.batch import Batch, hashed
 from rankframe.kernel.indexed import IndexedJudgments
 from tests.support.looked_up import by_hand, looked_up
 
@@ -38,8 +38,8 @@ def new(qrels: pl.DataFrame = QRELS, **policies: Any) -> Found:
     return Found(table, Policies(**policies), tied_rank=True, scores=True)
 
 
-def chunk_of(run: pl.DataFrame) -> Chunk:
-    return Chunk.of(hashed(run.lazy()).collect())
+def chunk_of(run: pl.DataFrame) -> Batch:
+    return Batch.of(hashed(run.lazy()).collect())
 
 
 def by_query(run: pl.DataFrame) -> list[pl.DataFrame]:

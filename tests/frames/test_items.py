@@ -9,7 +9,7 @@ import pytest
 import rankframe as rf
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.io.train import open_train
-from rankframe.kernel.chunk import text_hashes
+from rankframe.kernel.batch import text_hashes
 
 TRAIN = pl.DataFrame(
     {"user": ["u", "u", "v", "v", "w"], "item": ["a", "a", "a", "b", "c"], "count": [1, 2, 1, 1, 5]}

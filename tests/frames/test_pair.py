@@ -8,7 +8,7 @@ import polars as pl
 from rankframe.core.options import PairPolicies
 from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_matching import Side
-from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.batch import Batch, hashed
 
 
 def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:
@@ -17,7 +17,7 @@ def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:
     rows = [(queries[at], doc, score) for at in has for doc, score in docs[queries[at]].items()]
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     table = hashed(pl.LazyFrame(rows, schema, orient="row")).collect()
-    return Side(Chunk.of(table), np.array(has, np.int64), len(queries), len(rows))
+    return Side(Batch.of(table), np.array(has, np.int64), len(queries), len(rows))
 
 
 def pairs_of(a: dict, b: dict, **policies: object) -> Pairs:

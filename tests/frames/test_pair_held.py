@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankframe.frames.pair_held import HeldRanking
-from rankframe.kernel.chunk import hashed
+from rankframe.kernel.batch import hashed
 
 ROWS = pl.DataFrame(
     {

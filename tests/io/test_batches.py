@@ -17,7 +17,7 @@ from rankframe.io.batches import Batches
 from rankframe.io.scan import scan
 from rankframe.io.scanned import comparable, part_of
 from rankframe.io.validate import load
-from rankframe.kernel.chunk import HASHES, KEY, QUERY_HASH
+from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 
@@ -144,7 +144,7 @@ def test_empty_categories_are_refused(column: str, dtype: pl.DataType, refusal: 
 
 
 def test_a_hash_like_that_of_an_empty_id_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankframe.kernel.chunk.hash_of", lambda *_: pl.lit(0, pl.UInt64))
+    monkeypatch.setattr("rankframe.kernel.batch.hash_of", lambda *_: pl.lit(0, pl.UInt64))
     assert batches(RUN).whole().height == ROWS
 
 

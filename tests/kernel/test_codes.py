@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.kernel.chunk import Column
+from rankframe.kernel.batch import Column
 from rankframe.kernel.codes import (
     query_codes,
     sorted_query_codes,

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.kernel.chunk import hashed
+from rankframe.kernel.batch import hashed
 from rankframe.kernel.fingerprint import Fingerprint, differ, hash_kind
 from rankframe.kernel.indexed import IndexedJudgments
 

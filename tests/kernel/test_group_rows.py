@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankframe.kernel.chunk import hashed
+from rankframe.kernel.batch import hashed
 from rankframe.kernel.group_rows import NO_GROUP, numbered
 from rankframe.kernel.indexed import IndexedJudgments, by_document
 

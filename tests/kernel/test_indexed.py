@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.kernel import chunk
-from rankframe.kernel.chunk import Chunk, as_text, hashed
+from rankframe.kernel import batch
+from rankframe.kernel.batch import Batch, as_text, hashed
 from rankframe.kernel.indexed import IndexedJudgments
 from tests.support.looked_up import POOR_HASHES, layouts
 
@@ -28,9 +28,9 @@ def indexed(frame: pl.DataFrame) -> IndexedJudgments:
     return IndexedJudgments.of(hashed(frame.lazy()).collect())
 
 
-def chunk_of(queries: list[str], dtype: Any = None) -> Chunk:
+def chunk_of(queries: list[str], dtype: Any = None) -> Batch:
     frame = pl.DataFrame({"query_id": queries}).with_columns(doc_id="query_id")
-    return Chunk.of(hashed(frame.cast(dtype or pl.String()).lazy()).collect())
+    return Batch.of(hashed(frame.cast(dtype or pl.String()).lazy()).collect())
 
 
 def rows(table: IndexedJudgments, some: np.ndarray) -> list[tuple[str, str, float]]:
@@ -72,13 +72,13 @@ def test_queries_are_found_in_every_layout(layout: str, dtype: Any) -> None:
 def test_hashes_that_collide_change_nothing(
     layout: str, poor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk, "hash_of", POOR_HASHES[poor])
+    monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     check(layouts(judgments())[layout])
 
 
 def test_hashes_that_differ_in_their_last_bits_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = chunk.hash_of
-    monkeypatch.setattr(chunk, "hash_of", lambda *given: real(*given) % 2**20)
+    real = batch.hash_of
+    monkeypatch.setattr(batch, "hash_of", lambda *given: real(*given) % 2**20)
     for some in layouts(judgments()).values():
         check(some)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankframe.core.options import Ties
-from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.batch import Batch, hashed
 from rankframe.kernel.judged_ranks import places
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.rank import rank_run
@@ -41,7 +41,7 @@ def run_of(some: list[list[tuple[float, float]]]) -> pl.DataFrame:
 
 
 def check(run: pl.DataFrame, ties: Ties, some: np.ndarray | None = None) -> None:
-    chunk = Chunk.of(hashed(run.lazy()).collect())
+    chunk = Batch.of(hashed(run.lazy()).collect())
     rows = np.arange(run.height) if some is None else some
     found, expected = places(chunk, rows, ties), rank_run(Keyed(run), ties=ties, tied_rank=True)
     assert found.rank.tolist() == expected.rank[rows].tolist()
@@ -125,7 +125,7 @@ def test_ranks_that_follow_the_scores_do_not_disagree() -> None:
     run = run_of([[(3.0, 1), (2.0, 2), (2.0, 3)], [(1.0, 1)]])
     check(run, "doc_asc")
     check(run.reverse(), "doc_asc")
-    chunk = Chunk.of(hashed(run.lazy()).collect())
+    chunk = Batch.of(hashed(run.lazy()).collect())
     assert places(chunk, np.arange(4), "doc_desc").disagreeing == 0
 
 
@@ -135,7 +135,7 @@ def test_ranks_that_follow_the_scores_do_not_disagree() -> None:
 def test_ties_go_by_ids_as_they_are_written(dtype: Any) -> None:
     ids = pl.Series("doc_id", ["10", "9", "1", "2"]).cast(dtype)
     frame = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ids, "score": [1.0] * 4})
-    chunk = Chunk.of(hashed(frame.lazy()).collect())
+    chunk = Batch.of(hashed(frame.lazy()).collect())
     assert places(chunk, np.arange(4), "doc_asc").rank.tolist() == [2, 4, 1, 3]
     assert places(chunk, np.arange(4), "doc_desc").rank.tolist() == [3, 1, 4, 2]
 

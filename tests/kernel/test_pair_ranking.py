@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from rankframe.core.options import PairPolicies
-from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.batch import Batch, hashed
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.pair_ranking import Ranked, Ranking
 from rankframe.kernel.rank import rank_run
 
 
-def chunk_of(frame: pl.DataFrame) -> Chunk:
-    return Chunk.of(hashed(frame.lazy()).collect())
+def chunk_of(frame: pl.DataFrame) -> Batch:
+    return Batch.of(hashed(frame.lazy()).collect())
 
 
 def some_run(order: str) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe.core.options import Policies
 from rankframe.frames.found import Found, Matched, matched
-from rankframe.kernel import chunk
+from rankframe.kernel import batch
 
 Pair = tuple[str, str]
 
@@ -107,7 +107,7 @@ def layouts(frame: pl.DataFrame, seed: int = 0) -> dict[str, pl.DataFrame]:
     }
 
 
-_true = chunk.hash_of
+_true = batch.hash_of
 Hash = Callable[[str, pl.DataType, int], pl.Expr]
 
 

@@ -113,7 +113,7 @@ def _unit_split() -> inspect.Parameter:
     """The flag for ids that say themselves what they are part of."""
     shown = typer.Option(
         "--unit-split", metavar="MARK",
-        help="Chunk to document: what stands before this mark, e.g. # in d17#3.",
+        help="Batch to document: what stands before this mark, e.g. # in d17#3.",
         rich_help_panel=POLICIES,
     )  # fmt: skip
     annotation = Annotated[str | None, shown]

@@ -171,7 +171,7 @@ class Policies(Options):
         "file with doc_id and unit, a dict, or an expression over doc_id such as "
         'pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its '
         "chunks; equal scores are ordered by unit.",
-        "Chunk to document: a file with doc_id and unit.",
+        "Batch to document: a file with doc_id and unit.",
         ledger=lambda unit: None if unit is None else "documents are rolled up to units",
     )
     gaps: Gaps = option(

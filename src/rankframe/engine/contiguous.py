@@ -17,7 +17,7 @@ import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.io.batches import Batches
-from rankframe.kernel.chunk import QUERY_HASH, Chunk, query_starts, taken
+from rankframe.kernel.batch import QUERY_HASH, Batch, query_starts, taken
 from rankframe.kernel.segments import segment_starts
 from rankframe.kernel.tables import Index
 
@@ -31,7 +31,7 @@ _MOST_EDGES = 32  # that are put aside
 _LOOKED_AT = 1 << 14
 
 # Works on a chunk; False where a query of it came before.
-Take = Callable[[Chunk], bool]
+Take = Callable[[Batch], bool]
 # Is told how many rows are done.
 Told = Callable[[int], None]
 
@@ -67,7 +67,7 @@ def take_grouped(
         starts = query_starts(batch[QUERY])
         first, last = (int(starts[1]), int(starts[-1])) if len(starts) > 1 else (batch.height,) * 2
         inner = starts[1:-1] - first
-        fresh = not len(inner) or take(Chunk.of(batch[first:last], inner))
+        fresh = not len(inner) or take(Batch.of(batch[first:last], inner))
         edges = [(0, first), (last, batch.height)]
         return _Split(
             fresh, batch.height, [_copied(batch, *edge) for edge in edges if edge[0] < edge[1]]
@@ -139,7 +139,7 @@ class _Edges:
         # of the last query
         self._open: list[pl.DataFrame] = []
 
-    def add(self, rows: pl.DataFrame) -> Chunk | None:
+    def add(self, rows: pl.DataFrame) -> Batch | None:
         """The next rows, all of one query; a chunk whenever there is enough for one."""
         full = None
         if self._open and self._open[-1][QUERY][-1] != rows[QUERY][0]:
@@ -151,11 +151,11 @@ class _Edges:
         self._open.append(rows)
         return full
 
-    def rest(self) -> Chunk | None:
+    def rest(self) -> Batch | None:
         """What is left at the end."""
         parts = [*self._done, *self._open]
         return _chunk(parts) if parts else None
 
 
-def _chunk(parts: list[pl.DataFrame]) -> Chunk:
-    return Chunk.of(pl.concat(parts, rechunk=True))
+def _chunk(parts: list[pl.DataFrame]) -> Batch:
+    return Batch.of(pl.concat(parts, rechunk=True))

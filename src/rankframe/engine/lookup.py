@@ -17,7 +17,7 @@ from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
 from rankframe.io.scanned import Scanned, comparable
 from rankframe.io.validate import load_one_of_each, one_of_each
-from rankframe.kernel.chunk import HASHES, as_text, hashed
+from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.group_rows import NO_GROUP
 from rankframe.kernel.indexed import IndexedJudgments, by_document
 from rankframe.kernel.keys import Keyed

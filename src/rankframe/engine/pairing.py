@@ -22,7 +22,7 @@ from rankframe.frames.pair_matching import Side
 from rankframe.io.batches import Batches
 from rankframe.io.scanned import Scanned, comparable
 from rankframe.io.validate import load_one_of_each
-from rankframe.kernel.chunk import Chunk
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
 
 Made = TypeVar("Made")
@@ -97,7 +97,7 @@ class _Attempt(Generic[Made]):
         self._waiting: deque[Future[Made]] = deque()
         self._made: list[Made] = []
 
-    def take(self, chunk: Chunk) -> bool:
+    def take(self, chunk: Batch) -> bool:
         """Work on a chunk; False where a query of it came before, in this chunk or another."""
         numbers = self._pairing.held.indexed.find(chunk)
         if not self._first_time(chunk, numbers):
@@ -115,7 +115,7 @@ class _Attempt(Generic[Made]):
             self._submit(numbers, None)
         return [*self._made, *(some.result() for some in self._waiting)]
 
-    def _first_time(self, chunk: Chunk, numbers: Ints) -> bool:
+    def _first_time(self, chunk: Batch, numbers: Ints) -> bool:
         known = numbers[numbers >= 0]
         turns = np.arange(len(known), dtype=np.int32)
         with self._lock:
@@ -144,8 +144,8 @@ class _Attempt(Generic[Made]):
         return self._work(Pairs(queries, ours, theirs, self._pairing.policies))
 
 
-def nothing(chunk: Chunk) -> Side:
+def nothing(chunk: Batch) -> Side:
     """No rows at all for the queries of a chunk."""
     empty = np.empty(0, np.int64)
-    none = Chunk(chunk.key[:0], empty, chunk.queries[:0], chunk.hashes[:0], chunk.docs, {})
+    none = Batch(chunk.key[:0], empty, chunk.queries[:0], chunk.hashes[:0], chunk.docs, {})
     return Side(none, empty, len(chunk.starts), 0)

@@ -30,7 +30,7 @@ from rankframe.io.batches import Batches
 from rankframe.io.queries import Attributes
 from rankframe.io.scanned import Scanned
 from rankframe.io.validate import load_one_of_each
-from rankframe.kernel.chunk import Chunk
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
 from rankframe.metrics.metric import Metric
 
@@ -178,7 +178,7 @@ class Showing:
 class Taking(Protocol):
     """Takes the chunks of a run, from several threads."""
 
-    def take(self, chunk: Chunk) -> bool:
+    def take(self, chunk: Batch) -> bool:
         """Work on one."""
         ...
 
@@ -242,7 +242,7 @@ class Frames(Queries):
     k: int | None = None
     parts: list[pl.DataFrame] = field(default_factory=list)
 
-    def take(self, chunk: Chunk) -> bool:
+    def take(self, chunk: Batch) -> bool:
         """Make it of a chunk."""
         rows = ShownRows.of(chunk, self.sides, self.catalogue, self.policies, self.k)
         part = rows.frame(self.columns)
@@ -261,7 +261,7 @@ class _Taken(Queries):
     parts: list[PerQuery] = field(default_factory=list)
     counts: ShownCounts = field(default_factory=ShownCounts)
 
-    def take(self, chunk: Chunk) -> bool:
+    def take(self, chunk: Batch) -> bool:
         """Work on a chunk."""
         of = self.of
         height, hashes = chunk.height, chunk.hashes

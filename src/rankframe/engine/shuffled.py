@@ -19,7 +19,7 @@ from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import DuplicateError
 from rankframe.engine.contiguous import Take, Told, workers
 from rankframe.io.batches import Batches
-from rankframe.kernel.chunk import KEY, QUERY_HASH, Chunk, numbers_of, taken
+from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, numbers_of, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
 from rankframe.kernel.tables import representatives
 
@@ -146,7 +146,7 @@ class _Ids:
 
 def _regrouped(
     dealt: Sequence[_Dealt], buckets: range, ids: pl.DataFrame, firsts: NDArray[np.uint32]
-) -> Chunk:
+) -> Batch:
     """The rows of some buckets, query by query; `firsts` is filled for them."""
     columns = {
         name: np.concatenate([batch.some(name, buckets) for batch in dealt])
@@ -159,7 +159,7 @@ def _regrouped(
     columns = {name: values[order] for name, values in columns.items()}
     rows = columns.pop(_ROW).astype(np.uint32, copy=False)
     firsts[rows] = np.repeat(rows[starts], segment_lengths(starts, len(rows)))
-    return Chunk(
+    return Batch(
         key=columns.pop(KEY).astype(np.uint64, copy=False),
         starts=starts,
         queries=taken(ids[QUERY], rows[starts]),

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.frames.found import Matched
-from rankframe.kernel.chunk import taken
+from rankframe.kernel.batch import taken
 from rankframe.kernel.listed import Listed
 from rankframe.kernel.segments import number_segments, segment_lengths, sort_order
 

@@ -17,7 +17,7 @@ from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.core.options import Policies
 from rankframe.frames.units import by_rank
 from rankframe.io.validate import one_of_each
-from rankframe.kernel.chunk import Chunk, as_text, hashed
+from rankframe.kernel.batch import Batch, as_text, hashed
 from rankframe.kernel.group_rows import GroupRows
 from rankframe.kernel.indexed import IndexedJudgments
 from rankframe.kernel.judged_ranks import Places, places
@@ -88,7 +88,7 @@ class Found:
             return np.sort(self.score[(self.rank > 0) & (self.judgments.grades >= 0)])
         return np.sort(np.concatenate([np.empty(0), *self._pool]))
 
-    def take(self, chunk: Chunk) -> bool:
+    def take(self, chunk: Batch) -> bool:
         """Look up a chunk; False where a query of it came before, in this chunk or another."""
         numbers = self.judgments.find(chunk)
         known = np.flatnonzero(numbers >= 0)
@@ -105,7 +105,7 @@ class Found:
                 best, ranks = by_rank(chunk.frame(), above.rank), "kept"
             else:
                 best = one_of_each(Keyed(chunk.frame()), "run", self.policies.run_duplicates)
-            chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
+            chunk = Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
             pairs = judged_rows(chunk, owner, judged, self.judgments)
             assert pairs is not None  # what was there twice was dropped
         rows, hit = pairs
@@ -134,7 +134,7 @@ class Found:
                 seen.anew = (seen.anew or 0) + found.anew
         return True
 
-    def put(self, chunk: Chunk, numbers: Ints, rows: Ints, judged: Ints, where: Places) -> None:
+    def put(self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, where: Places) -> None:
         """Keep where the documents of a chunk stand that were looked up before.
 
         `numbers`: of its queries, all of which are judged; `rows`, `judged`: which of its rows are,
@@ -148,7 +148,7 @@ class Found:
         """Whether a query without judgments seems to have come twice."""
         return bool(self._strangers) and Index(np.concatenate(self._strangers)).repeats
 
-    def _first_time(self, chunk: Chunk, numbers: Ints, known: Ints) -> bool:
+    def _first_time(self, chunk: Batch, numbers: Ints, known: Ints) -> bool:
         judged = numbers[known]
         turns = np.arange(len(judged), dtype=np.int32)
         with self._lock:
@@ -161,7 +161,7 @@ class Found:
         return True
 
     def _keep(
-        self, chunk: Chunk, rows: Ints, judged: Ints, rank: Ints, first: Ints, last: Ints
+        self, chunk: Batch, rows: Ints, judged: Ints, rank: Ints, first: Ints, last: Ints
     ) -> None:
         most = self.policies.k_max
         if most is not None:
@@ -175,7 +175,7 @@ class Found:
             self.score[judged] = chunk.numbers[SCORE][rows]
 
 
-def _lengths(chunk: Chunk, policies: Policies, given: Ints | None = None) -> Ints:
+def _lengths(chunk: Batch, policies: Policies, given: Ints | None = None) -> Ints:
     """How long each query's list is; of ranks that are kept, what the last of them says.
 
     `given`: of what units were made of, where these keep its ranks.
@@ -186,7 +186,7 @@ def _lengths(chunk: Chunk, policies: Policies, given: Ints | None = None) -> Int
     return lengths if policies.k_max is None else np.minimum(lengths, policies.k_max)
 
 
-def _top_scores(chunk: Chunk, of: NDArray[np.bool_], most: int | None) -> list[Floats]:
+def _top_scores(chunk: Batch, of: NDArray[np.bool_], most: int | None) -> list[Floats]:
     """The scores of some queries' documents, of each as many as are looked at."""
     if most is None:
         return [chunk.numbers[SCORE][np.repeat(of, chunk.lengths)]]
@@ -279,7 +279,7 @@ def _block_key(code: Ints, tied_rank: Floats) -> Ints:
 
 
 def judged_rows(
-    chunk: Chunk, owner: Ints, judged: Ints, judgments: IndexedJudgments
+    chunk: Batch, owner: Ints, judged: Ints, judgments: IndexedJudgments
 ) -> tuple[Ints, Ints] | None:
     """Rows of a chunk that were judged, and which of the judgments these are.
 
@@ -300,7 +300,7 @@ def judged_rows(
     return rows, hit
 
 
-def _by_name(chunk: Chunk, owner: Ints, docs: pl.Series) -> tuple[Ints, Ints] | None:
+def _by_name(chunk: Batch, owner: Ints, docs: pl.Series) -> tuple[Ints, Ints] | None:
     """The same where keys are equal by chance: by a join of the ids."""
     every = as_text(chunk.docs.taken(np.arange(chunk.height)))
     theirs = pl.DataFrame({"query": chunk.code.astype(np.int64), DOC: every}).with_row_index("row")

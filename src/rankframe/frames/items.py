@@ -23,7 +23,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.scan import Source, describe, open_table, refuse_pattern
 from rankframe.io.scanned import Scanned
 from rankframe.io.train import COUNT
-from rankframe.kernel.chunk import KEY, Chunk, hashed, taken, text_hashes
+from rankframe.kernel.batch import KEY, Batch, hashed, taken, text_hashes
 from rankframe.kernel.tables import Index
 
 Ints = NDArray[np.int64]
@@ -186,7 +186,7 @@ class Catalogue:
         return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
 
 
-def document_hashes(chunk: Chunk, rows: Ints) -> NDArray[np.uint64]:
+def document_hashes(chunk: Batch, rows: Ints) -> NDArray[np.uint64]:
     """The hash of the documents of some rows of a chunk, whose ids are text."""
     return chunk.key[rows] ^ chunk.hashes[chunk.code[rows]]
 

@@ -23,7 +23,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import MetricParameterError
 from rankframe.frames.found import Matched
-from rankframe.kernel.chunk import taken
+from rankframe.kernel.batch import taken
 from rankframe.kernel.segments import (
     number_segments,
     position,

@@ -20,7 +20,7 @@ from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_matching import Side, matched
 from rankframe.frames.pair_orders import Compared
-from rankframe.kernel.chunk import as_text
+from rankframe.kernel.batch import as_text
 from rankframe.kernel.pair_ranking import Ranked, Ranking
 from rankframe.kernel.segments import number_segments, position, spread
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST
 from rankframe.frames.pair_matching import Side
-from rankframe.kernel.chunk import Chunk, taken
+from rankframe.kernel.batch import Batch, taken
 from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
 
 Ints = NDArray[np.int64]
@@ -58,14 +58,14 @@ class HeldRanking:
         cuts = np.searchsorted(upto, np.arange(rows, total, rows), side="right")
         return [some for some in np.split(left, cuts) if len(some)]
 
-    def _chunk(self, numbers: Ints) -> Chunk:
+    def _chunk(self, numbers: Ints) -> Batch:
         held = self.indexed
         rows = held.judgments_of(numbers)
         lengths = held.lengths[numbers]
         values = {} if self.number is None else {self.number: held.grades[rows]}
         if self.rest is not None:
             values[SCORE_REST] = self.rest[rows]
-        return Chunk(
+        return Batch(
             key=held.key[rows],
             starts=np.cumsum(lengths) - lengths,
             queries=taken(held.queries, numbers),

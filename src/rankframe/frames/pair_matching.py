@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC
 from rankframe.core.options import Duplicates
 from rankframe.io.validate import one_of_each
-from rankframe.kernel.chunk import Chunk, as_text, hashed
+from rankframe.kernel.batch import Batch, as_text, hashed
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.tables import Probed, probe
 
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 class Side:
     """The rows that one of two rankings has for some queries, and these only, in their order."""
 
-    chunk: Chunk
+    chunk: Batch
     # which of the queries the chunk has; None: all
     has: Ints | None
     # how many queries there are
@@ -90,10 +90,10 @@ def _one_of_each(side: Side, probed: Probed, role: str, duplicates: Duplicates) 
     if not len(probed.again) or not _twice(side.chunk, probed):
         return side
     best = one_of_each(Keyed(side.chunk.frame()), role, duplicates)
-    return replace(side, chunk=Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory")))
+    return replace(side, chunk=Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory")))
 
 
-def _twice(chunk: Chunk, probed: Probed) -> bool:
+def _twice(chunk: Batch, probed: Probed) -> bool:
     """Whether a document is there twice for a query."""
     docs = chunk.docs
     same = (docs.taken(probed.again) == docs.taken(probed.first)).to_numpy()

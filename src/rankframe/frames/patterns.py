@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankframe.frames.found import Matched
 from rankframe.frames.judged import grade_codes
-from rankframe.kernel.chunk import taken
+from rankframe.kernel.batch import taken
 from rankframe.kernel.segments import (
     number_segments,
     position,

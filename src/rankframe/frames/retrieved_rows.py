@@ -19,7 +19,7 @@ from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Matches, Sides
 from rankframe.frames.units import by_rank
 from rankframe.io.validate import one_of_each
-from rankframe.kernel.chunk import Chunk, as_text, hashed, taken
+from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.judged_ranks import places
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
@@ -33,7 +33,7 @@ BESIDE = {
 }  # fmt: skip
 
 
-def shown_places(chunk: Chunk, policies: Policies) -> tuple[Chunk, Ints]:
+def shown_places(chunk: Batch, policies: Policies) -> tuple[Batch, Ints]:
     """A chunk in which no document is there twice for a query, and the rank of each row."""
     ranks = policies.ranks
     if len(probe(chunk.key, np.empty(0, np.uint64)).again):
@@ -43,7 +43,7 @@ def shown_places(chunk: Chunk, policies: Policies) -> tuple[Chunk, Ints]:
         else:
             best = one_of_each(Keyed(chunk.frame()), "run", policies.run_duplicates)
         if best.frame.height < chunk.height:
-            chunk = Chunk.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
+            chunk = Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
     return chunk, places(chunk, np.arange(chunk.height), policies.ties, ranks).rank
 
 
@@ -51,7 +51,7 @@ def shown_places(chunk: Chunk, policies: Policies) -> tuple[Chunk, Ints]:
 class ShownRows:
     """The documents of some lists, by list and rank."""
 
-    chunk: Chunk
+    chunk: Batch
     # the row of the chunk, and its rank
     rows: Ints
     rank: Ints
@@ -63,7 +63,7 @@ class ShownRows:
     @classmethod
     def of(
         cls,
-        chunk: Chunk,
+        chunk: Batch,
         sides: Sides,
         catalogue: Catalogue,
         policies: Policies,

@@ -22,7 +22,7 @@ from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.io.scanned import Scanned
 from rankframe.io.train import COUNT
 from rankframe.io.validate import one_of_each
-from rankframe.kernel.chunk import Chunk, hashed
+from rankframe.kernel.batch import Batch, hashed
 from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.rank import order_within
@@ -149,7 +149,7 @@ class Matches:
     beside: Ints
 
     @classmethod
-    def of(cls, chunk: Chunk, indexed: IndexedJudgments) -> Matches:
+    def of(cls, chunk: Batch, indexed: IndexedJudgments) -> Matches:
         """Look up a chunk, in which no document is there twice for a query."""
         numbers = indexed.find(chunk)
         known = np.flatnonzero(numbers >= 0)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.frames.found import Matched
 from rankframe.frames.judged import grade_codes
-from rankframe.kernel.chunk import taken
+from rankframe.kernel.batch import taken
 from rankframe.kernel.greedy import About, greedy
 from rankframe.kernel.group_rows import NO_GROUP
 from rankframe.kernel.segments import (

@@ -17,7 +17,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.scan import Scanned
 from rankframe.io.steps import in_steps
 from rankframe.io.validate import check_rows, first_broken, refuse_non_numeric
-from rankframe.kernel.chunk import (
+from rankframe.kernel.batch import (
     HASHES,
     KEY,
     QUERY_HASH,

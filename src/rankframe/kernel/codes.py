@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY
-from rankframe.kernel.chunk import SHORT, Ids, as_text, query_starts, views
+from rankframe.kernel.batch import SHORT, Ids, as_text, query_starts, views
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.orders import order_by_lead
 from rankframe.kernel.segments import (

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, QUERY
-from rankframe.kernel.chunk import as_text, text_hashes
+from rankframe.kernel.batch import as_text, text_hashes
 
 _MASK = (1 << 64) - 1
 _FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)

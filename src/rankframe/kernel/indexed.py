@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
-from rankframe.kernel.chunk import KEY, QUERY_HASH, Chunk, as_text, query_starts, taken
+from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, as_text, query_starts, taken
 from rankframe.kernel.fingerprint import Fingerprint, Rows
 from rankframe.kernel.group_rows import GroupRows, numbered
 from rankframe.kernel.segments import (
@@ -139,7 +139,7 @@ class IndexedJudgments:
         rows = pl.DataFrame({QUERY: code, DOC: docs}).with_row_index("row")
         return rows.select(pl.col("row").first().over(QUERY, DOC))["row"].cast(pl.Int64).to_numpy()
 
-    def find(self, chunk: Chunk) -> NDArray[np.int64]:
+    def find(self, chunk: Batch) -> NDArray[np.int64]:
         """The number of each query of a chunk here; -1 where it is not judged."""
         hashes = chunk.hashes
         numbers = self._in_same_order(hashes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import RANK, SCORE, SCORE_REST
 from rankframe.core.options import Ranks, Ties
-from rankframe.kernel.chunk import Chunk, as_text
+from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.rank import (
     exact_order,
     kept_ranks,
@@ -53,7 +53,7 @@ class Places:
         return replace(self, rank=self.rank[rows], first=self.first[rows], last=self.last[rows])
 
 
-def places(chunk: Chunk, rows: Ints, ties: Ties, ranks: Ranks = "renumbered") -> Places:
+def places(chunk: Batch, rows: Ints, ties: Ties, ranks: Ranks = "renumbered") -> Places:
     """Rank some rows of a chunk: by score descending, else by rank, else as given.
 
     Ranks that are to be kept are those of the rows.
@@ -68,11 +68,11 @@ def places(chunk: Chunk, rows: Ints, ties: Ties, ranks: Ranks = "renumbered") ->
     return replace(found, anew=numbered_anew(chunk.numbers[RANK], chunk.code, chunk.starts))
 
 
-def _query(chunk: Chunk, row: int) -> str:
+def _query(chunk: Batch, row: int) -> str:
     return as_text(chunk.queries)[int(chunk.code[row])]
 
 
-def _numbered(chunk: Chunk, rows: Ints, ties: Ties) -> Places:
+def _numbered(chunk: Batch, rows: Ints, ties: Ties) -> Places:
     code = chunk.code[rows]
     goodness = _goodness(chunk)
     if goodness is None:
@@ -90,14 +90,14 @@ def _numbered(chunk: Chunk, rows: Ints, ties: Ties) -> Places:
     return Places(found.rank, found.first, found.last, found.tied, 0 if both else None)
 
 
-def _goodness(chunk: Chunk) -> NDArray[np.float64] | None:
+def _goodness(chunk: Batch) -> NDArray[np.float64] | None:
     """A number per row that is larger for the better document; None for rows as given."""
     if SCORE in chunk.numbers:
         return exact_order(chunk.numbers[SCORE], chunk.numbers.get(SCORE_REST))
     return -chunk.numbers[RANK] if RANK in chunk.numbers else None
 
 
-def _ranks_rise(chunk: Chunk) -> bool:
+def _ranks_rise(chunk: Batch) -> bool:
     rank = chunk.numbers[RANK]
     rises = rank[1:] > rank[:-1]
     rises[chunk.starts[1:] - 1] = True
@@ -105,7 +105,7 @@ def _ranks_rise(chunk: Chunk) -> bool:
 
 
 def _as_they_are(
-    chunk: Chunk, rows: Ints, code: NDArray[np.int32], goodness: NDArray[np.float64], ties: Ties
+    chunk: Batch, rows: Ints, code: NDArray[np.int32], goodness: NDArray[np.float64], ties: Ties
 ) -> Places | None:
     """In a run in order, a rank is a place, but for ties."""
     same = np.zeros(chunk.height + 1, np.bool_)
@@ -132,7 +132,7 @@ def _as_they_are(
 
 
 def _by_score(
-    chunk: Chunk, rows: Ints, code: NDArray[np.int32], goodness: NDArray[np.float64], ties: Ties
+    chunk: Batch, rows: Ints, code: NDArray[np.int32], goodness: NDArray[np.float64], ties: Ties
 ) -> Places | None:
     """Scores sorted within each query; a rank is how many are better."""
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -165,7 +165,7 @@ def _by_score(
     return Places(rank, first, last, tied)
 
 
-def _peers(chunk: Chunk, rows: Ints, goodness: NDArray[np.float64]) -> tuple[Ints, Ints]:
+def _peers(chunk: Batch, rows: Ints, goodness: NDArray[np.float64]) -> tuple[Ints, Ints]:
     """All rows with the query and the score of some row, and which of the rows that is."""
     mixed = (goodness + 0.0).view(np.uint64) * _FACTORS[0]
     mixed += chunk.code.astype(np.uint64)
@@ -188,7 +188,7 @@ def _peers(chunk: Chunk, rows: Ints, goodness: NDArray[np.float64]) -> tuple[Int
     return near[order][ranges(starts[of], lengths)], np.repeat(np.arange(len(rows)), lengths)
 
 
-def _above(chunk: Chunk, rows: Ints, others: Ints, owner: Ints, ties: Ties) -> Ints:
+def _above(chunk: Batch, rows: Ints, others: Ints, owner: Ints, ties: Ties) -> Ints:
     """How many of the others, which have the same score, are ranked above each row.
 
     `owner`: which row each of the others is compared with.
@@ -201,7 +201,7 @@ def _above(chunk: Chunk, rows: Ints, others: Ints, owner: Ints, ties: Ties) -> I
     return np.bincount(owner[before], minlength=len(rows))
 
 
-def _by_sorting(chunk: Chunk, rows: Ints, goodness: NDArray[np.float64], ties: Ties) -> Places:
+def _by_sorting(chunk: Batch, rows: Ints, goodness: NDArray[np.float64], ties: Ties) -> Places:
     """Every row of the chunk in order."""
     order, unsure = order_within(chunk.docs, chunk.code, chunk.starts, goodness, ties)
     same = same_as_above(chunk.code, goodness, order, unsure)

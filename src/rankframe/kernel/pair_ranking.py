@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import RANK, SCORE, SCORE_REST
 from rankframe.core.options import PairPolicies, Ties
-from rankframe.kernel.chunk import Chunk, as_text
+from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.codes import text_order_within
 from rankframe.kernel.rank import exact_order, order_within, same_as_above
 from rankframe.kernel.segments import position, ranges, segment_lengths, spread
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 class Ranked:
     """The rows of a chunk, query by query and best first, cut at `k_max`."""
 
-    chunk: Chunk
+    chunk: Batch
     # how many of each query are left
     lengths: Ints
     # which row of the chunk each of these is; None: all, as they are
@@ -38,7 +38,7 @@ class Ranked:
     anew: int | None
 
     @classmethod
-    def of(cls, chunk: Chunk, policies: PairPolicies) -> Ranked:
+    def of(cls, chunk: Batch, policies: PairPolicies) -> Ranked:
         """Rank documents by score descending, else by rank, else as given."""
         rows, same = _best_first(chunk, policies.ties)
         tied = 0 if same is None else int(np.count_nonzero(same))
@@ -102,7 +102,7 @@ class Ranked:
         return int(np.count_nonzero(np.logical_or.reduceat(other, self.starts)))
 
 
-def _best_first(chunk: Chunk, ties: Ties) -> tuple[Ints | None, NDArray[np.bool_] | None]:
+def _best_first(chunk: Batch, ties: Ties) -> tuple[Ints | None, NDArray[np.bool_] | None]:
     """The order of a chunk's rows (None: as they are), and which of these then tie with the one
     above (None: none does).
     """
@@ -127,7 +127,7 @@ def _best_first(chunk: Chunk, ties: Ties) -> tuple[Ints | None, NDArray[np.bool_
     return _by_id(chunk, same, ties), same
 
 
-def _by_id(chunk: Chunk, same: NDArray[np.bool_], ties: Ties) -> Ints | None:
+def _by_id(chunk: Batch, same: NDArray[np.bool_], ties: Ties) -> Ints | None:
     """The order of rows in order of their scores; None where ties are in order of their ids."""
     lower = np.flatnonzero(same)
     above, below = (as_text(chunk.docs.taken(rows)) for rows in (lower - 1, lower))

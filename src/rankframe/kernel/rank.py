@@ -17,7 +17,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SCORE_RES
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies, Ranks, Ties
-from rankframe.kernel.chunk import Column, Ids
+from rankframe.kernel.batch import Column, Ids
 from rankframe.kernel.codes import Codes, Numbered, query_codes, text_order_within
 from rankframe.kernel.keys import Keyed, match
 from rankframe.kernel.orders import order_by_lead

@@ -22,7 +22,7 @@ from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.io.scan import Scanned
 from rankframe.io.validate import refuse_no_overlap
-from rankframe.kernel.chunk import taken
+from rankframe.kernel.batch import taken
 from rankframe.kernel.codes import text_order
 from rankframe.kernel.listed import Listed
 from rankframe.kernel.segments import position, segment_starts, sort_order

@@ -27,7 +27,7 @@ from rankframe.io.scan import Columns, Source, scan
 from rankframe.io.scanned import Scanned, comparable
 from rankframe.io.units import in_units
 from rankframe.io.validate import load_one_of_each
-from rankframe.kernel.chunk import as_text, taken
+from rankframe.kernel.batch import as_text, taken
 from rankframe.kernel.codes import text_order
 from rankframe.kernel.tables import representatives
 

@@ -22,7 +22,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.options import PairPolicies
 from rankframe.frames.pair_matching import Side, once
 from rankframe.frames.units import by_rank
-from rankframe.kernel.chunk import Chunk, as_text, hashed, taken
+from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.judged_ranks import places
 from rankframe.kernel.pair_ranking import Ranked
 from rankframe.kernel.rank import kept_ranks, order_within
@@ -295,7 +295,7 @@ def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
     best = by_rank(chunk.frame(), where.rank).frame
     if policies.depth is not None:
         best = best.filter(pl.col(RANK) <= policies.depth)
-    return replace(side, chunk=Chunk.of(hashed(best.lazy()).collect(engine="in-memory")))
+    return replace(side, chunk=Batch.of(hashed(best.lazy()).collect(engine="in-memory")))
 
 
 def _may_repeat(side: Side) -> bool:

@@ -27,7 +27,7 @@ from rankframe.engine.contiguous import workers
 from rankframe.engine.job import Job, found_values
 from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.found import Found, judged_rows
-from rankframe.kernel.chunk import Chunk, as_text, hashed, taken
+from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.indexed import IndexedJudgments
 from rankframe.kernel.judged_ranks import Places, places
 from rankframe.kernel.segments import ranges, spread
@@ -62,7 +62,7 @@ class Block:
     """The documents of some judged queries, and which of them are judged."""
 
     stack: Stack
-    chunk: Chunk
+    chunk: Batch
     # the judgments' number of each query
     numbers: Ints
     # documents that are judged, and which of the judgments these are
@@ -73,7 +73,7 @@ class Block:
     def of(cls, stack: Stack, judgments: IndexedJudgments) -> Block:
         """Look the documents up in the judgments; all queries are judged."""
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
-        chunk = Chunk.of(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
+        chunk = Batch.of(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
         numbers = judgments.find(chunk)
         judged = judgments.judgments_of(numbers)
         owner = np.repeat(np.arange(len(numbers)), judgments.lengths[numbers])

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.kernel import chunk as chunks
-from rankframe.kernel.chunk import (
+from rankframe.kernel import batch as batches
+from rankframe.kernel.batch import (
     KEY,
     QUERY_HASH,
-    Chunk,
+    Batch,
     as_text,
     hash_of_empty,
     hashed,
@@ -44,7 +44,7 @@ def made(frame: pl.DataFrame, **options: bool) -> pl.DataFrame:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_a_chunk_knows_its_queries(dtype: pl.DataType) -> None:
     frame = table(dtype, score=[6, 5, 4, 3, 2, 1], rank=[1, 2, 1, 1, 2, 3])
-    chunk = Chunk.of(made(frame))
+    chunk = Batch.of(made(frame))
     assert chunk.height == 6
     assert chunk.starts.tolist() == [0, 2, 3]
     assert chunk.lengths.tolist() == [2, 1, 3]
@@ -56,7 +56,7 @@ def test_a_chunk_knows_its_queries(dtype: pl.DataType) -> None:
         "rank": [1, 2, 1, 1, 2, 3],
     }
     assert chunk.frame().equals(frame)
-    known = Chunk.of(made(frame), np.array([0, 2, 3]))
+    known = Batch.of(made(frame), np.array([0, 2, 3]))
     assert known.hashes.tolist() == chunk.hashes.tolist()
 
 
@@ -94,7 +94,7 @@ def test_where_no_id_can_be_empty(dtype: pl.DataType) -> None:
 
 def test_hashes_are_made_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that other tests can make them collide."""
-    monkeypatch.setattr(chunks, "hash_of", lambda *_: pl.lit(5, pl.UInt64))
+    monkeypatch.setattr(batches, "hash_of", lambda *_: pl.lit(5, pl.UInt64))
     assert made(table(pl.String()))[KEY].to_list() == [0] * 6
     assert hash_of_empty("doc_id", pl.String()) == 5
 

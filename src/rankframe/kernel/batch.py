@@ -47,7 +47,7 @@ def taken(values: pl.Series, rows: NDArray[np.integer]) -> pl.Series:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class Batch:
     """Rows of whole queries, those of each query together."""
 
     # of the query and the document together
@@ -61,7 +61,7 @@ class Chunk:
     numbers: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, table: pl.DataFrame, starts: NDArray[np.int64] | None = None) -> Chunk:
+    def of(cls, table: pl.DataFrame, starts: NDArray[np.int64] | None = None) -> Batch:
         """The rows of a table that was hashed; `starts`: of its queries, where they are known."""
         if starts is None:
             starts = query_starts(table[QUERY])
