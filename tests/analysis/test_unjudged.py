@@ -21,8 +21,8 @@ from rankframe.engine.job import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
 from rankframe.frames.found import Found
+from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
-from rankframe.io.scan import scan
 from rankframe.io.validate import load
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import Metric, resolve
@@ -35,14 +35,14 @@ EVERYTHING = [*names_over("judged"), *AT_K, "precision(average=micro)@3", "gm_ma
 
 def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> Found:
     plan = judged_plan(metrics)
-    sides = scan(qrels, "qrels"), scan(run, "run")
+    sides = open_table(qrels, "qrels"), open_table(run, "run")
     return Lookup.of(
         *sides, policies, plan.columns, listed=needs_documents(plan, policies), ids=True
     ).found()
 
 
 def frames(case: Case) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return load(scan(case.qrels, "qrels")), load(scan(case.run, "run"))
+    return load(open_table(case.qrels, "qrels")), load(open_table(case.run, "run"))
 
 
 def asked(

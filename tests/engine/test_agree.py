@@ -15,7 +15,7 @@ from rankframe.core.columns import PAIR_FRAME
 from rankframe.core.options import Intervals, PairPolicies
 from rankframe.engine.agree import Agreement, agree_scanned
 from rankframe.engine.plan import compile_plan
-from rankframe.io.scan import scan_ranking
+from rankframe.io.inputs import open_ranking
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import resolve
 from tests.support.rankings import two_rankings
@@ -33,7 +33,7 @@ EVERYTHING = [
 def in_pieces(a: object, b: object, pieces: int, **policies: object) -> rf.Result:
     plan = compile_plan(resolve(EVERYTHING, "pair"), PAIR_FRAME)
     job = Agreement(plan, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
-    return agree_scanned(scan_ranking(a, "a"), scan_ranking(b, "b"), job, pieces=pieces)
+    return agree_scanned(open_ranking(a, "a"), open_ranking(b, "b"), job, pieces=pieces)
 
 
 def assert_same(one: rf.Result, other: rf.Result) -> None:

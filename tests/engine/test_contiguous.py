@@ -17,8 +17,8 @@ from rankframe.engine import contiguous as grouped
 from rankframe.engine.contiguous import take_grouped, workers
 from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
-from rankframe.io.scan import scan
-from rankframe.io.scanned import comparable, part_of
+from rankframe.io.input_table import comparable, part_of
+from rankframe.io.opening import open_table
 from rankframe.kernel.batch import Batch
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
@@ -54,7 +54,7 @@ def run_of(lengths: list[int]) -> pl.DataFrame:
 
 
 def batches(source: object) -> Batches:
-    scanned = scan(source, "run")
+    scanned = open_table(source, "run")
     return Batches(scanned, comparable(scanned)[0])
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankframe.engine.convert import convert_file
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 RUN = {"q2": {"a": 0.5, "b": 0.5, "c": 0.25}, "q1": {"z": 1.0}}
 QRELS = {"q": {"a": 2, "b": 0}}
@@ -42,7 +42,11 @@ def test_grades_are_whole_numbers_where_they_all_are(
     target = tmp_path / "x.parquet"
     assert convert_file(frame, target) == ("qrels", 2)
     assert pl.read_parquet(target)["relevance"].dtype == dtype
-    assert scan(target, "qrels").frame.collect().equals(scan(frame, "qrels").frame.collect())
+    assert (
+        open_table(target, "qrels")
+        .frame.collect()
+        .equals(open_table(frame, "qrels").frame.collect())
+    )
 
 
 def test_what_a_source_holds_is_seen_by_its_columns(tmp_path: Path) -> None:
@@ -65,9 +69,8 @@ def test_a_run_in_the_order_of_its_rows_gets_ranks(ending: str, tmp_path: Path, 
     assert "neither a score nor a rank column" in refusal(convert_file, run, target)
     assert not target.exists()
     assert convert_file(run, target, order="rows") == ("run", 3)
-    assert scan(target, "run").frame.select("query_id", "doc_id", "rank").collect().rows() == [
-        ("p", "a", 1), ("q", "a", 1), ("q", "b", 2),
-    ]  # fmt: skip
+    written = open_table(target, "run").frame.select("query_id", "doc_id", "rank").collect()
+    assert written.rows() == [("p", "a", 1), ("q", "a", 1), ("q", "b", 2)]
 
 
 def test_a_target_without_a_format_is_refused_and_nothing_is_written(

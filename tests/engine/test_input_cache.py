@@ -9,7 +9,8 @@ import pytest
 
 from rankframe.engine import input_cache as held
 from rankframe.engine.input_cache import hold
-from rankframe.io.scan import Scanned, scan
+from rankframe.io.input_table import InputTable
+from rankframe.io.opening import open_table
 from rankframe.io.validate import load
 from tests.support.counted import Counted
 from tests.support.oracles import random_case
@@ -23,8 +24,8 @@ def counted(count: int = 2) -> tuple[Counted, list[Counted]]:
     return Counted(CASE.qrels, "qrels"), [Counted(run, "run") for run in runs]
 
 
-def opened(qrels: Counted, runs: list[Counted]) -> tuple[Scanned, list[Scanned]]:
-    return scan(qrels.frame, "qrels"), [scan(run.frame, "run") for run in runs]
+def opened(qrels: Counted, runs: list[Counted]) -> tuple[InputTable, list[InputTable]]:
+    return open_table(qrels.frame, "qrels"), [open_table(run.frame, "run") for run in runs]
 
 
 def test_small_inputs_are_read_once() -> None:
@@ -70,19 +71,19 @@ def test_names_and_roles_stay_and_what_is_odd_is_said_by_whoever_reads(
     path = tmp_path / "run.csv"
     path.write_text("query_id,doc_id,score\nq,a,1\nq,b,many\n")
     left, rights = opened(*counted(0))
-    found = hold(left, [scan(path, "run")], ROW_BYTES).rights[0]
+    found = hold(left, [open_table(path, "run")], ROW_BYTES).rights[0]
     assert "'many' at row 2" in refusal(load, found)
     path.write_text("query_id,doc_id,score\nq,a,1\nq,,2\n")
-    found = hold(left, [scan(path, "run")], ROW_BYTES).rights[0]
+    found = hold(left, [open_table(path, "run")], ROW_BYTES).rights[0]
     assert (found.name, found.role) == (str(path), "run")
-    assert refusal(load, found) == refusal(load, scan(path, "run"))
+    assert refusal(load, found) == refusal(load, open_table(path, "run"))
     assert rights == []
 
 
 def test_other_names_of_columns_are_settled_and_types_stay() -> None:
     frame = pl.DataFrame({"topic": [1, 2], "docno": [7, 8], "label": ["1", " 0"]})
     columns = {"query_id": "topic", "doc_id": "docno", "relevance": "label"}
-    found = hold(scan(frame, "qrels", columns), [], ROW_BYTES).left
+    found = hold(open_table(frame, "qrels", columns), [], ROW_BYTES).left
     assert found.raw.collect().rows() == [(1, 7, "1"), (2, 8, " 0")]
     assert found.frame.collect().rows() == [("1", "7", 1.0), ("2", "8", 0.0)]
-    assert scan(found, "qrels", columns) is found
+    assert open_table(found, "qrels", columns) is found

@@ -11,14 +11,14 @@ from rankframe.core.options import Policies
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.ledger import Counts
 from rankframe.engine.work import Piece
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
     job = Job(judged_plan(resolve("map")), Policies())
-    qrels = scan({"q": {"a": 1}}, "qrels").frame.collect()
-    run = scan({"p": {"b": 1.0}}, "run").frame.collect()
+    qrels = open_table({"q": {"a": 1}}, "qrels").frame.collect()
+    run = open_table({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
     assert "run has 1 duplicate" in refusal(job.piece, qrels.head(0), twice)
     best = Job(job.plan, Policies(duplicates="keep_best"))
@@ -32,7 +32,9 @@ def _rows(count: int) -> Counts:
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:
     job = Job(judged_plan(resolve(metrics)), Policies(**policies))
-    return job.piece(scan(qrels, "qrels").frame.collect(), scan(run, "run").frame.collect())
+    return job.piece(
+        open_table(qrels, "qrels").frame.collect(), open_table(run, "run").frame.collect()
+    )
 
 
 # q1 is answered, q2 has nothing relevant, q3 is missing from the run, q4 is not judged.

@@ -7,7 +7,7 @@ import polars as pl
 from rankframe.core.options import Policies
 from rankframe.engine.lists import Lists, named_case
 from rankframe.io.described import Described
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 QRELS = {"q1": {"a": 2}, "q2": {"b": 1}}
 RUNS = {
@@ -18,8 +18,8 @@ RUNS = {
 
 
 def test_two_of_several_runs_and_only_the_queries_asked_for() -> None:
-    runs = {name: scan(run, "run") for name, run in RUNS.items()}
-    lists = Lists.read(pl.Series("query_id", ["q1"]), scan(QRELS, "qrels"), runs, Policies())
+    runs = {name: open_table(run, "run") for name, run in RUNS.items()}
+    lists = Lists.read(pl.Series("query_id", ["q1"]), open_table(QRELS, "qrels"), runs, Policies())
     asked = pl.Series("query_id", ["q1"])
     found = lists.documents(asked, "old", "new", 2, Described.of(titles={"a": "An a"}))
     assert found.rows() == [

@@ -17,7 +17,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine import contiguous as grouped
 from rankframe.engine.lookup import Lookup
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.kernel import batch
 from tests.support.counted import Changing
 from tests.support.looked_up import POOR_HASHES, ByHand, by_hand, layouts, looked_up
@@ -46,7 +46,9 @@ def frame_of(some: Rows, *names: str, once: bool = True) -> pl.DataFrame:
 
 
 def lookup(qrels: Any, run: Any, **policies: Any) -> Lookup:
-    return Lookup.of(scan(qrels, "qrels"), scan(run, "run"), Policies(**policies), COLUMNS)
+    return Lookup.of(
+        open_table(qrels, "qrels"), open_table(run, "run"), Policies(**policies), COLUMNS
+    )
 
 
 def check(qrels: pl.DataFrame, run: pl.DataFrame, **policies: Any) -> None:
@@ -160,7 +162,7 @@ def test_duplicates_are_all_counted_and_named_by_their_rows(
 
 def test_only_what_is_asked_for_is_kept() -> None:
     qrels, run = large()
-    sides = scan(qrels, "qrels"), scan(run, "run")
+    sides = open_table(qrels, "qrels"), open_table(run, "run")
     found = Lookup.of(*sides, Policies(), ["rank"]).found()
     assert found.tied_rank is None
     assert found.score is None
@@ -322,15 +324,15 @@ def test_judgments_serve_several_runs_whatever_the_type_of_their_ids() -> None:
     qrels, run = some_ids()
     text = pl.col("query_id", "doc_id").cast(pl.String)
     expected = by_hand(qrels.with_columns(text), run.with_columns(text), Policies())
-    opened = scan(qrels, "qrels")
+    opened = open_table(qrels, "qrels")
     for some in (run, run.with_columns(text), run.with_columns(ids(pl.Categorical())), run):
-        found = Lookup.of(opened, scan(some, "run"), Policies(), COLUMNS).found()
+        found = Lookup.of(opened, open_table(some, "run"), Policies(), COLUMNS).found()
         assert looked_up(found) == expected
 
 
 def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates(refusal) -> None:
     qrels, run = large()
-    opened, side = scan(pl.concat([qrels, qrels[:2]]), "qrels"), scan(run, "run")
+    opened, side = open_table(pl.concat([qrels, qrels[:2]]), "qrels"), open_table(run, "run")
     best = Policies(duplicates="keep_best")
     for _ in range(2):
         assert looked_up(Lookup.of(opened, side, best, COLUMNS).found()) == by_hand(
@@ -340,8 +342,8 @@ def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates
 
 
 def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
-    left = replace(scan({"q": {"a": 1}}, "qrels"), made={})
-    right = replace(scan({"q": {"x": 2.0, "a": 1.0}}, "run"), made={})
+    left = replace(open_table({"q": {"a": 1}}, "qrels"), made={})
+    right = replace(open_table({"q": {"x": 2.0, "a": 1.0}}, "run"), made={})
     first = Lookup.of(left, right, Policies(), []).found()
     assert Lookup.of(left, right, Policies(missing="skip"), []).found() is first
     assert Lookup.of(left, right, Policies(k_max=1), []).found() is not first

@@ -22,7 +22,7 @@ from rankframe.engine.memory import (
     parse_size,
 )
 from rankframe.io.formats.trec_format import write_trec
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.scratch import KeptFolder
 from rankframe.io.sources import spool
 from tests.support.pieces import assert_same
@@ -56,7 +56,7 @@ def test_a_limit_below_what_anything_takes_is_said_to_be_out_of_reach() -> None:
 def test_long_ids_need_more_memory() -> None:
     frame = pl.DataFrame({"query_id": ["q"] * 9, "doc_id": list("abcdefghi"), "score": 1.0})
     long = frame.with_columns(pl.col("doc_id") + "x" * 100)
-    needs = [estimated_need(scan(some, "run"), 140) for some in (long, frame)]
+    needs = [estimated_need(open_table(some, "run"), 140) for some in (long, frame)]
     assert needs[0] - needs[1] == 9 * 101
     assert needs[1] == 9 * 140
 
@@ -77,7 +77,7 @@ def test_ids_that_grow_after_the_first_rows(form: str, tmp_path: Path) -> None:
         frame.write_parquet(tmp_path / "run.parquet", row_group_size=7_000)
     if form == "csv":
         frame.write_csv(tmp_path / "run.csv")
-    scanned = scan(source, "run")
+    scanned = open_table(source, "run")
     need = frame.height * 140
     assert estimated_need(scanned, 140) == need
     true = need + int(frame["doc_id"].str.len_bytes().sum())
@@ -103,7 +103,7 @@ def test_a_limit_that_one_query_exceeds_is_refused_before_the_work(
     run = run.sort("query_id") if grouped else run
     run.write_parquet(tmp_path / "run.parquet", row_group_size=9_000)
     qrels = run[:100].select("query_id", "doc_id", relevance=pl.lit(1.0))
-    given = scan(qrels, "qrels"), scan(tmp_path / "run.parquet", "run"), ROW_BYTES
+    given = open_table(qrels, "qrels"), open_table(tmp_path / "run.parquet", "run"), ROW_BYTES
     said = refusal(count_pieces, *given, "3MB")
     rows = int((run["query_id"] == "0").sum()) + int((qrels["query_id"] == "0").sum())
     assert f"query '0' has {rows:,} rows" in said
@@ -120,8 +120,8 @@ def test_a_limit_that_one_query_exceeds_is_refused_before_the_work(
 
 def test_queries_of_equal_size_are_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_BASE", 100_000)
-    run = scan(one_large(0.0), "run")
-    qrels = scan(one_large(0.0).rename({"score": "relevance"}), "qrels")
+    run = open_table(one_large(0.0), "run")
+    qrels = open_table(one_large(0.0).rename({"score": "relevance"}), "qrels")
     assert count_pieces(qrels, run, ROW_BYTES, "300kB") > 1
 
 

@@ -19,7 +19,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.job import Job, judged_plan
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.looked_up import layouts
 from tests.support.pieces import EVERYTHING, SHOP, assert_same, in_pieces, scattered_run, shop_like
@@ -221,7 +221,7 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
     qrels, run = shop_like()
     path = tmp_path / "run.parquet"
     run.write_parquet(path)
-    opened = scan(qrels, "qrels"), scan(path, "run")
+    opened = open_table(qrels, "qrels"), open_table(path, "run")
     path.unlink()
     for pieces in (1, 3):
         assert "no such file" in refusal(

@@ -13,7 +13,7 @@ from rankframe.core.options import PairPolicies
 from rankframe.core.progress import Progress
 from rankframe.engine import contiguous as grouped
 from rankframe.engine.pairing import Pairing
-from rankframe.io.scan import scan_ranking
+from rankframe.io.inputs import open_ranking
 from rankframe.kernel import batch
 from tests.support.looked_up import POOR_HASHES, layouts
 from tests.support.rankings import two_rankings
@@ -119,7 +119,7 @@ def test_ids_of_any_type(kind: str) -> None:
 
 def test_each_query_is_worked_on_once() -> None:
     a, b = text()
-    pairing = Pairing.of(scan_ranking(a, "a"), scan_ranking(b, "b"), PairPolicies())
+    pairing = Pairing.of(open_ranking(a, "a"), open_ranking(b, "b"), PairPolicies())
     seen = [query for pairs in pairing.each(lambda pairs: pairs) for query in pairs.queries]
     assert sorted(seen) == sorted({*a["query_id"], *b["query_id"]})
 

@@ -10,7 +10,7 @@ from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.core.options import Policies
 from rankframe.engine.job import Job
 from rankframe.engine.plan import PerQuery, compile_plan
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
 
@@ -100,7 +100,7 @@ def test_the_values_of_no_query_have_the_columns_of_all() -> None:
     assert none.above.columns == none.below.columns == [MICRO]
     some = Job(plan, Policies()).piece(
         *(
-            scan(side, role).frame.collect()
+            open_table(side, role).frame.collect()
             for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
         )
     )

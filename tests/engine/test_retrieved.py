@@ -9,7 +9,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.retrieved import Showing, each_chunk
 from rankframe.frames.items import Catalogue
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 NOTHING = Catalogue.of(None, None, None)
@@ -42,7 +42,7 @@ def test_queries_that_come_again_are_brought_together() -> None:
             return sum(self.chunks) > 2
 
     rows = pl.DataFrame({"query_id": ["u", "v", "u"], "doc_id": ["a", "a", "b"], "rank": [1, 1, 2]})
-    found = each_chunk(scan(rows, "run", order="columns"), Seen)
+    found = each_chunk(open_table(rows, "run", order="columns"), Seen)
     assert sum(found.chunks) == 2
 
 

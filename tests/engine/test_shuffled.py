@@ -10,8 +10,8 @@ import pytest
 
 from rankframe.engine.shuffled import take_scattered
 from rankframe.io.batches import Batches
-from rankframe.io.scan import scan
-from rankframe.io.scanned import comparable
+from rankframe.io.input_table import comparable
+from rankframe.io.opening import open_table
 from rankframe.kernel import batch
 from tests.engine.test_contiguous import Taken, batches, run_of
 from tests.support.looked_up import POOR_HASHES, layouts
@@ -83,6 +83,6 @@ def test_what_is_wrong_is_said(refusal) -> None:
 
 def test_rows_without_numbers() -> None:
     run = layouts(run_of([4] * 30))["scattered"].drop("score")
-    taken, scanned = Taken(), scan(run, "run")
+    taken, scanned = Taken(), open_table(run, "run")
     assert take_scattered(Batches(scanned, comparable(scanned)[0]), taken)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))

@@ -16,7 +16,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.split import by_split
 from rankframe.engine.work import merged
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
 
@@ -80,7 +80,7 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("pieces", [1, 4, 300])
 def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path: Path) -> None:
-    sides = scan(shop_like()[0], "qrels"), scan(shop_like()[1], "run")
+    sides = open_table(shop_like()[0], "qrels"), open_table(shop_like()[1], "run")
     qrels, run = (side.frame.collect() for side in sides)
     job = Job(judged_plan(resolve("ndcg@10")), Policies(), max_grade=3.0)
     found = list(by_split(*sides, job, tmp_path, pieces))

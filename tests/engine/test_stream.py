@@ -14,7 +14,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, merged
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
 
@@ -27,7 +27,7 @@ def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
 def stream(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> InOrder:
     highest = float(qrels["relevance"].to_numpy().max())
     job = Job(judged_plan(resolve(EVERYTHING)), Policies(), max_grade=highest)
-    return InOrder(scan(qrels, "qrels"), scan(run, "run"), job, rows=rows)
+    return InOrder(open_table(qrels, "qrels"), open_table(run, "run"), job, rows=rows)
 
 
 def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
@@ -98,7 +98,7 @@ def test_what_can_be_read_from_anywhere(tmp_path: Path) -> None:
     _, run = sorted_shop()
     run.write_parquet(tmp_path / "run.parquet")
     run.write_csv(tmp_path / "run.csv")
-    assert scan(tmp_path / "run.parquet", "run").seekable
-    assert scan(run, "run").seekable
-    assert not scan(tmp_path / "run.csv", "run").seekable
-    assert not scan(run.lazy().filter(pl.col("score") > 0), "run").seekable
+    assert open_table(tmp_path / "run.parquet", "run").seekable
+    assert open_table(run, "run").seekable
+    assert not open_table(tmp_path / "run.csv", "run").seekable
+    assert not open_table(run.lazy().filter(pl.col("score") > 0), "run").seekable

@@ -11,8 +11,8 @@ from rankframe.core.options import Policies
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.tally import WHOLE
 from rankframe.engine.work import Additive, Piece, merged
+from rankframe.io.opening import open_table
 from rankframe.io.queries import read_attributes
-from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, shop_like
 
@@ -49,7 +49,7 @@ def test_counts_add_up_and_the_first_name_is_kept(one: Seen, other: Seen, expect
 
 def sides() -> tuple[pl.DataFrame, pl.DataFrame]:
     qrels, run = shop_like()
-    return scan(qrels, "qrels").frame.collect(), scan(run, "run").frame.collect()
+    return open_table(qrels, "qrels").frame.collect(), open_table(run, "run").frame.collect()
 
 
 def job() -> Job:

@@ -8,14 +8,14 @@ from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
 from rankframe.frames.filled import Filled, WithHoles
 from rankframe.frames.found import matched
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 3}, "q3": {"a": 2}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 1.0}, "q3": {"z": 1.0}, "other": {"a": 1.0}}
 
 
 def filled() -> Filled:
-    sides = scan(QRELS, "qrels"), scan(RUN, "run")
+    sides = open_table(QRELS, "qrels"), open_table(RUN, "run")
     columns = ["tied_rank", "pooled_wins"]
     found = Lookup.of(*sides, Policies(), columns, listed=True, ids=True).found()
     assert found.listing is not None

@@ -12,7 +12,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 QRELS = {"q": {"c": 1, "f": 0, "a": 2, "b": 0, "d": -1, "e": 3, "g": 0.5}, "p": {"a": 0, "z": 1}}
 RUN = {"q": {"a": 8.0, "b": 7.0, "c": 6.0, "d": 6.0, "g": 4.0, "x": 9.0, "y": 5.0}}
@@ -20,7 +20,9 @@ RUN = {"q": {"a": 8.0, "b": 7.0, "c": 6.0, "d": 6.0, "g": 4.0, "x": 9.0, "y": 5.
 
 def judged(qrels: Any = QRELS, run: Any = RUN, **options: Any) -> Judgments:
     columns = ["tied_rank", "pooled_wins"]
-    found = Lookup.of(scan(qrels, "qrels"), scan(run, "run"), Policies(), columns).found()
+    found = Lookup.of(
+        open_table(qrels, "qrels"), open_table(run, "run"), Policies(), columns
+    ).found()
     return Judgments(matched(found, 0, len(found.judgments.starts)), **options)
 
 

@@ -16,13 +16,13 @@ from rankframe.frames import patterns as module
 from rankframe.frames.found import Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 
 def part_of(qrels: Any, run: Any, **options: Any) -> Matched:
     policies = Policies(**options)
-    found = Lookup.of(scan(qrels, "qrels"), scan(run, "run"), policies, []).found()
+    found = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), policies, []).found()
     return matched(found, 0, len(found.judgments.starts))
 
 

@@ -9,10 +9,10 @@ import pytest
 import rankframe as rf
 from rankframe.core.errors import DuplicateError
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, Sides, beside
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.train import open_train
 
-QRELS = scan({"u": {"a": 2}}, "qrels")
+QRELS = open_table({"u": {"a": 2}}, "qrels")
 TRAIN = open_train({"u": ["a", "b"]})
 
 
@@ -31,7 +31,7 @@ def test_another_run_is_ranked_by_whatever_orders_it() -> None:
         pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "c", "a"], "rank": [2, 1, 3]}),
         {"u": ["c", "b", "a"]},
     ):
-        rows = beside(None, None, scan(base, "run", called="base")).frame.collect()
+        rows = beside(None, None, open_table(base, "run", called="base")).frame.collect()
         indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
         assert indexed is not None
         docs = indexed.ids["doc_id"].to_list()
@@ -50,7 +50,7 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
     for ties, descending in order.items():
         ordered = rows.sort("score", "doc_id", descending=descending)
         places = ordered.with_columns(place=pl.int_range(1, pl.len() + 1).over("query_id"))
-        table = beside(None, None, scan(rows, "run", called="base")).frame.collect()
+        table = beside(None, None, open_table(rows, "run", called="base")).frame.collect()
         indexed = Sides.of(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
         assert indexed is not None
         every = np.arange(indexed.height)

@@ -14,8 +14,8 @@ import rankframe as rf
 from rankframe.core.columns import SCORE_REST
 from rankframe.engine import contiguous as grouped
 from rankframe.io.batches import Batches
-from rankframe.io.scan import scan
-from rankframe.io.scanned import comparable, part_of
+from rankframe.io.input_table import comparable, part_of
+from rankframe.io.opening import open_table
 from rankframe.io.validate import load
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH
 from tests.support.counted import Changing
@@ -34,7 +34,7 @@ QRELS = RUN[::7].select("query_id", "doc_id", relevance=pl.lit(1.0))
 
 
 def batches(source: Any, role: Any = "run") -> Batches:
-    scanned = scan(source, role)
+    scanned = open_table(source, role)
     return Batches(scanned, comparable(scanned)[0])
 
 
@@ -102,7 +102,7 @@ def test_what_is_wrong_late_is_said_of_the_whole(
 ) -> None:
     bad = with_faults(FAULTS[fault])
     bad = bad if layout == "sorted" else bad[np.random.default_rng(1).permutation(ROWS)]
-    expected = refusal(load, scan(bad, "run"))
+    expected = refusal(load, open_table(bad, "run"))
     assert refusal(rf.evaluate, QRELS, bad, "map") == expected
     monkeypatch.setattr(grouped, "BATCH_ROWS", 40)
     bad.write_parquet(tmp_path / "run.parquet", row_group_size=25)
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_judgments_is_said_of_the_whole(
     fault: str, dtype: pl.DataType, refusal: Refusal
 ) -> None:
     bad = with_faults(FAULTS[fault]).rename({"score": "relevance"})
-    expected = refusal(load, scan(bad, "qrels"))
+    expected = refusal(load, open_table(bad, "qrels"))
     ids = {"query_id": dtype, "doc_id": dtype}
     assert refusal(rf.evaluate, bad.cast(ids), RUN.cast(ids), "map") == expected  # pyright: ignore[reportArgumentType]
 
@@ -177,7 +177,7 @@ def test_text_where_scores_should_be(
 
 def checked(*turns: pl.DataFrame | Exception, bad: pl.DataFrame) -> None:
     """Check rows of an input that is read again, to say it of the whole, and is another by then."""
-    changing = scan(Changing(*turns, schema=RUN.schema).frame, "run")
+    changing = open_table(Changing(*turns, schema=RUN.schema).frame, "run")
     hashed = pl.concat(batches(bad).read(1 << 16))
     Batches(changing, changing.frame).check(hashed)
 
@@ -202,6 +202,6 @@ def test_an_input_that_is_gone_by_now(turns: list[Any], refusal: Refusal) -> Non
 
 def test_text_late_beside_a_fault_early(refusal: Refusal) -> None:
     text = pl.Series(["nan", *["1"] * (ROWS - 2), "high"])
-    changing = scan(RUN.with_columns(score=text), "run")
+    changing = open_table(RUN.with_columns(score=text), "run")
     early = next(iter(batches(with_faults({"score": [float("nan")]}, at=0)).read(1 << 16)))
     assert refusal(Batches(changing, changing.frame).check, early)

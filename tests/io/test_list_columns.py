@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.engine.convert import convert_file
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 METRICS = ["ndcg@10", "map", "mrr", "recall@5", "rbp"]
 QRELS = pl.DataFrame({"user": ["u1", "u2", "u3"], "relevant_items": [["a", "b"], ["c"], ["x"]]})
@@ -247,7 +247,7 @@ def test_rows_are_counted_and_the_first_ones_read_without_the_rest(
     many: tuple[pl.DataFrame, pl.DataFrame],
 ) -> None:
     run = many[1]
-    opened = scan(in_lists(run).vstack(in_lists(run).clear()), "run")
+    opened = open_table(in_lists(run).vstack(in_lists(run).clear()), "run")
     assert opened.count() == run.height
     assert abs(opened.about() - run.height) < 2
     assert not opened.seekable
@@ -257,11 +257,11 @@ def test_rows_are_counted_and_the_first_ones_read_without_the_rest(
     )
     assert opened.frame.head(0).collect().height == 0
     empty_first = pl.concat([RUN[2:], RUN[2:], RUN[:1]])
-    assert scan(empty_first, "run").frame.head(2).collect()["doc_id"].to_list() == ["z", "a"]
+    assert open_table(empty_first, "run").frame.head(2).collect()["doc_id"].to_list() == ["z", "a"]
 
 
 def test_a_filter_is_applied_to_what_was_unrolled() -> None:
-    found = scan(RUN, "run").frame.filter(pl.col("doc_id") == "b").collect()
+    found = open_table(RUN, "run").frame.filter(pl.col("doc_id") == "b").collect()
     assert found["query_id"].to_list() == ["u1", "u2"]
 
 

@@ -14,8 +14,8 @@ import rankframe as rf
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.job import Job, judged_plan
+from rankframe.io.opening import open_table
 from rankframe.io.queries import read_attributes, slicings
-from rankframe.io.scan import scan
 from rankframe.metrics.names import resolve
 from tests.support.oracles import random_case
 
@@ -216,7 +216,9 @@ def test_slices_are_the_same_in_pieces(pieces: int, method: Any) -> None:
         attributes=read_attributes(known, by=by),
         intervals=Intervals(method, replicates=100),
     )
-    found = evaluate_scanned(scan(CASE.qrels, "qrels"), scan(CASE.run, "run"), job, pieces=pieces)
+    found = evaluate_scanned(
+        open_table(CASE.qrels, "qrels"), open_table(CASE.run, "run"), job, pieces=pieces
+    )
     for name in ("slices", "summary", "ledger", "per_query"):
         assert getattr(found, name).equals(getattr(whole, name)), name
 

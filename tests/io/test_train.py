@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.train import open_train, without_seen
 
 
@@ -45,7 +45,7 @@ def test_empty_ids_and_no_rows() -> None:
 
 
 def test_what_was_seen_is_left_out_in_order() -> None:
-    run = scan({"u": ["c", "a", "b"], "v": ["a"]}, "run")
+    run = open_table({"u": ["c", "a", "b"], "v": ["a"]}, "run")
     left = without_seen(run, open_train({"u": ["a"]}))
     assert left.frame.collect()["doc_id"].to_list() == ["c", "b", "a"]
     assert left.excluded is not None

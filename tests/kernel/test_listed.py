@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.kernel.listed import Listed, unlisted_holes
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}, "q3": {"a": 2}}
@@ -19,7 +19,10 @@ RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 2.0}, "q2": {"z": 1.0}, "other": {"a": 1.
 
 def listed(run: Any = RUN, **options: Any) -> Listed:
     policies = Policies(**options)
-    sides = scan(QRELS, "qrels"), scan(run, "run", order=policies.order, ranks=policies.ranks)
+    sides = (
+        open_table(QRELS, "qrels"),
+        open_table(run, "run", order=policies.order, ranks=policies.ranks),
+    )
     found = Lookup.of(*sides, policies, ["tied_rank"], listed=True, ids=True).found()
     assert found.listing is not None
     return found.listing.all()

@@ -12,7 +12,7 @@ import pytest
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.training import Counts, hits_of
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.spark.fold_training import _Task, _worked_on, counted_here
 from rankframe.spark.worker import SUMS, TROUBLE, VALUES, answer_schema
 from rankframe.stats.exact import Exact
@@ -44,8 +44,8 @@ def part(number: int, of: int) -> list[pl.DataFrame]:
 def test_partitions_add_up(needed: tuple[bool, bool]) -> None:
     by_rank, means = needed
     asked = task(by_rank=by_rank, means=means)
-    opened = {name: scan(run, "run") for name, run in RUNS.items()}
-    qrels = scan(JUDGED, "qrels")
+    opened = {name: open_table(run, "run") for name, run in RUNS.items()}
+    qrels = open_table(JUDGED, "qrels")
     expected = hits_of(qrels, opened, FusionPolicies(), by_rank=by_rank, means=means)
     found = [_worked_on(asked, part(number, 60)) for number in range(60)]
     for at, one in enumerate(expected):

@@ -9,7 +9,7 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.columns import SCORE_REST
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.spark.inputs import open_input
 from tests.support.on_spark import MARKS, QRELS, RUN, assert_same, sent
 
@@ -61,7 +61,7 @@ def test_columns_as_they_are_sent(spark) -> None:
     frame = spark.createDataFrame(
         [("q", 7, " 1.5 ", 2)], "user string, item long, sim string, pos int"
     )
-    found = open_input(frame, spark, lambda f: scan(f, "run"), "run")
+    found = open_input(frame, spark, lambda f: open_table(f, "run"), "run")
     ids = {"query_id": "query_id", "doc_id": "doc_id"}
     # Text may hold whole numbers that are too large for a float.
     assert found.sent == {**ids, "score": "n0", "rank": "n1", SCORE_REST: "n2"}

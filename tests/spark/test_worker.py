@@ -14,7 +14,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.tally import WHOLE
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
     SIDE,
@@ -32,7 +32,7 @@ from tests.support.pieces import MICRO, shop_like
 
 METRICS = ["ndcg@5", "lag", MICRO, "map", "mrr"]
 LEFT, RIGHT = (
-    scan(side, role).frame.collect()
+    open_table(side, role).frame.collect()
     for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
 )  # pyright: ignore[reportArgumentType]
 SENT = {"query_id": "query_id", "doc_id": "doc_id"}

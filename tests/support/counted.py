@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 
 class Counted:
-    """A lazy frame over what `scan` reads, and how often somebody asked it for rows."""
+    """A lazy frame over what `open_table` reads, and how often somebody asked it for rows."""
 
     def __init__(self, source: object, role: str) -> None:
-        self.rows = scan(source, role).frame.collect()  # pyright: ignore[reportArgumentType]
+        self.rows = open_table(source, role).frame.collect()  # pyright: ignore[reportArgumentType]
         self.reads = 0
         self.frame = register_io_source(self._read, schema=self.rows.schema, is_pure=True)
 

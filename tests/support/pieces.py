@@ -11,7 +11,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.job import Job, judged_plan
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics import names_over
 from rankframe.metrics.names import resolve
 
@@ -37,8 +37,8 @@ def in_pieces(
     qrels: object, run: object, pieces: int, metrics: list[str | pl.Expr], **policies: object
 ) -> rf.Result:
     return evaluate_scanned(
-        scan(qrels, "qrels"),
-        scan(run, "run"),
+        open_table(qrels, "qrels"),
+        open_table(run, "run"),
         Job(judged_plan(resolve(metrics, any_average=True)), Policies(**policies)),  # pyright: ignore[reportArgumentType]
         pieces=pieces,
     )

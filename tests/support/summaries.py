@@ -11,7 +11,7 @@ import rankframe as rf
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.job import Job, judged_plan
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, random_case
 
@@ -82,7 +82,7 @@ def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: An
         attributes=read_attributes(weights_of(CASE), weight="w", metrics=metrics),
         intervals=Intervals(**options),
     )
-    return evaluate_scanned(scan(qrels, "qrels"), scan(run, "run"), job, pieces=pieces)
+    return evaluate_scanned(open_table(qrels, "qrels"), open_table(run, "run"), job, pieces=pieces)
 
 
 def same_for_all(queries: int, found: int = 1, of: int = 3) -> Case:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.trec_eval.grouped import GroupFormat, placed, read_grouped
 from tests.support.group_cases import PREFS, RUN
 from tests.support.trec_cases import Output
@@ -99,7 +99,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_documents_have_places_as_ranked_then_by_id(tmp_path: Path) -> None:
     path = tmp_path / "prefs.txt"
     path.write_text("q u s e 1\nq u s d 2\nq u s c 1\nq u s b 1\nq v s a 1\nz u s a 1\n")
-    run = scan({"q": {"x": 3.0, "d": 2.0, "b": 2.0}, "y": {"a": 1.0}}, "run", None)
+    run = open_table({"q": {"x": 3.0, "d": 2.0, "b": 2.0}, "y": {"a": 1.0}}, "run", None)
     rows = read_grouped(str(path), "prefs")
     given = placed(rows, run, "doc_asc", None)
     assert given.queries.to_list() == ["q", "z"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.trec_eval.evaluate import evaluate_trec
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from tests.support.oracles import about
@@ -85,7 +85,7 @@ def test_grades_of_other_sources_are_cut_too() -> None:
 def test_only_the_drop_in_cuts_grades(tmp_path: Path) -> None:
     path = tmp_path / "x.qrels"
     path.write_text("q 0 a 1e3\n")
-    assert scan(path, "qrels").frame.collect()["relevance"].to_list() == [1000]
+    assert open_table(path, "qrels").frame.collect()["relevance"].to_list() == [1000]
 
 
 # The name of a run

@@ -30,8 +30,8 @@ from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import Comparing, Intervals, SharedPolicies
 from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.ledger import POLICY, Item
+from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.io.scan import Columns, Source
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.resample import hash_ids

@@ -20,6 +20,7 @@ from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.input_cache import Held
 from rankframe.engine.summary import SMALL
 from rankframe.engine.tally import WHOLE, SliceKey
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     NO_VALUE,
     Attributes,
@@ -30,7 +31,6 @@ from rankframe.io.queries import (
     refuse_strangers,
     slicings,
 )
-from rankframe.io.scan import Columns, Source, refuse_absent_columns
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 
 

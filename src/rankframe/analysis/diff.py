@@ -35,10 +35,10 @@ from rankframe.engine.lists import Lists, named_case
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result
 from rankframe.io.described import Described
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import read_attributes
-from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.io.storage import StorageOptions, reaching
-from rankframe.io.units import scan_run
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
@@ -148,11 +148,11 @@ def diff(
         [chosen, retrieved], policies, columns=columns, attributes=attributes,
         intervals=Intervals(None),
     )  # fmt: skip
-    judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    runs: list[Scanned] = []
+    judgments = open_judgments(qrels, columns, relevance=relevance)
+    runs: list[InputTable] = []
     for side, source in zip(SIDES, (a, b), strict=True):
         with naming_the_run(side):
-            runs.append(scan_run(source, policies, columns))
+            runs.append(open_run(source, policies, columns))
     asked = None if told.queries is None else told.queries.asked
     refuse_absent_columns(columns, judgments, *runs, *job.others, queries=asked)
     held = hold(judgments, runs, job.row_bytes, again=True)

@@ -29,7 +29,7 @@ from rankframe.core.options import Intervals, SharedPolicies
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
-from rankframe.io.scan import Columns, Source
+from rankframe.io.inputs import Columns, Source
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum

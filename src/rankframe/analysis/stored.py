@@ -27,8 +27,9 @@ from rankframe.engine.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.inputs import Source
+from rankframe.io.opening import open_table, refuse_pattern
 from rankframe.io.remote import Remote, scheme_of
-from rankframe.io.scan import Source, refuse_pattern, scan
 from rankframe.io.stores import STORES
 from rankframe.io.validate import check_rows, one_of_each
 from rankframe.kernel.fingerprint import differ
@@ -74,7 +75,7 @@ def _read(name: str, source: Source) -> dict[str, System]:
     if isinstance(source, Result):
         system = _system(_as_stored(source.per_query, name), name, _ledger(source, name))
         return {name: replace(system, inputs=source.inputs)}
-    scanned = scan(source, "queries")
+    scanned = open_table(source, "queries")
     schema = scanned.raw.collect_schema()
     key = scanned.mapping[QUERY]
     others = [

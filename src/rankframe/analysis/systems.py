@@ -18,9 +18,9 @@ from rankframe.engine.evaluate import evaluate_computed
 from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.memory import limit_of
 from rankframe.engine.plan import PerQuery
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, asked_of
-from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns, scan
-from rankframe.io.units import scan_run
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -81,7 +81,7 @@ def evaluate_runs(
     qrels, beside, judged, evidence = None, [], {}, []
     if runs.qrels is not None:
         grade = policies.relevance
-        qrels = scan(runs.qrels, "qrels", runs.columns, relevance=grade, limit=limit)
+        qrels = open_judgments(runs.qrels, runs.columns, relevance=grade, limit=limit)
         averaged = [metric for metric in metrics if metric.frame != "documents"]
         beside, judged = _judged_beside(averaged, depths)
         evidence = [retrieved_beside(metrics)]
@@ -95,10 +95,10 @@ def evaluate_runs(
         intervals=Intervals(None),
         limit=limit,
     )
-    opened: list[Scanned] = []
+    opened: list[InputTable] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
-            opened.append(scan_run(source, policies, runs.columns, limit=limit))
+            opened.append(open_run(source, policies, runs.columns, limit=limit))
     sides = [*([] if qrels is None else [qrels]), *opened, *job.others]
     refuse_absent_columns(runs.columns, *sides, queries=asked_of(attributes))
     left = job.left(None) if qrels is None else qrels

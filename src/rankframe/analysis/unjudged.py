@@ -110,10 +110,10 @@ def hole_bounds(
     metrics need these. `attributes` have the weights, for metrics that are averaged by weight.
 
     >>> from rankframe.engine.lookup import Lookup
-    >>> from rankframe.io.scan import scan
+    >>> from rankframe.io.opening import open_table
     >>> from rankframe.metrics.names import resolve
     >>> qrels, run = {"q": {"a": 2}}, {"q": {"a": 3.0, "x": 2.0, "y": 1.0}}
-    >>> lookup = Lookup.of(scan(qrels, "qrels"), scan(run, "run"), Policies(), [])
+    >>> lookup = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), Policies(), [])
     >>> hole_bounds(lookup.found(), resolve(["precision@2", "map", "lag"])).rows()
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]

@@ -32,11 +32,11 @@ from rankframe.engine.summary import summarise
 from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.engine.work import Additive, Piece
 from rankframe.frames.pair import Pairs
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.queries import Known
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan_ranking
-from rankframe.io.scanned import Scanned, part_of
 from rankframe.io.sources.writers import About
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.io.validate import count_rows, some_ids
@@ -114,8 +114,8 @@ def agree(
     job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
     limit = limit_of(max_memory)
     sides = (
-        scan_ranking(a, "a", columns, order=order, limit=limit),
-        scan_ranking(b, "b", columns, order=order, limit=limit),
+        open_ranking(a, "a", columns, order=order, limit=limit),
+        open_ranking(b, "b", columns, order=order, limit=limit),
     )
     refuse_absent_columns(columns, *sides)
     pieces = count_pieces(*sides, job.row_bytes, max_memory)
@@ -127,8 +127,8 @@ def agree(
 
 
 def agree_scanned(
-    a: Scanned,
-    b: Scanned,
+    a: InputTable,
+    b: InputTable,
     job: Agreement,
     *,
     pieces: int = 1,
@@ -152,7 +152,7 @@ def agree_scanned(
     return result
 
 
-def _told(a: Scanned, b: Scanned, report: Report | None) -> Told:
+def _told(a: InputTable, b: InputTable, report: Report | None) -> Told:
     """Whoever wants to know is told how many rows were read."""
     if report is None:
         return lambda _: None
@@ -174,7 +174,7 @@ def pair_plan(metrics: Metrics) -> Plan:
 def pairs_summed_up(
     piece: Piece,
     job: Agreement,
-    sides: tuple[Scanned, Scanned],
+    sides: tuple[InputTable, InputTable],
     some_queries: Callable[[], list[list[str]]],
 ) -> Result:
     """All queries as one piece → the result; `some_queries` of each side, where they share none."""
@@ -190,13 +190,13 @@ def pairs_summed_up(
     )
 
 
-def _ledger(piece: Piece, job: Agreement, sides: tuple[Scanned, Scanned]) -> pl.DataFrame:
+def _ledger(piece: Piece, job: Agreement, sides: tuple[InputTable, InputTable]) -> pl.DataFrame:
     counts = piece.counts
     assert isinstance(counts, PairCounts)  # a comparison has no others
     return counts.ledger(sides, {**job.policies.described(), **job.intervals.described()})
 
 
-def _inputs(sides: tuple[Scanned, Scanned]) -> dict[str, str]:
+def _inputs(sides: tuple[InputTable, InputTable]) -> dict[str, str]:
     return {"a": sides[0].name, "b": sides[1].name}
 
 
@@ -214,7 +214,7 @@ class Agreement:
         """Compare the queries of a piece (see `Work.piece`)."""
         return self.whole(part_of(left, "ranking a"), part_of(right, "ranking b"))
 
-    def whole(self, a: Scanned, b: Scanned, told: Told = lambda _: None) -> Piece:
+    def whole(self, a: InputTable, b: InputTable, told: Told = lambda _: None) -> Piece:
         """Compare all queries of two inputs, the first of which is held in memory."""
         some = Pairing.of(a, b, self.policies).each(self._compared, told)
         counts = reduce(add, (counts for _, counts in some))
@@ -297,7 +297,7 @@ class PairCounts(Additive):
         )
 
     def ledger(
-        self, sides: tuple[Scanned, Scanned], policies: Mapping[str, object]
+        self, sides: tuple[InputTable, InputTable], policies: Mapping[str, object]
     ) -> pl.DataFrame:
         """As the result shows it: `item`, `value` and `note`."""
         share = self.shared / self.documents if self.documents else None

@@ -23,9 +23,10 @@ from rankframe.engine.work import Additive, Piece, merged
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Columns
+from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes, Known
-from rankframe.io.scan import Columns, scan
-from rankframe.io.scanned import Scanned, part_of
 from rankframe.io.train import open_train
 from rankframe.io.validate import refuse_broken
 from rankframe.kernel.codes import text_order
@@ -65,8 +66,8 @@ class Both:
     # None: no metric looks at judgments
     judged: Job | None
     showing: Showing
-    train: Scanned | None
-    base: Scanned | None
+    train: InputTable | None
+    base: InputTable | None
     attributes: Attributes | None = None
     intervals: Intervals = field(default_factory=Intervals)
     # all metrics in order, where gaps between slices are among them
@@ -101,11 +102,11 @@ class Both:
         return replace(self.judged, intervals=Intervals(None), attributes=None)
 
     @property
-    def others(self) -> list[Scanned]:
+    def others(self) -> list[InputTable]:
         """The inputs that are neither run nor judgments."""
         return [side for side in (self.train, self.base) if side is not None]
 
-    def left(self, qrels: Scanned | None) -> Scanned:
+    def left(self, qrels: InputTable | None) -> InputTable:
         """All that lies beside the run and is looked at."""
         asked = self.showing.asked | ({JUDGED} if self.judged is not None else set())
         kinds = (qrels, self.train, self.base)
@@ -123,7 +124,7 @@ class Both:
         return self.together(judged, *self.showing.worked(left, part_of(right, "run")))
 
     def shown(
-        self, qrels: Scanned | None, run: Scanned, told: Told
+        self, qrels: InputTable | None, run: InputTable, told: Told
     ) -> tuple[PerQuery, ShownCounts]:
         """Read a run with what lies beside it, where all of that fits in memory."""
         if qrels is not None and self.judged is None and JUDGED in self.showing.asked:
@@ -196,7 +197,7 @@ def job_for(
     train = None if policies.train is None else open_train(policies.train, columns, limit=limit)
     base = None
     if policies.base is not None:
-        base = scan(
+        base = open_table(
             policies.base, "run", columns, order=policies.order, ranks=policies.ranks,
             called="base", limit=limit,
         )  # fmt: skip

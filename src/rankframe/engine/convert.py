@@ -13,9 +13,10 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Duplicates, Order
 from rankframe.io.formats.numbers import whole_again
 from rankframe.io.formats.trec_format import Kind
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
+from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
 from rankframe.io.responses import from_responses
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.io.sources.writers import format_of, write_as
 from rankframe.io.validate import load_one_of_each
 from rankframe.kernel.keys import Keyed
@@ -53,7 +54,7 @@ def convert_file(
     if queries is not None:
         source, columns = from_responses(source, queries, columns=columns), None
     kind = kind if relevance is None else "qrels"
-    scanned = scan(source, kind, columns, order=order, relevance=relevance)
+    scanned = open_table(source, kind, columns, order=order, relevance=relevance)
     refuse_absent_columns(columns, scanned)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
     frame = load_one_of_each(scanned, duplicates=duplicates).frame

@@ -30,6 +30,8 @@ from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.result import PER_QUERY_FILE, RESULT_FILES, Result
 from rankframe.engine.summing import inputs_of, ledger_of, summed_up
 from rankframe.engine.work import Piece, merged
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.queries import (
@@ -38,10 +40,8 @@ from rankframe.io.queries import (
     read_attributes,
     slicings,
 )
-from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.io.sources.writers import About
 from rankframe.io.storage import StorageOptions, reaching
-from rankframe.io.units import scan_run
 from rankframe.io.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
@@ -182,8 +182,8 @@ def evaluate(
     limit = limit_of(max_memory)
     judgments = None
     if qrels is not None:
-        judgments = scan(qrels, "qrels", columns, relevance=relevance, limit=limit)
-    documents = scan_run(run, policies, columns, limit=limit)
+        judgments = open_judgments(qrels, columns, relevance=relevance, limit=limit)
+    documents = open_run(run, policies, columns, limit=limit)
     job = job_for(
         wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
         intervals=intervals, limit=limit,
@@ -222,8 +222,8 @@ def with_gaps(
 
 
 def evaluate_scanned(
-    qrels: Scanned | None,
-    run: Scanned,
+    qrels: InputTable | None,
+    run: InputTable,
     job: Job | Both,
     *,
     pieces: int = 1,
@@ -235,8 +235,8 @@ def evaluate_scanned(
 
 
 def evaluate_computed(
-    qrels: Scanned | None,
-    run: Scanned,
+    qrels: InputTable | None,
+    run: InputTable,
     job: Job | Both,
     *,
     pieces: int = 1,
@@ -260,7 +260,9 @@ def evaluate_computed(
     return result, piece.computed
 
 
-def _in_one(qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report | None) -> Piece:
+def _in_one(
+    qrels: InputTable | None, run: InputTable, job: Job | Both, report: Report | None
+) -> Piece:
     """All queries, where what has to be held fits in memory."""
     if isinstance(job, Both):
         judged = None
@@ -281,8 +283,8 @@ def _in_one(qrels: Scanned | None, run: Scanned, job: Job | Both, report: Report
 
 
 def _in_pieces(
-    qrels: Scanned | None,
-    run: Scanned,
+    qrels: InputTable | None,
+    run: InputTable,
     job: Job | Both,
     pieces: int,
     into: Path | None,
@@ -317,7 +319,7 @@ def _in_pieces(
 
 
 def _prepared(
-    qrels: Scanned, run: Scanned, job: Job, at_once: int | None = None
+    qrels: InputTable, run: InputTable, job: Job, at_once: int | None = None
 ) -> tuple[Lookup, Job]:
     lookup = job.lookup(qrels, run, at_once)
     highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))

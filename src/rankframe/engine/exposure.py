@@ -12,10 +12,9 @@ from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
 from rankframe.frames.side_inputs import beside
-from rankframe.io.scan import Columns, Source, refuse_absent_columns
+from rankframe.io.inputs import Columns, Source, open_run, refuse_absent_columns
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.io.train import open_train
-from rankframe.io.units import scan_run
 from rankframe.metrics.names import resolve
 
 # What is known only where there is a table of it.
@@ -72,7 +71,7 @@ def documents(
     given = locals()
     check_count("k", k)
     policies = Policies(**{name: given[name] for name in Policies.names() if name in given})
-    scanned = scan_run(run, policies, columns)
+    scanned = open_run(run, policies, columns)
     trained = None if train is None else open_train(train, columns)
     refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
     schema = DOCUMENTS_FRAME.schema

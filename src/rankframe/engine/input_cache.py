@@ -14,7 +14,7 @@ from rankframe.engine.memory import (
     refuse_too_large_a_query,
 )
 from rankframe.io.formats.registry import READ_ERRORS
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 
 # Rows of an input that is held without being counted first: some 12 MB.
 _SMALL = 1 << 18
@@ -24,15 +24,15 @@ _SMALL = 1 << 18
 class Held:
     """One input, and others that it is worked on with, one by one."""
 
-    left: Scanned
-    rights: tuple[Scanned, ...]
+    left: InputTable
+    rights: tuple[InputTable, ...]
     # how many pieces each of the others takes
     pieces: tuple[int, ...]
 
 
 def hold(
-    left: Scanned,
-    rights: Sequence[Scanned],
+    left: InputTable,
+    rights: Sequence[InputTable],
     row_bytes: tuple[int, int],
     max_memory: str | int | None = None,
     *,
@@ -59,12 +59,12 @@ def hold(
     return Held(_read(first), tuple(others), pieces)
 
 
-def _kept(scanned: Scanned) -> Scanned:
+def _kept(scanned: InputTable) -> InputTable:
     """The same with a place for what is made of it."""
     return scanned if scanned.made is not None else replace(scanned, made={})
 
 
-def _read(scanned: Scanned, *, most: int | None = None) -> Scanned:
+def _read(scanned: InputTable, *, most: int | None = None) -> InputTable:
     """The same with its rows in memory, unless it has more than so many, or was held before."""
     if scanned.made is not None:
         return scanned

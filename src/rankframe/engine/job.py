@@ -25,8 +25,8 @@ from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
 from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.queries import Attributes, Known
-from rankframe.io.scanned import Scanned, part_of
 from rankframe.metrics.names import Metric
 from rankframe.metrics.subtopic_columns import GROUPED_FRAME
 
@@ -70,11 +70,11 @@ class Job:
         return self.plan.metrics
 
     @property
-    def others(self) -> list[Scanned]:
+    def others(self) -> list[InputTable]:
         """The inputs that are neither run nor judgments."""
         return []
 
-    def left(self, qrels: Scanned | None) -> Scanned:
+    def left(self, qrels: InputTable | None) -> InputTable:
         """What lies beside the run: the judgments."""
         assert qrels is not None  # its metrics look at judgments
         return qrels
@@ -86,7 +86,7 @@ class Job:
         assert whole is not None  # there is always one
         return whole
 
-    def lookup(self, qrels: Scanned, run: Scanned, at_once: int | None = None) -> Lookup:
+    def lookup(self, qrels: InputTable, run: InputTable, at_once: int | None = None) -> Lookup:
         """Read the judgments; the run is to be looked up in them. `at_once`: as for `Batches`."""
         return Lookup.of(qrels, run, self.policies, self.plan.columns, at_once=at_once)
 

@@ -17,9 +17,8 @@ from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.subtopics import Groups, needs_ids
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.storage import StorageOptions, reaching
-from rankframe.io.units import scan_run
 from rankframe.metrics.subtopic_columns import grouped_schema
 
 
@@ -96,8 +95,8 @@ def judge(
         schema = JUDGED_FRAME.schema
         for level in levels:
             schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
-    scanned_qrels = scan(qrels, "qrels", columns, relevance=relevance)
-    scanned_run = scan_run(run, policies, columns)
+    scanned_qrels = open_judgments(qrels, columns, relevance=relevance)
+    scanned_run = open_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
     if groups and GROUP not in scanned_qrels.mapping:
         found = list(scanned_qrels.raw.collect_schema())

@@ -16,8 +16,8 @@ from rankframe.engine.work import Additive
 from rankframe.frames.found import Found
 from rankframe.frames.items import Catalogue
 from rankframe.frames.judged import Judgments
+from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Known
-from rankframe.io.scan import Scanned
 from rankframe.kernel.fingerprint import Fingerprint
 from rankframe.stats.exact import Exact, exact_sum
 
@@ -146,7 +146,7 @@ class Counts(Additive):
 def make_ledger(
     counts: Counts,
     policies: Mapping[str, object],
-    run: Scanned | None = None,
+    run: InputTable | None = None,
     *,
     groups: str | None = None,
     rel: float | None = None,
@@ -231,7 +231,7 @@ def shown_ledger(
     judged: pl.DataFrame | None,
     items: Sequence[tuple[str, float | None, str]],
     policies: Mapping[str, object],
-    run: Scanned,
+    run: InputTable,
     *,
     evaluated: int,
 ) -> pl.DataFrame:
@@ -266,7 +266,7 @@ def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
     return ledger is not None and _ALL_RELEVANT in ledger["item"]
 
 
-def columns_of(run: Scanned, called: str) -> list[tuple[str, float | None, str]]:
+def columns_of(run: InputTable, called: str) -> list[tuple[str, float | None, str]]:
     """What ordered a run, and which of its columns were not looked at."""
     items: list[tuple[str, float | None, str]] = [(f"{called}{ORDER}", None, run.ordered)]
     if run.excluded is not None:

@@ -12,7 +12,7 @@ from rankframe.core.options import Policies
 from rankframe.frames.units import one_of_each_unit
 from rankframe.io.described import Described
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.validate import one_of_each
 from rankframe.kernel.keys import Keyed
 from rankframe.kernel.rank import prepare_run
@@ -30,7 +30,11 @@ class Lists:
 
     @classmethod
     def read(
-        cls, queries: pl.Series, qrels: Scanned, runs: Mapping[str, Scanned], policies: Policies
+        cls,
+        queries: pl.Series,
+        qrels: InputTable,
+        runs: Mapping[str, InputTable],
+        policies: Policies,
     ) -> Lists:
         """Read what the inputs have of these queries."""
         grades = one_of_each(_rows_of(queries, qrels), "qrels", policies.duplicates)
@@ -73,7 +77,7 @@ class Lists:
         )
 
 
-def _rows_of(queries: pl.Series, scanned: Scanned) -> Keyed:
+def _rows_of(queries: pl.Series, scanned: InputTable) -> Keyed:
     """The rows of some queries, in the order of the input; read as they are needed, not all."""
     try:
         wanted = pl.col(QUERY).is_in(queries.to_list())

@@ -15,7 +15,7 @@ from rankframe.engine.contiguous import Told, take_grouped
 from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
-from rankframe.io.scanned import Scanned, comparable
+from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.validate import load_one_of_each, one_of_each
 from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.group_rows import NO_GROUP
@@ -41,8 +41,8 @@ class Lookup:
     @classmethod
     def of(
         cls,
-        qrels: Scanned,
-        run: Scanned,
+        qrels: InputTable,
+        run: InputTable,
         policies: Policies,
         columns: Collection[str],
         *,
@@ -134,7 +134,7 @@ class Lookup:
 
 
 def read_judgments(
-    qrels: Scanned, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
+    qrels: InputTable, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
 ) -> IndexedJudgments:
     """Read judgments, refuse what is wrong with them, and index them.
 
@@ -157,7 +157,9 @@ def read_judgments(
     )
 
 
-def _read_groups(qrels: Scanned, table: pl.DataFrame, duplicates: Duplicates) -> IndexedJudgments:
+def _read_groups(
+    qrels: InputTable, table: pl.DataFrame, duplicates: Duplicates
+) -> IndexedJudgments:
     """The same of judgments for groups: each document once for each of these."""
     judgments, twice = by_document(table)
     if twice:

@@ -17,7 +17,7 @@ from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.io.formats.registry import READ_ERRORS
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
 
 _INLINE = 12  # bytes of a string that lives inside its column
@@ -73,7 +73,7 @@ def not_held(max_memory: str | int | None) -> str | None:
     )
 
 
-def bytes_at_once(*sides: Scanned) -> int:
+def bytes_at_once(*sides: InputTable) -> int:
     """How much of these inputs may be read ahead of what is worked on, in bytes."""
     limits = [side.limit for side in sides if side.limit is not None]
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
@@ -92,7 +92,7 @@ def for_rows(limit: int) -> int:
     return max(limit - _BASE, limit // 3, 1)
 
 
-def estimated_need(scanned: Scanned, row_bytes: int, limit: int | None = None) -> int:
+def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None) -> int:
     """About how many bytes it takes to work on this side, where a row takes so many.
 
     `limit`: what there is; far from it, the first rows speak for all. 0 for what cannot be read:
@@ -166,7 +166,7 @@ def _counted(path: Path, item: str) -> int:
 
 
 def count_pieces(
-    left: Scanned, right: Scanned, row_bytes: tuple[int, int], max_memory: str | int | None
+    left: InputTable, right: InputTable, row_bytes: tuple[int, int], max_memory: str | int | None
 ) -> int:
     """How many pieces it takes to stay within a limit, or within what the machine has.
 
@@ -183,7 +183,7 @@ def count_pieces(
     return pieces
 
 
-def left_fits(left: Scanned, right: Scanned, row_bytes: tuple[int, int], pieces: int) -> bool:
+def left_fits(left: InputTable, right: InputTable, row_bytes: tuple[int, int], pieces: int) -> bool:
     """Whether the left side alone takes no more than about one of so many pieces."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * pieces <= need + other
@@ -196,7 +196,7 @@ def pieces_for(need: int, max_memory: str | int | None) -> int:
 
 
 def refuse_too_large_a_query(
-    sides: Sequence[Scanned], row_bytes: Sequence[int], limit: int
+    sides: Sequence[InputTable], row_bytes: Sequence[int], limit: int
 ) -> None:
     """Refuse a limit that one query alone exceeds: it is worked on as a whole, so that pieces do
     not help. Looked for among rows from all over the inputs.
@@ -233,7 +233,7 @@ def refuse_too_large_a_query(
             )
 
 
-def _of_query(side: Scanned, name: str) -> tuple[int, float, float]:
+def _of_query(side: InputTable, name: str) -> tuple[int, float, float]:
     """How many rows a query has, and the mean lengths of their ids."""
     ids, at_once = side.frame.select(QUERY, DOC), bytes_at_once(side)
     counts = pl.len(), pl.col(QUERY, DOC).str.len_bytes().sum()
@@ -252,7 +252,7 @@ def size_text(size: int) -> str:
     return f"{math.ceil(size / unit * 10) / 10:g}{word}"
 
 
-def _some_rows(scanned: Scanned, rows: int, *, throughout: bool = False) -> pl.DataFrame:
+def _some_rows(scanned: InputTable, rows: int, *, throughout: bool = False) -> pl.DataFrame:
     """The ids of the first rows, or of some from all over the input."""
     ids = scanned.frame.select(QUERY, DOC)
     if not throughout or rows <= _SAMPLE:

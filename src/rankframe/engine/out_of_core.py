@@ -22,8 +22,8 @@ from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
 from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.input_table import InputTable
 from rankframe.io.output_paths import cannot_write
-from rankframe.io.scan import Scanned
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.sources.writers import About, write_parquet
 from rankframe.io.validate import count_rows
@@ -44,8 +44,8 @@ class Into:
 
 
 def in_pieces(
-    left: Scanned,
-    right: Scanned,
+    left: InputTable,
+    right: InputTable,
     work: Work,
     *,
     pieces: int,

@@ -12,7 +12,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.options import PairPolicies, is_count
 from rankframe.engine.pairing import Pairing
 from rankframe.frames.lazily import lazy_frame
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan_ranking
+from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.storage import StorageOptions, reaching
 
 
@@ -58,7 +58,7 @@ def pair(
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
     schema = PAIR_FRAME.schema
     schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
-    sides = (scan_ranking(a, "a", columns, order=order), scan_ranking(b, "b", columns, order=order))
+    sides = (open_ranking(a, "a", columns, order=order), open_ranking(b, "b", columns, order=order))
     refuse_absent_columns(columns, *sides)
 
     def make(needed: set[str]) -> pl.DataFrame:

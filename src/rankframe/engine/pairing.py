@@ -20,7 +20,7 @@ from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_held import HeldRanking
 from rankframe.frames.pair_matching import Side
 from rankframe.io.batches import Batches
-from rankframe.io.scanned import Scanned, comparable
+from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.validate import load_one_of_each
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
@@ -34,12 +34,12 @@ class Pairing:
     """Two rankings whose queries are looked at side by side."""
 
     held: HeldRanking
-    sides: tuple[Scanned, Scanned]
+    sides: tuple[InputTable, InputTable]
     other: Batches
     policies: PairPolicies
 
     @classmethod
-    def of(cls, a: Scanned, b: Scanned, policies: PairPolicies) -> Pairing:
+    def of(cls, a: InputTable, b: InputTable, policies: PairPolicies) -> Pairing:
         """Read the first; the second is not read yet."""
         left, right = comparable(a, b)
         held = Batches(a, left)

@@ -27,8 +27,8 @@ from rankframe.frames.retrieved_rows import BESIDE, ShownRows
 from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
 from rankframe.io.batches import Batches
+from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Attributes
-from rankframe.io.scanned import Scanned
 from rankframe.io.validate import load_one_of_each
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
@@ -163,7 +163,7 @@ class Showing:
     def worked(
         self,
         left: pl.DataFrame,
-        run: Scanned,
+        run: InputTable,
         told: Told = lambda _: None,
         at_once: int | None = None,
     ) -> tuple[PerQuery, ShownCounts]:
@@ -191,7 +191,7 @@ _Taking = TypeVar("_Taking", bound=Taking)
 
 
 def each_chunk(
-    run: Scanned,
+    run: InputTable,
     fresh: Callable[[], _Taking],
     told: Told = lambda _: None,
     at_once: int | None = None,

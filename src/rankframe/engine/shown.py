@@ -14,10 +14,10 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
+from rankframe.io.opening import open_table
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.io.train import open_train
-from rankframe.io.units import scan_run
 from rankframe.io.validate import refuse_broken
 
 # Of an attribute: what metrics look at.
@@ -80,12 +80,12 @@ def shown(
     check_count("k", k)
     judgments = None
     if qrels is not None:
-        judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    documents = scan_run(run, policies, columns)
+        judgments = open_judgments(qrels, columns, relevance=relevance)
+    documents = open_run(run, policies, columns)
     trained = None if train is None else open_train(train, columns)
     other = None
     if base is not None:
-        other = scan(base, "run", columns, order=order, ranks=ranks, called="base")
+        other = open_table(base, "run", columns, order=order, ranks=ranks, called="base")
     sides = [side for side in (judgments, documents, trained, other) if side is not None]
     refuse_absent_columns(columns, *sides)
     known = Catalogue.of(

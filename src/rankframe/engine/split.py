@@ -21,7 +21,7 @@ from rankframe.core.errors import BadValueError, DuplicateError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.scratch import room_for
 from rankframe.io.steps import in_steps
 from rankframe.io.validate import check_rows, one_of_each, refuse_non_numeric
@@ -33,7 +33,7 @@ _MOST_ROWS, _PAGE = 1 << 20, 1 << 16
 
 
 def by_split(
-    left: Scanned, right: Scanned, work: Work, folder: Path, pieces: int
+    left: InputTable, right: InputTable, work: Work, folder: Path, pieces: int
 ) -> Iterator[tuple[Piece, int]]:
     """Split both inputs into files by a hash of the query, and work on them one by one."""
     at_once = bytes_at_once(left, right)
@@ -85,12 +85,12 @@ class _File:
 class Split:
     """An input in files."""
 
-    side: Scanned
+    side: InputTable
     pieces: int
     files: list[_File]
 
     @classmethod
-    def of(cls, side: Scanned, folder: Path, pieces: int, at_once: int) -> Split:
+    def of(cls, side: InputTable, folder: Path, pieces: int, at_once: int) -> Split:
         """Read an input, and write its rows."""
         folder.mkdir()
         files: list[_File] = []
@@ -148,7 +148,7 @@ class Split:
         return pl.concat(parts, rechunk=True) if parts else self.side.frame.head(0).collect()
 
 
-def _gathered(side: Scanned, at_once: int) -> Iterator[pl.DataFrame]:
+def _gathered(side: InputTable, at_once: int) -> Iterator[pl.DataFrame]:
     """All rows of an input, in tables of at least as many bytes as may be read at once: while one
     is written, the next one is read.
     """

@@ -20,7 +20,7 @@ from rankframe.core.errors import BadValueError, DuplicateError, UnreadableInput
 from rankframe.engine.memory import bytes_at_once
 from rankframe.engine.work import Piece, Work
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.validate import check_rows, count_rows
 
 _PROBES = 9
@@ -34,7 +34,7 @@ class InOrder:
     that is better said of the whole: `complete` says whether all queries came.
     """
 
-    def __init__(self, left: Scanned, right: Scanned, work: Work, *, rows: int) -> None:
+    def __init__(self, left: InputTable, right: InputTable, work: Work, *, rows: int) -> None:
         at_once = bytes_at_once(left, right)
         self._sides = [_Stretches(side, rows, at_once) for side in (left, right)]
         self._work = work
@@ -79,7 +79,7 @@ def _side_by_side(
 class _Stretches:
     """An input that is read from its beginning to its end, so many rows and bytes at a time."""
 
-    def __init__(self, side: Scanned, rows: int, at_once: int) -> None:
+    def __init__(self, side: InputTable, rows: int, at_once: int) -> None:
         self.total = count_rows(side)
         self._side, self._rows, self._at_once, self._read = side, rows, at_once, 0
         self.in_order = True

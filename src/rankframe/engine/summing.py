@@ -32,11 +32,11 @@ from rankframe.engine.summary import (
 )
 from rankframe.engine.tally import WHOLE, SliceKey, Tally
 from rankframe.engine.work import Piece
+from rankframe.io.input_table import InputTable
 from rankframe.io.queries import refuse_strangers, unweighted_error
-from rankframe.io.scan import Scanned
 from rankframe.metrics.metric import Metric
 
-Sides = tuple[Scanned | None, Scanned]
+Sides = tuple[InputTable | None, InputTable]
 
 
 def summed_up(

@@ -20,8 +20,9 @@ from rankframe.frames.exposure import ValueSets
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME, SHOWN_FRAME
 from rankframe.io.column_names import Asked, Columns, first_called
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Source, describe, open_table, refuse_pattern
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source, describe
+from rankframe.io.opening import open_raw, refuse_pattern
 from rankframe.io.train import COUNT
 from rankframe.kernel.batch import KEY, Batch, hashed, taken, text_hashes
 from rankframe.kernel.tables import Index
@@ -199,7 +200,7 @@ class Trained:
     queries: int
 
     @classmethod
-    def of(cls, train: Scanned) -> Trained:
+    def of(cls, train: InputTable) -> Trained:
         """Count."""
         users = pl.len().cast(pl.Int64).alias("popularity")
         try:
@@ -210,7 +211,7 @@ class Trained:
         return cls(documents.collect(engine="streaming"), pairs[QUERY].n_unique())
 
 
-def _pairs(train: Scanned) -> pl.DataFrame:
+def _pairs(train: InputTable) -> pl.DataFrame:
     """query_id, doc_id, count: each pair once."""
     rows = train.frame.select(QUERY, DOC, COUNT)
     added = pl.col(COUNT).sum()
@@ -243,7 +244,7 @@ def _items(source: Source | None, role: str, columns: Columns | None) -> pl.Data
     ):
         raw = pl.DataFrame({DOC: [str(one) for one in source]}).lazy()  # allowed: ids as listed
     else:
-        raw = open_table(source, name)
+        raw = open_raw(source, name)
     found = list(raw.collect_schema())
     asked = Asked.of(columns, role).names.get(DOC)
     key = first_called((asked,) if asked else (DOC, *SYNONYMS[DOC]), found)

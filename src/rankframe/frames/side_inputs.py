@@ -19,7 +19,7 @@ from rankframe.core.options import Duplicates, Ties
 from rankframe.frames.found import judged_rows
 from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.train import COUNT
 from rankframe.io.validate import one_of_each
 from rankframe.kernel.batch import Batch, hashed
@@ -37,8 +37,12 @@ _BLOCK: Final = 1 << 18  # rows that are ranked together
 
 
 def beside(
-    qrels: Scanned | None, train: Scanned | None, base: Scanned | None, *, limit: int | None = None
-) -> Scanned:
+    qrels: InputTable | None,
+    train: InputTable | None,
+    base: InputTable | None,
+    *,
+    limit: int | None = None,
+) -> InputTable:
     """All of these as one table: query_id, doc_id, relevance (grade, count, goodness), `_what`."""
     parts: list[pl.LazyFrame] = []
     if qrels is not None:
@@ -56,7 +60,7 @@ def beside(
     name = " and ".join(side.name for side in (qrels, train, base) if side is not None)
     # What is not one input cannot be read from its middle.
     alone = len(parts) == 1 and all(side is None or side.seekable for side in (qrels, train, base))
-    return Scanned(
+    return InputTable(
         "qrels", name, whole, same, seekable=alone, part=True, limit=limit,
         numbered=False,
     )  # fmt: skip
@@ -66,7 +70,7 @@ def _part(frame: pl.LazyFrame, value: pl.Expr, what: float, *others: str) -> pl.
     return frame.select(QUERY, DOC, value.alias(RELEVANCE), pl.lit(what).alias(WHAT), *others)
 
 
-def _goodness(base: Scanned) -> tuple[pl.LazyFrame, pl.Expr]:
+def _goodness(base: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
     """The rows of a run, and what is larger for the better document."""
     if SCORE in base.mapping:
         return base.frame, pl.col(SCORE)

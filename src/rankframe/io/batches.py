@@ -14,7 +14,7 @@ from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.core.errors import EmptyInputError
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
 from rankframe.io.validate import check_rows, first_broken, refuse_non_numeric
 from rankframe.kernel.batch import (
@@ -34,7 +34,9 @@ class Batches:
     of them may be read ahead; None: as many as polars likes.
     """
 
-    def __init__(self, scanned: Scanned, frame: pl.LazyFrame, at_once: int | None = None) -> None:
+    def __init__(
+        self, scanned: InputTable, frame: pl.LazyFrame, at_once: int | None = None
+    ) -> None:
         self.scanned = scanned
         self._frame = frame
         self._at_once = at_once

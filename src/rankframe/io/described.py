@@ -16,9 +16,9 @@ from rankframe.core.errors import MissingColumnError, OptionError
 from rankframe.core.messages import Option, shown
 from rankframe.io.column_names import first_called
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.input_table import InputTable
+from rankframe.io.opening import Columns, Source, describe, open_raw, open_table, refuse_pattern
 from rankframe.io.queries import Attributes
-from rankframe.io.scan import Columns, Source, describe, open_table, refuse_pattern, scan
-from rankframe.io.scanned import Scanned
 from rankframe.io.validate import load_one_of_each
 
 Key: TypeAlias = Literal["query_id", "doc_id"]
@@ -49,7 +49,7 @@ class Texts:
             schema = {key: pl.String, "text": pl.String}
             frame = pl.DataFrame({key: ids, "text": list(source.values())}, schema)
             return cls(key, name, frame.lazy())
-        raw = open_table(source, name)
+        raw = open_raw(source, name)
         schema = raw.collect_schema()
         own = first_called((key, *SYNONYMS[key], *_IDS), schema)
         if own is None:
@@ -87,7 +87,7 @@ class Texts:
 class Described:
     """What is known of queries and documents besides judgments and rankings."""
 
-    queries: Scanned | None = None
+    queries: InputTable | None = None
     weight: str | None = None
     query_text: Texts | None = None
     titles: Texts | None = None
@@ -103,7 +103,7 @@ class Described:
         columns: Columns | None = None,
     ) -> Described:
         """Open what was given; rows are read later."""
-        scanned = None if queries is None else scan(queries, "queries", columns)
+        scanned = None if queries is None else open_table(queries, "queries", columns)
         if weight is not None:
             if scanned is None:
                 raise OptionError(
@@ -164,7 +164,7 @@ class Described:
         return {} if self.titles is None else self.titles.among(documents)
 
 
-def _own_words(queries: Scanned) -> Texts | None:
+def _own_words(queries: InputTable) -> Texts | None:
     """The words that a frame of queries has itself."""
     said = _own_column(queries)
     if said is None:
@@ -174,7 +174,7 @@ def _own_words(queries: Scanned) -> Texts | None:
     return Texts(QUERY, queries.name, queries.raw.select(key, text.alias("text")))
 
 
-def _own_column(queries: Scanned) -> str | None:
+def _own_column(queries: InputTable) -> str | None:
     schema = queries.raw.collect_schema()
     others = [name for name in schema if name != queries.mapping[QUERY]]
     return first_called(_WORDS[QUERY][:4], others)

@@ -16,7 +16,8 @@ from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionErr
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import Average
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Columns, Scanned, Source, refuse_pattern, scan
+from rankframe.io.input_table import InputTable
+from rankframe.io.opening import Columns, Source, open_table, refuse_pattern
 from rankframe.io.validate import check_rows, load_one_of_each, one_of_each
 from rankframe.kernel.keys import Keyed
 
@@ -142,7 +143,7 @@ def read_attributes(
     _check_options(queries, ways, weight, metrics)
     if queries is None:
         return None
-    scanned = scan(queries, "queries", columns)
+    scanned = open_table(queries, "queries", columns)
     schema = scanned.raw.collect_schema()
     for name in {name: None for way in ways for name in way}:
         if name not in schema:
@@ -173,7 +174,7 @@ def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
     return {} if attributes is None else attributes.asked
 
 
-def _names_in_order(scanned: Scanned, way: tuple[str, ...]) -> list[str]:
+def _names_in_order(scanned: InputTable, way: tuple[str, ...]) -> list[str]:
     """The names of a way's slices, ordered as their values are; what has no value comes last."""
     by = _JOIN.join(way)
     try:
@@ -281,7 +282,7 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
 
 
 def _with_slices(
-    scanned: Scanned, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
+    scanned: InputTable, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
 ) -> pl.DataFrame:
     """query_id and the name of each query's slice, beside its weight."""
     schema = scanned.raw.collect_schema()

@@ -20,7 +20,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.formats.response_shapes import error_in, is_by_query, shape_of
 from rankframe.io.formats.responses import LINE, read_responses
 from rankframe.io.nested import names_in
-from rankframe.io.scan import Columns, Source, describe, scan
+from rankframe.io.opening import Columns, Source, describe, open_table
 from rankframe.io.sources.opening import files_at
 
 # What shows where the parts of a response are.
@@ -68,7 +68,7 @@ def from_responses(
         raise unreadable(name, error) from error
     # Of this side alone: a field that is not there is not replaced by another.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
-    return scan(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
+    return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
 
 
 def _names(queries: Iterable[Any]) -> list[str]:

@@ -10,8 +10,8 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import BadValueError, MissingColumnError
 from rankframe.io.column_names import Columns, first_called
-from rankframe.io.scan import Source, scan
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
+from rankframe.io.opening import Source, open_table
 from rankframe.io.validate import check_rows
 
 COUNT: Final = "count"
@@ -20,7 +20,7 @@ _COUNTS: Final = ("count", "counts")
 
 def open_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
-) -> Scanned:
+) -> InputTable:
     """Open interactions, and refuse what is wrong with any; see `find_train`."""
     train = find_train(source, columns, limit=limit)
     _check(train)
@@ -29,17 +29,17 @@ def open_train(
 
 def find_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
-) -> Scanned:
+) -> InputTable:
     """Interactions: query_id, doc_id, and how often, where that is said; else once a row.
 
     No row is looked at.
     """
-    if isinstance(source, Scanned):
+    if isinstance(source, InputTable):
         return source
     try:
-        found = scan(source, "qrels", columns, called="train", limit=limit)
+        found = open_table(source, "qrels", columns, called="train", limit=limit)
     except MissingColumnError:  # of grades, which it needs none; or of what is missed again
-        found = scan(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
+        found = open_table(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
     raw = found.raw
     schema = raw.collect_schema()
     often = first_called(_COUNTS, [one for one in schema if one not in found.mapping.values()])
@@ -50,7 +50,7 @@ def find_train(
     return replace(found.changed(raw), mapping=mapping, grade=None)
 
 
-def without_seen(run: Scanned, train: Scanned) -> Scanned:
+def without_seen(run: InputTable, train: InputTable) -> InputTable:
     """A run without the documents that its queries have in train; the others in their order."""
     seen = train.frame.select(QUERY, DOC)
     frame = run.frame.join(seen, on=[QUERY, DOC], how="anti", maintain_order="left")
@@ -59,7 +59,7 @@ def without_seen(run: Scanned, train: Scanned) -> Scanned:
     return replace(left, excluded=lambda: run.count() - left.count())
 
 
-def _check(train: Scanned) -> None:
+def _check(train: InputTable) -> None:
     check_rows(train.frame, "train", train.name, engine="streaming", numbered=train.numbered)
     count = pl.col(COUNT)
     bad = count.is_null() | ~(count >= 1) | (count != count.floor())

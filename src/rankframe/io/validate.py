@@ -33,7 +33,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.options import Duplicates
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.kernel.keys import Keyed
 
 _SAMPLE = 1_000
@@ -92,7 +92,7 @@ def _rules(columns: list[str]) -> list[Rule]:
     return rules
 
 
-def load(scanned: Scanned) -> pl.DataFrame:
+def load(scanned: InputTable) -> pl.DataFrame:
     """Read the rows of an input and refuse it if any of them breaks a rule."""
     try:
         frame = scanned.frame.collect(engine="in-memory")
@@ -103,14 +103,14 @@ def load(scanned: Scanned) -> pl.DataFrame:
     return frame
 
 
-def refuse_broken(scanned: Scanned) -> None:
+def refuse_broken(scanned: InputTable) -> None:
     """Refuse an input with a row that breaks a rule, where nobody else looks at all of them."""
     check_rows(
         scanned.frame, scanned.role, scanned.name, engine="streaming", numbered=scanned.numbered
     )
 
 
-def count_rows(scanned: Scanned) -> int:
+def count_rows(scanned: InputTable) -> int:
     """How many rows an input has; none is an error."""
     try:
         rows = scanned.count()
@@ -121,7 +121,7 @@ def count_rows(scanned: Scanned) -> int:
     return rows
 
 
-def load_one_of_each(scanned: Scanned, *, duplicates: Duplicates = "error") -> Keyed:
+def load_one_of_each(scanned: InputTable, *, duplicates: Duplicates = "error") -> Keyed:
     """The same, and refuse (or, with `keep_best`, resolve) duplicates."""
     table = Keyed(load(scanned))
     return one_of_each(table, scanned.role, duplicates, numbered=scanned.numbered)
@@ -160,14 +160,14 @@ def first_broken(
     return rows, None if at is None else Broken(at, rules[at], counts[at])
 
 
-def refuse_no_overlap(qrels: Scanned, run: Scanned, *, shared_queries: bool) -> NoReturn:
+def refuse_no_overlap(qrels: InputTable, run: InputTable, *, shared_queries: bool) -> NoReturn:
     """Say what ids look like on each side when not one judged document was retrieved."""
     if shared_queries:
         raise NoOverlapError(DOC, some_ids(run, DOC, qrels), some_ids(qrels, DOC, run))
     raise NoOverlapError(QUERY, some_ids(run, QUERY), some_ids(qrels, QUERY))
 
 
-def some_ids(side: Scanned, key: str, other: Scanned | None = None) -> list[str]:
+def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> list[str]:
     """Some ids of an input, of queries that the other one has too."""
     rows = side.frame
     if other is not None:
@@ -206,13 +206,13 @@ def one_of_each(table: Keyed, role: str, duplicates: Duplicates, *, numbered: bo
     return Keyed(frame.filter(pl.Series(~drop)))
 
 
-def refuse_non_numeric(scanned: Scanned) -> None:
+def refuse_non_numeric(scanned: InputTable) -> None:
     """If text stands where numbers should be, say which and where."""
     with suppress(*READ_ERRORS):
         _refuse_non_numeric(scanned.before or scanned)
 
 
-def _refuse_non_numeric(scanned: Scanned) -> None:
+def _refuse_non_numeric(scanned: InputTable) -> None:
     schema = scanned.raw.collect_schema()
     for ours, source in scanned.mapping.items():
         if ours in TEXTS or schema[source] != pl.String:

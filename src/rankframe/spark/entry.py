@@ -30,16 +30,11 @@ from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.job import judged_plan
 from rankframe.engine.memory import long_ids
 from rankframe.engine.summing import summed_up
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, open_ranking, refuse_absent_columns
+from rankframe.io.opening import open_table
 from rankframe.io.queries import By, asked_of, read_attributes
-from rankframe.io.scan import (
-    Columns,
-    Scanned,
-    Source,
-    refuse_absent_columns,
-    scan,
-    scan_ranking,
-)
-from rankframe.io.units import units_of
+from rankframe.io.roll_up import units_of
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.spark.driver import do_work
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
@@ -126,9 +121,9 @@ def evaluate(
     attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)
     judged = None
     if qrels is not None:
-        find = named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance))
+        find = named_alike(qrels, lambda f: open_judgments(f, columns, relevance=relevance))
         judged = open_input(qrels, session, find, "qrels")
-    find = named_alike(run, lambda f: scan(f, "run", columns, ranks=ranks))
+    find = named_alike(run, lambda f: open_table(f, "run", columns, ranks=ranks))
     given = open_input(run, session, find, "run")
     refuse_row_order(given, ties, order)
     beside = Beside.of(policies, session, columns)
@@ -207,8 +202,8 @@ def agree(
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (
-        open_input(a, session, named_alike(a, lambda f: scan_ranking(f, "a", columns)), "ranking"),
-        open_input(b, session, named_alike(b, lambda f: scan_ranking(f, "b", columns)), "ranking"),
+        open_input(a, session, named_alike(a, lambda f: open_ranking(f, "a", columns)), "ranking"),
+        open_input(b, session, named_alike(b, lambda f: open_ranking(f, "b", columns)), "ranking"),
     )
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
@@ -229,10 +224,12 @@ def agree(
     )
 
 
-def named_alike(source: Source, find: Callable[[pl.LazyFrame], Scanned]) -> Callable[..., Scanned]:
+def named_alike(
+    source: Source, find: Callable[[pl.LazyFrame], InputTable]
+) -> Callable[..., InputTable]:
     """How the columns of a side are found; errors call it by its path, if it has one."""
 
-    def found(frame: pl.LazyFrame) -> Scanned:
+    def found(frame: pl.LazyFrame) -> InputTable:
         scanned = find(frame)
         path = isinstance(source, str | os.PathLike)
         return replace(scanned, name=str(source) if path else f"the {scanned.role} DataFrame")

@@ -18,8 +18,8 @@ from rankframe.analysis.fusion.training import COUNTED, Counts, judged_by, neede
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError
 from rankframe.core.wording import naming_the_run
-from rankframe.io.scanned import part_of
-from rankframe.io.units import in_units
+from rankframe.io.input_table import part_of
+from rankframe.io.roll_up import in_units
 from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
 from rankframe.spark.inputs import Input
 from rankframe.spark.session import settings, spark_errors

@@ -25,9 +25,10 @@ from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import DuplicateError, OutputError, RankframeError
 from rankframe.core.messages import Option
 from rankframe.core.wording import naming_the_run
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
-from rankframe.io.scanned import Scanned, part_of
-from rankframe.io.units import in_units, units_of
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
+from rankframe.io.opening import open_table
+from rankframe.io.roll_up import in_units, units_of
 from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
 from rankframe.spark.entry import check_partitions, named_alike, partitions_for
 from rankframe.spark.fold_training import hits_on_spark
@@ -132,7 +133,9 @@ def fuse(
     sides: dict[str, Input] = {}
     for name, source in named.items():
         with naming_the_run(repr(name)):
-            found = named_alike(source, lambda frame: scan(frame, "run", columns, ranks=ranks))
+            found = named_alike(
+                source, lambda frame: open_table(frame, "run", columns, ranks=ranks)
+            )
             sides[name] = open_input(source, session, found, "run")
             refuse_row_order(sides[name], ties, order)
     judged = [] if qrels is None else [_judgments(qrels, session, columns, relevance)]
@@ -165,7 +168,7 @@ def fuse(
 def _judgments(
     qrels: Source, session: SparkSession, columns: Columns | None, relevance: float | None
 ) -> Input:
-    found = named_alike(qrels, lambda f: scan(f, "qrels", columns, relevance=relevance))
+    found = named_alike(qrels, lambda f: open_judgments(f, columns, relevance=relevance))
     opened = open_input(qrels, session, found, "qrels")
     opened.refuse_text()
     opened.count()
@@ -240,7 +243,7 @@ def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | li
                  "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
 
 
-def _in_units(name: str, part: Scanned, unit: Any) -> Scanned:
+def _in_units(name: str, part: InputTable, unit: Any) -> InputTable:
     """A part of a run whose documents are called by their units."""
     with naming_the_run(repr(name)):
         return part_of(in_units(part, unit).frame.collect(), "run")

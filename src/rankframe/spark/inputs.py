@@ -28,7 +28,8 @@ from rankframe.core.errors import (
     UnreadableInputError,
 )
 from rankframe.core.messages import Option, listing
-from rankframe.io.scan import Scanned, Source
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source
 from rankframe.spark.lists import quoted, unrolled
 from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
 from rankframe.spark.worker import SIDE
@@ -59,7 +60,7 @@ class Input:
 
     frame: DataFrame
     # its columns as found, without rows
-    scanned: Scanned
+    scanned: InputTable
 
     @property
     def sent(self) -> dict[str, str]:
@@ -159,7 +160,7 @@ class Input:
 
 
 def open_input(
-    source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], Scanned], role: str
+    source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], InputTable], role: str
 ) -> Input:
     """Open a side; `find` finds its columns in an empty frame of the same columns."""
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from rankframe.core.columns import GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.io.input_table import InputTable
 from rankframe.io.list_columns import Lists
-from rankframe.io.scan import Scanned
 from rankframe.spark.session import first_row, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def unrolled(frame: DataFrame, scanned: Scanned, lists: Lists) -> tuple[DataFrame, Scanned]:
+def unrolled(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFrame, InputTable]:
     """A row for each document, with what ours are found in; places are ranks where lists say the
     order, since Spark's rows have none.
     """

@@ -18,8 +18,9 @@ from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.retrieved import Showing
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
+from rankframe.io.inputs import Columns, Source
+from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
-from rankframe.io.scan import Columns, Source, scan
 from rankframe.io.train import COUNT, find_train, refuse_counts
 from rankframe.metrics.metric import Metric
 from rankframe.spark.inputs import Input, open_input
@@ -47,7 +48,10 @@ class Beside:
             train = _counted(train)
         if policies.base is not None:
             base = open_input(
-                policies.base, session, lambda f: scan(f, "run", columns, called="base"), "base"
+                policies.base,
+                session,
+                lambda f: open_table(f, "run", columns, called="base"),
+                "base",
             )
         return cls(policies, train, base)
 

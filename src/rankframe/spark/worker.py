@@ -22,8 +22,8 @@ from rankframe.engine.summary import SMALL
 from rankframe.engine.tally import SliceKey, Tally
 from rankframe.engine.work import Piece, Work
 from rankframe.frames.side_inputs import beside
-from rankframe.io.scanned import part_of
-from rankframe.io.units import in_units
+from rankframe.io.input_table import part_of
+from rankframe.io.roll_up import in_units
 from rankframe.io.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.memory import count_pieces
 from rankframe.engine.result import Result
 from rankframe.io.formats.registry import READ_ERRORS
-from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
 from rankframe.trec_eval.group_values import evaluate_groups
@@ -245,7 +246,7 @@ def _refuse_relevant_unjudged(level: int, result: Result) -> None:
         )
 
 
-def _grades(judgments: Scanned) -> list[float]:
+def _grades(judgments: InputTable) -> list[float]:
     grades = judgments.frame.select(pl.col(RELEVANCE).drop_nulls().unique().sort())
     try:
         return grades.collect()[RELEVANCE].to_list()

@@ -14,7 +14,8 @@ from rankframe.core.errors import OptionError
 from rankframe.engine.ledger import SCHEMA as LEDGER
 from rankframe.engine.result import Result
 from rankframe.engine.summary import SCHEMA as SUMMARY
-from rankframe.io.scan import Scanned, Source, describe
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source, describe
 from rankframe.kernel.segments import position, segment_starts, sort_order, spread
 from rankframe.trec_eval.grouped import GROUP, GroupFormat, Placed, placed, read_grouped
 from rankframe.trec_eval.lines import Line
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 
 def evaluate_groups(
     qrels: Source,
-    run: Scanned,
+    run: InputTable,
     lines: Sequence[Line],
     kind: GroupFormat,
     *,

@@ -23,7 +23,9 @@ from rankframe.frames.judged import Judgments
 from rankframe.io.formats.packing import unpacked, without_packing
 from rankframe.io.formats.registry import READ_ERRORS, TREC, unreadable
 from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
-from rankframe.io.scan import Scanned, Source, describe, scan
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source, describe
+from rankframe.io.opening import open_table
 from rankframe.io.sources.opening import files_at
 from rankframe.trec_eval.sources import in_memory
 
@@ -126,11 +128,11 @@ class Placed:
     retrieved: NDArray[np.int64]
 
 
-def placed(rows: pl.DataFrame, run: Scanned, ties: Ties, deepest: int | None) -> Placed:
+def placed(rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None) -> Placed:
     """Look the documents up in a run; with a depth of 0, none of them is in it."""
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
-    lookup = Lookup.of(scan(pairs, "qrels", None), run, policies, {DOC, RANK})
+    lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
     found = lookup.found()
     judged = Judgments(matched(found, 0, len(found.judgments.starts)), settle=True)
     documents = judged.frame({QUERY, DOC, RANK})

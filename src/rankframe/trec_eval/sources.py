@@ -18,7 +18,9 @@ from rankframe.core.errors import MissingColumnError
 from rankframe.io.formats.packing import bare_name, packing_of
 from rankframe.io.formats.registry import PARQUET, READ_ERRORS, unreadable
 from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
-from rankframe.io.scan import Columns, Scanned, Source, describe, scan
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, describe, open_judgments
+from rankframe.io.opening import open_table
 from rankframe.io.sources.opening import trec_texts
 
 _TAGS = ("run_id", "runid", "tag")
@@ -28,7 +30,7 @@ _OF_GROUPS = (GROUP, GROUP_WEIGHT)
 
 def judgments_of(
     source: Source, columns: Columns | None, relevance: float | None = None
-) -> Scanned:
+) -> InputTable:
     """Judgments whose grades are cut off after the whole number that they begin with.
 
     `relevance`: the grade of those that have none.
@@ -36,7 +38,7 @@ def judgments_of(
     source = in_memory(source)
     texts = trec_texts(source)
     if texts is None:
-        scanned = scan(source, "qrels", columns, relevance=relevance)
+        scanned = open_judgments(source, columns, relevance=relevance)
         # trec_eval knows no groups: a document that has several is there twice.
         plain = {ours: of for ours, of in scanned.mapping.items() if ours not in _OF_GROUPS}
         return _truncated(replace(scanned, mapping=plain))
@@ -50,13 +52,13 @@ def judgments_of(
         ]
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
-    return replace(scan(pl.concat(frames), "qrels", columns, relevance=relevance), name=name)
+    return replace(open_table(pl.concat(frames), "qrels", columns, relevance=relevance), name=name)
 
 
-def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:
+def run_of(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
     """A run and its name. Its ranks are neither looked at nor checked, if there are scores."""
     source = in_memory(source)
-    run = scan(source, "run", columns)
+    run = open_table(source, "run", columns)
     if not {SCORE, RANK} & set(run.mapping):
         raise MissingColumnError("run", SCORE, run.raw.collect_schema().names())
     if SCORE in run.mapping:
@@ -65,14 +67,14 @@ def run_of(source: Source, columns: Columns | None) -> tuple[Scanned, str]:
     return run, _tag(source) or _run_id(run, source)
 
 
-def unmatched(run: Scanned) -> Scanned:
+def unmatched(run: InputTable) -> InputTable:
     """The same run with documents that nobody judged."""
     theirs = run.mapping[DOC]
     others = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
     return run.changed(run.raw.with_columns(others.alias(theirs)))
 
 
-def _truncated(judgments: Scanned) -> Scanned:
+def _truncated(judgments: InputTable) -> InputTable:
     theirs = judgments.mapping[RELEVANCE]
     grade, kind = pl.col(theirs), judgments.raw.collect_schema()[theirs]
     if kind == pl.String:
@@ -148,7 +150,7 @@ def _tail(file: IO[bytes]) -> bytes:
     return before + last
 
 
-def _run_id(run: Scanned, source: Source) -> str:
+def _run_id(run: InputTable, source: Source) -> str:
     """A column that names the run, or else the name of its file."""
     schema: Mapping[str, pl.DataType] = run.raw.collect_schema()
     named = [column for column in schema if column.lower() in _TAGS]

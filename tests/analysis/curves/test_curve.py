@@ -11,7 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.curves.curve import curve
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.validate import load
 from tests.support.curve_cases import CASE, INF, drawn
 from tests.support.oracles import Case, random_case
@@ -124,7 +124,7 @@ def test_row_order_does_not_show(variant: str) -> None:
     case.run["q5"]["d0"], case.run["q6"]["d0"] = 0.0, -0.0
     known = attributes(case) if "by" in options else None
     kind: Any = kind_of(variant)
-    qrels, run = load(scan(case.qrels, "qrels")), load(scan(case.run, "run"))
+    qrels, run = load(open_table(case.qrels, "qrels")), load(open_table(case.run, "run"))
     once = curve(qrels, run, kind, queries=known, **options)
     assert not once.is_empty()
     for seed in range(3):

@@ -12,7 +12,7 @@ from rankframe.analysis.fusion.prepared import Prepared, fused_scores
 from rankframe.analysis.fusion.runs import HeldRuns, open_runs
 from rankframe.analysis.fusion.training import hits_of
 from rankframe.core.errors import OptionError
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.support.fusing import QRELS, random_runs
 
 PARAMETERS = {
@@ -47,7 +47,7 @@ def test_the_bits_are_those_of_fuse(name: str) -> None:
     hits = None
     if method.trained:
         policies = FusionPolicies()
-        hits = hits_of(scan(QRELS, "qrels"), open_runs(runs, policies), policies)
+        hits = hits_of(open_table(QRELS, "qrels"), open_runs(runs, policies), policies)
     state = prepared(runs)
     for _ in range(2):
         assert fused_scores(

@@ -9,7 +9,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import open_runs
 from rankframe.analysis.fusion.training import hits_of
 from rankframe.core.errors import RankframeError
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.support.fusing import QRELS, random_runs
 
 RUNS = {"a": {"q1": {"a": 3.0, "b": 2.0}, "other": {"a": 1.0}}, "b": {"q2": {"c": 1.0}}}
@@ -18,7 +18,7 @@ JUDGED = {"q1": {"b": 2, "a": 1, "x": 1}, "q2": {"c": 1}}
 
 def test_relevant_documents_by_rank() -> None:
     policies = FusionPolicies()
-    hits, _ = hits_of(scan(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
+    hits, _ = hits_of(open_table(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
     assert hits.queries == 2
     assert hits.lengths.tolist() == [0, 2]
     assert hits.at_ranks().tolist() == [1, 1]
@@ -28,7 +28,7 @@ def test_relevant_documents_by_rank() -> None:
 
 def test_levels_and_depth() -> None:
     policies = FusionPolicies(rel=2, depth=1)
-    hits, _ = hits_of(scan(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
+    hits, _ = hits_of(open_table(JUDGED, "qrels"), open_runs(RUNS, policies), policies)
     assert hits.count.tolist() == []
     assert hits.lengths.tolist() == [0, 1]
 

@@ -15,7 +15,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import HeldRuns, open_runs
 from rankframe.analysis.tuning.evaluator import Block, KeptNorm
 from rankframe.engine.lookup import read_judgments
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 QRELS = {"q1": {"a": 1, "c": 0, "gone": 1}, "q2": {"b": 2, "x": 1}, "q3": {"a": 1}}
 RUNS: dict[str, Any] = {
@@ -31,7 +31,7 @@ def held() -> HeldRuns:
 
 
 def block(held: HeldRuns) -> Block:
-    qrels = scan(QRELS, "qrels")
+    qrels = open_table(QRELS, "qrels")
     return Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
 
 
@@ -66,7 +66,7 @@ def test_equal_ones_stand_by_their_ids(
 
 
 def test_where_nothing_is_judged_nothing_stands(held: HeldRuns) -> None:
-    qrels = scan({"q1": {"gone": 1}, "q2": {"gone": 1}}, "qrels")
+    qrels = open_table({"q1": {"gone": 1}, "q2": {"gone": 1}}, "qrels")
     found = Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
     assert ranks(found, [0.0] * found.stack.height) == {}
 

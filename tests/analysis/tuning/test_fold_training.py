@@ -10,7 +10,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import open_runs
 from rankframe.analysis.fusion.training import hits_of
 from rankframe.analysis.tuning.fold_training import Lessons
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.analysis.tuning.test_tune import data
 
 
@@ -22,9 +22,9 @@ def test_the_judgments_of_other_folds(unseen: tuple[int, ...], depth: int | None
     opened = open_runs(runs, policies)
     queries = pl.Series(sorted(qrels))
     folds = np.arange(len(queries)) % 3
-    found = Lessons(scan(qrels, "qrels"), opened, policies, queries, folds).without(unseen)
+    found = Lessons(open_table(qrels, "qrels"), opened, policies, queries, folds).without(unseen)
     left = {q: qrels[q] for q, fold in zip(queries, folds, strict=True) if fold not in unseen}
-    expected = hits_of(scan(left, "qrels"), opened, policies)
+    expected = hits_of(open_table(left, "qrels"), opened, policies)
     for ours, theirs in zip(found, expected, strict=True):
         assert (ours.queries, ours.map) == (theirs.queries, theirs.map)
         for name in ("lengths", "lists", "length", "rank", "count"):

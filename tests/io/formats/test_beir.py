@@ -11,7 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.formats.beir import with_grades
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d9", 1)]
 RUN = {"q1": {"d2": 1.0, "d1": 0.5}, "q2": {"d9": 1.0}}
@@ -35,7 +35,7 @@ def test_a_folder_stands_for_its_only_split(split: str, tmp_path: Path) -> None:
     folder = collection(tmp_path / "scifact", split)
     for source in (folder, folder / "qrels", folder / "qrels" / split):
         assert rf.evaluate(source, RUN, "mrr")["mrr"] == 0.75
-        assert scan(source, "qrels").frame.collect().rows() == JUDGED
+        assert open_table(source, "qrels").frame.collect().rows() == JUDGED
 
 
 def test_several_splits_are_named(tmp_path: Path, refusal) -> None:
@@ -89,10 +89,10 @@ def test_a_score_is_a_grade_beside_a_corpus_id_alone(tmp_path: Path, refusal) ->
 def test_judgments_are_known_as_such_without_a_role(tmp_path: Path) -> None:
     folder = collection(tmp_path / "scifact", "test.tsv")
     for source in (folder, folder / "qrels" / "test.tsv"):
-        scanned = scan(source, None)
+        scanned = open_table(source, None)
         assert scanned.role == "qrels"
         assert scanned.frame.collect().rows() == JUDGED
-    assert scan(folder, None, {"score": "score"}).role == "run"
+    assert open_table(folder, None, {"score": "score"}).role == "run"
 
 
 def test_a_run_may_have_these_names_too(tmp_path: Path) -> None:

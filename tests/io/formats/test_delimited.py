@@ -14,10 +14,10 @@ from rankframe.io.formats.delimited import (
     first_line,
     is_named,
     is_row,
-    open_table,
+    open_delimited,
     separator_of,
 )
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 QRELS = {"1048585": {"7187158": 1.0}, "524332": {"1534580": 1.0}}
 # As MS MARCO's baselines are exchanged: query, passage, rank.
@@ -51,7 +51,7 @@ def test_four_columns_are_judgments(separator: str, tmp_path: Path) -> None:
 
 def test_three_columns_of_judgments_end_with_the_grade(tmp_path: Path) -> None:
     (tmp_path / "qrels.csv").write_text("q1,d1,2\nq1,d2,0\nq2,d7,2\n")
-    scanned = scan(tmp_path / "qrels.csv", "qrels")
+    scanned = open_table(tmp_path / "qrels.csv", "qrels")
     assert scanned.frame.collect().rows() == [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d7", 2)]
 
 
@@ -147,7 +147,7 @@ def test_rows_that_are_too_long_or_short(tmp_path: Path, refusal) -> None:
 
 
 def test_a_table_of_queries_has_a_header(tmp_path: Path) -> None:
-    table = open_table([io.BytesIO(b"f1,f2\n1,2\n")], "queries", "it", separators=",;")
+    table = open_delimited([io.BytesIO(b"f1,f2\n1,2\n")], "queries", "it", separators=",;")
     assert isinstance(table, pl.LazyFrame)
     assert table.collect_schema().names() == ["f1", "f2"]
 

@@ -15,7 +15,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.formats.json_documents import open_json
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 ROWS = [("q1", "a", 2.5), ("q1", "b", 1.0), ("007", "é", 1e-7)]
 NAMES = ("query_id", "doc_id", "score")
@@ -36,7 +36,7 @@ def test_documents_are_read_whatever_their_shape(
     text = json.dumps(FORMS[form], indent=indent)
     (tmp_path / name).write_text(text)
     for source in (tmp_path / name, io.BytesIO(text.encode()), io.StringIO(f"\n {text}\n\n")):
-        assert scan(source, "run").frame.select(NAMES).collect().rows() == ROWS
+        assert open_table(source, "run").frame.select(NAMES).collect().rows() == ROWS
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_packed_documents(form: str, pack, tmp_path: Path) -> None:
     content = pack(json.dumps(FORMS[form], indent=1).encode())
     (tmp_path / "run.json").write_bytes(content)
     for source in (tmp_path / "run.json", io.BytesIO(content)):
-        assert scan(source, "run").frame.select(NAMES).collect().rows() == ROWS
+        assert open_table(source, "run").frame.select(NAMES).collect().rows() == ROWS
 
 
 def test_judgments_as_an_object_are_grades(tmp_path: Path) -> None:
     (tmp_path / "qrels.json").write_text('{"q1": {"a": 2, "b": 0}}')
-    found = scan(tmp_path / "qrels.json", "qrels").frame.collect()
+    found = open_table(tmp_path / "qrels.json", "qrels").frame.collect()
     assert found.rows() == [("q1", "a", 2), ("q1", "b", 0)]
 
 
@@ -69,11 +69,13 @@ def test_several_documents_are_one(tmp_path: Path, refusal) -> None:
         part = dict(list(BY_QUERY.items())[at : at + 1])
         (tmp_path / f"queries-{at}.json").write_text(json.dumps(part, indent=1))
     for pattern in ("rows-*.json", "queries-*.json"):
-        assert scan(str(tmp_path / pattern), "run").frame.select(NAMES).collect().rows() == ROWS
+        assert (
+            open_table(str(tmp_path / pattern), "run").frame.select(NAMES).collect().rows() == ROWS
+        )
     (tmp_path / "queries-2.json").write_text(json.dumps(BY_QUERY, indent=1))
-    said = refusal(scan, str(tmp_path / "queries-*.json"), "run")
+    said = refusal(open_table, str(tmp_path / "queries-*.json"), "run")
     assert "2 queries are in more than one of its files, e.g. 'q1'" in said
-    assert "something else" in refusal(scan, str(tmp_path / "*.json"), "run")
+    assert "something else" in refusal(open_table, str(tmp_path / "*.json"), "run")
 
 
 def test_ids_may_be_numbers_and_columns_lists(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.formats.json_lines import loaded, open_json_lines, write_object
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 LINE = '{"query_id":"q","doc_id":"a","score":1}\n'
 
@@ -72,7 +72,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, line: str, refusa
 )
 def test_a_name_elsewhere_in_a_line_is_none_of_its_columns(tmp_path: Path, more: str) -> None:
     path = _written(tmp_path, f'{{"query_id":"q","doc_id":"a","score":1,{more}}}\n')
-    assert scan(path, "run").frame.collect()["score"].to_list() == [1.0]
+    assert open_table(path, "run").frame.collect()["score"].to_list() == [1.0]
 
 
 def test_queries_are_written_as_an_object(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 import rankframe as rf
 from rankframe.engine.convert import convert_file
 from rankframe.io.formats.numbers import beyond_float, given_numbers, whole_again, with_rest
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.support.pieces import in_pieces, shop_like
 
 # A nanosecond timestamp. Floats are 256 apart there.
@@ -137,7 +137,7 @@ def test_holes_are_filled_in_the_same_ranking() -> None:
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt64, pl.String], ids=str)
 def test_convert_keeps_them(name: str, dtype: Any, tmp_path: Path) -> None:
     convert_file(RUN.cast({"score": dtype}), tmp_path / name)
-    again = scan(tmp_path / name, "run")
+    again = open_table(tmp_path / name, "run")
     keys = ["query_id", "doc_id"]
     written = again.raw.select(*keys, pl.col("score").cast(pl.Int64)).collect()
     assert written.cast(pl.String).sort(keys).equals(RUN.cast(pl.String).sort(keys))
@@ -262,7 +262,7 @@ def test_the_largest_that_a_type_holds_are_ranked_too(kind: str, tmp_path: Path)
     for name in ("run.parquet", "run.csv", "run.jsonl", "run.trec"):
         convert_file(run, tmp_path / name)
         assert ranked(tmp_path / name, docs) == expected, name
-        again = scan(tmp_path / name, "run").raw.select("doc_id", "score").collect()
+        again = open_table(tmp_path / name, "run").raw.select("doc_id", "score").collect()
         written = dict(again.select("doc_id", pl.col("score").cast(pl.Int128)).iter_rows())
         assert written == dict(zip(docs, values, strict=True)), name
 
@@ -284,4 +284,7 @@ def test_grades_beyond_whole_numbers_are_converted_as_they_are(
     qrels = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": [grade, 1.0]})
     for name in ("qrels.parquet", "qrels.csv", "qrels.trec"):
         convert_file(qrels, tmp_path / name, "qrels")
-        assert scan(tmp_path / name, "qrels").frame.collect()["relevance"].to_list() == [grade, 1]
+        assert open_table(tmp_path / name, "qrels").frame.collect()["relevance"].to_list() == [
+            grade,
+            1,
+        ]

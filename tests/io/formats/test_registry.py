@@ -24,7 +24,7 @@ from rankframe.io.formats.registry import (
     of_file,
     unreadable,
 )
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.sources.writers import format_of, write_as
 
 RUN = pl.DataFrame(
@@ -44,7 +44,7 @@ def zstd(content: bytes) -> bytes:
 
 
 def found(source: object, form: Format = TREC) -> list[tuple]:
-    frame = scan(source, "run").frame.select(held(form).columns).collect()
+    frame = open_table(source, "run").frame.select(held(form).columns).collect()
     return frame.rows()
 
 
@@ -63,7 +63,7 @@ def test_a_format_is_written_and_read_by_its_endings(
     assert by_ending(target) is form
     assert packing_of(target.read_bytes()) is packing
     if packing and form in BINARY:
-        said = refusal(scan, target, "run")
+        said = refusal(open_table, target, "run")
         assert said.endswith(
             f"it should be {form.name}, and was packed once more by {packing.name}. Unpack it."
         )
@@ -178,14 +178,14 @@ def test_arrow_that_is_cut_short_is_refused(share: float, tmp_path: Path, refusa
 
 def test_text_called_parquet_is_called_what_it_is(tmp_path: Path, refusal) -> None:
     RUN.write_csv(tmp_path / "x.parquet")
-    said = refusal(scan, tmp_path / "x.parquet", "run")
+    said = refusal(open_table, tmp_path / "x.parquet", "run")
     assert said.endswith("it is not a Parquet file: it looks like CSV. Call it .csv.")
 
 
 def test_messages_list_the_formats(tmp_path: Path, refusal) -> None:
     strange = tmp_path / "x.xlsx"
     strange.write_bytes(b"PK nothing\n")
-    assert refusal(scan, strange, "run").endswith(
+    assert refusal(open_table, strange, "run").endswith(
         "It reads .parquet, .arrow, .csv, .tsv, .jsonl, .json, and TREC text (.trec, .txt, .qrels, "
         ".run)."
     )

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.support.engine_responses import elastic, lines, solr
 
 ANSWERS = {"q1": (["x", "a", "b"], [9.5, 2.0, 1.5]), "007": (["c"], [3.0]), "none": ([], [])}
@@ -39,7 +39,7 @@ FORMS = {
 
 
 def rows(source: Any, **options: Any) -> list[tuple]:
-    frame = scan(source, "run", **options).frame.collect()
+    frame = open_table(source, "run", **options).frame.collect()
     wanted = [one for one in ("query_id", "doc_id", "score", "rank") if one in frame.columns]
     return frame.select(wanted).rows()
 

@@ -23,7 +23,7 @@ from rankframe.io.formats.trec_format import (
     tag_of,
     write_trec,
 )
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 ROWS = [("q1", "a", 1.5), ("q1", "b", -2.0), ("q2", "ü", 1e-9)]
 RUN = "q1 Q0 a 1 1.5 tag\nq1 Q0 b 2 -2.0 tag\nq2 Q0 ü 1 1e-9 tag\n"
@@ -367,7 +367,9 @@ def test_an_id_may_begin_with_the_sign_of_comments(
 ) -> None:
     assert read_trec(io.BytesIO(text.encode()), role, "x")["query_id"].to_list() == queries
     (tmp_path / "of_any_name").write_text(text)
-    assert scan(tmp_path / "of_any_name", role).frame.collect()["query_id"].to_list() == queries
+    assert (
+        open_table(tmp_path / "of_any_name", role).frame.collect()["query_id"].to_list() == queries
+    )
 
 
 def test_judgments_of_such_an_id_count_as_in_trec_eval() -> None:

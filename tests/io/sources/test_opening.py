@@ -13,7 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.formats import packing
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.sources.opening import open_path, open_stream, trec_texts
 
 
@@ -267,4 +267,4 @@ def test_a_folder_of_many_files_is_looked_at_once(
 def test_a_name_that_is_no_text_is_refused(name: str, tmp_path: Path, refusal) -> None:
     if name.startswith("r\udcff"):
         Path(tmp_path / name).write_text("query_id,doc_id,score\n1,2,3\n")
-    assert "its name is not UTF-8 text" in refusal(scan, str(tmp_path / name), "run")
+    assert "its name is not UTF-8 text" in refusal(open_table, str(tmp_path / name), "run")

@@ -13,7 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.formats.registry import FORMATS, Format
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.io.sources.writers import KEY, format_of, read_about, write_frame, write_parquet
 
 RUN = pl.DataFrame(
@@ -28,7 +28,7 @@ def test_only_tables_hold_tables(form: Format, tmp_path: Path, refusal) -> None:
     target = tmp_path / f"x{form.endings[0]}"
     if form.any_table:
         write_frame(RUN, target)
-        frame = scan(target, "run").frame.select(RUN.columns).collect()
+        frame = open_table(target, "run").frame.select(RUN.columns).collect()
         assert frame.rows() == RUN.rows()
     else:
         assert refusal(format_of, target).startswith(f"cannot tell the format of {target}")

@@ -9,7 +9,7 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.present.charts.canvas import GREY
 from rankframe.present.report.drawings import charts, drawings, svg
 from tests.support.page_text import read_page
@@ -18,9 +18,9 @@ from tests.support.report_cases import ATTRIBUTES, QRELS, RUNS, compared, materi
 
 def drawn(found: rf.Comparison | None = None, moved: Any = None, **changed: Any) -> dict[str, Any]:
     policies = {"columns": None, **vars(Policies(**changed))}
-    systems = {name: scan(run, "run") for name, run in RUNS.items()}
+    systems = {name: open_table(run, "run") for name, run in RUNS.items()}
     return drawings(
-        scan(QRELS, "qrels"),
+        open_table(QRELS, "qrels"),
         systems,
         found or compared(**changed),
         moved or {},

@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.errors import RankframeError
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from rankframe.present.report import data as gathered
 from rankframe.present.report.fused import fusions
 from tests.support.page_text import read_page
@@ -50,12 +50,14 @@ def test_what_is_drawn_is_what_tune_finds(tmp_path: Path, hybrid: Path) -> None:
     found = {}
     for name in ("hybrid", "rrf", "sum"):
         (found[name],) = fusions({**RUNS, name: tmp_path / f"{name}.parquet"})
-    scanned = {name: scan(run, "run") for name, run in RUNS.items()}
+    scanned = {name: open_table(run, "run") for name, run in RUNS.items()}
     assert [(one.method, one.norm(scanned)) for one in found.values()] == [
         ("wsum", "min_max"), ("wsum", "min_max"), ("wsum", "zmuv"),
     ]  # fmt: skip
     assert found["rrf"].said == "rrf is rrf"
-    ranked = {name: scan({"query_id": ["q"], "doc_id": ["a"], "rank": [1]}, "run") for name in RUNS}
+    ranked = {
+        name: open_table({"query_id": ["q"], "doc_id": ["a"], "rank": [1]}, "run") for name in RUNS
+    }
     assert found["sum"].norm(ranked) == "rank"
     both = {**RUNS, "a": hybrid, "b": tmp_path / "rrf.parquet"}
     assert [one.name for one in fusions(both)] == ["a"]

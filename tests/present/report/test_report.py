@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 from tests.present.report.conftest import RUNS, SHOP, WHEN
 from tests.support.counted import Counted
 from tests.support.oracles import random_case
@@ -119,10 +119,10 @@ def test_a_report_of_lists_that_are_cut(policies: dict[str, Any], tmp_path: Path
 
 
 def test_a_report_keeps_the_best_of_duplicates_everywhere(tmp_path: Path, refusal) -> None:
-    frames = {name: scan(run, "run").frame.collect() for name, run in CASES.items()}
+    frames = {name: open_table(run, "run").frame.collect() for name, run in CASES.items()}
     worse = {name: run.with_columns(pl.col("score") - 100) for name, run in frames.items()}
     twice = {name: pl.concat([worse[name], run]) for name, run in frames.items()}
-    graded = scan(CASE.qrels, "qrels").frame.collect()
+    graded = open_table(CASE.qrels, "qrels").frame.collect()
     judged = pl.concat([graded, graded.with_columns(pl.col("relevance") - 1)])
     assert "duplicate (query_id, doc_id) pairs" in refusal(
         rf.report, judged, twice, output=tmp_path / "x.html"

@@ -18,7 +18,7 @@ from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.input_cache import hold
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.plan import Plan
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
@@ -71,7 +71,7 @@ def metrics_of(
 
 
 def metric_points(
-    qrels: Scanned, run: Scanned, job: Job, metrics: CurveMetrics, *, per_query: bool
+    qrels: InputTable, run: InputTable, job: Job, metrics: CurveMetrics, *, per_query: bool
 ) -> pl.DataFrame:
     """Evaluate them, and give the points of the whole, of each slice or of each query."""
     held = hold(qrels, [run], job.row_bytes)

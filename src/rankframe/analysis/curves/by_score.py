@@ -20,7 +20,7 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.io.validate import refuse_no_overlap
 from rankframe.kernel.batch import taken
 from rankframe.kernel.codes import text_order
@@ -76,7 +76,7 @@ class Traced:
 
 
 def read_population(
-    qrels: Scanned, run: Scanned, policies: Policies, *, distance: bool
+    qrels: InputTable, run: InputTable, policies: Policies, *, distance: bool
 ) -> Population:
     """Read both inputs. `distance`: a smaller score is better."""
     if distance and SCORE not in run.mapping:

@@ -25,10 +25,9 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.combined import refuse_idle
 from rankframe.engine.job import Job
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
 from rankframe.io.storage import StorageOptions, reaching
-from rankframe.io.units import scan_run
 
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]
@@ -168,8 +167,8 @@ def curve(
     refuse_idle(policies)
     intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
-    judgments = scan(qrels, "qrels", columns, relevance=relevance)
-    documents = scan_run(run, policies, columns)
+    judgments = open_judgments(qrels, columns, relevance=relevance)
+    documents = open_run(run, policies, columns)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:
         job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)

@@ -26,9 +26,10 @@ from rankframe.core.progress import Report, check_progress
 from rankframe.engine.memory import limit_of
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.formats.registry import PARQUET, Format
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
+from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.scan import Columns, Source, refuse_absent_columns, scan
-from rankframe.io.scanned import Scanned
 from rankframe.io.sources.writers import About, format_of, write_as
 from rankframe.io.storage import StorageOptions, reaching
 
@@ -128,8 +129,8 @@ class Fusion:
 
     # as given, to be known where something is written
     sources: tuple[Source, ...]
-    runs: Mapping[str, Scanned]
-    qrels: Scanned | None
+    runs: Mapping[str, InputTable]
+    qrels: InputTable | None
     method: Method
     policies: FusionPolicies
     max_memory: str | int | None = None
@@ -152,7 +153,7 @@ class Fusion:
         refuse_unscored(method, unscored(opened))
         judged = None
         if qrels is not None:
-            judged = scan(qrels, "qrels", columns, relevance=policies.relevance, limit=limit)
+            judged = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
         sides = [*opened.values(), *([] if judged is None else [judged])]
         refuse_absent_columns(columns, *sides)
         sources = (*runs.values(), *([] if qrels is None else [qrels]))
@@ -213,5 +214,5 @@ class Fusion:
 
 def _read_again(target: str | os.PathLike[str]) -> pl.LazyFrame:
     """What was written, with the columns of a fused run."""
-    written = scan(os.fspath(target), "run").frame
+    written = open_table(os.fspath(target), "run").frame
     return written.select(pl.col(name).cast(kind) for name, kind in RUN_SCHEMA.items())

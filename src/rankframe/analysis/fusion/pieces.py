@@ -28,7 +28,7 @@ from rankframe.engine.memory import (
 )
 from rankframe.engine.out_of_core import joined_by_query
 from rankframe.engine.split import Split
-from rankframe.io.scanned import Scanned, part_of
+from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.validate import count_rows
 
@@ -37,7 +37,7 @@ from rankframe.io.validate import count_rows
 ROW_BYTES = 200
 
 
-def count_pieces(runs: Mapping[str, Scanned], max_memory: str | int | None) -> int:
+def count_pieces(runs: Mapping[str, InputTable], max_memory: str | int | None) -> int:
     """How many pieces it takes to stay within a limit, or within what the machine has."""
     limit, sides = limit_of(max_memory), list(runs.values())
     pieces = pieces_for(sum(estimated_need(side, ROW_BYTES, limit) for side in sides), max_memory)
@@ -47,7 +47,7 @@ def count_pieces(runs: Mapping[str, Scanned], max_memory: str | int | None) -> i
 
 
 def fused(
-    runs: Mapping[str, Scanned],
+    runs: Mapping[str, InputTable],
     fuser: Fuser,
     policies: FusionPolicies,
     report: Report | None = None,
@@ -74,7 +74,7 @@ def fused(
 class Portions:
     """Runs in pieces by query, in temporary files: to be gone through as often as one likes."""
 
-    runs: Mapping[str, Scanned]
+    runs: Mapping[str, InputTable]
     policies: FusionPolicies
     splits: Mapping[str, Split]
     pieces: int
@@ -83,7 +83,7 @@ class Portions:
 
     @classmethod
     def of(
-        cls, runs: Mapping[str, Scanned], policies: FusionPolicies, pieces: int, folder: Path
+        cls, runs: Mapping[str, InputTable], policies: FusionPolicies, pieces: int, folder: Path
     ) -> Portions:
         """Deal the rows of all runs into so many pieces."""
         counted = {name: _counted(name, run) for name, run in runs.items()}
@@ -104,11 +104,11 @@ class Portions:
         """Of all runs."""
         return sum(self.counted.values())
 
-    def parts(self) -> Iterator[tuple[dict[str, Scanned], int]]:
+    def parts(self) -> Iterator[tuple[dict[str, InputTable], int]]:
         """The rows of each piece that has any, and how many were read so far."""
         read = dict.fromkeys(self.runs, 0)
         for number in range(self.pieces):
-            parts: dict[str, Scanned] = {}
+            parts: dict[str, InputTable] = {}
             before = sum(read.values())
             for name, split in self.splits.items():
                 with naming_the_run(repr(name)):
@@ -130,7 +130,7 @@ class Portions:
 
 @contextmanager
 def held_runs(
-    runs: Mapping[str, Scanned], policies: FusionPolicies, max_memory: int | None
+    runs: Mapping[str, InputTable], policies: FusionPolicies, max_memory: int | None
 ) -> Iterator[HeldRuns | Portions]:
     """Runs in memory, or in as many pieces as it takes to stay within a limit."""
     pieces = count_pieces(runs, max_memory)
@@ -143,7 +143,7 @@ def held_runs(
 
 @contextmanager
 def fused_in_pieces(
-    runs: Mapping[str, Scanned],
+    runs: Mapping[str, InputTable],
     fuser: Fuser,
     policies: FusionPolicies,
     pieces: int,
@@ -168,18 +168,18 @@ def fused_in_pieces(
         yield (joined_by_query(files, ordered=False) if files else pl.LazyFrame(schema=RUN_SCHEMA))
 
 
-def _counted(name: str, run: Scanned) -> int:
+def _counted(name: str, run: InputTable) -> int:
     with naming_the_run(repr(name)):
         return count_rows(run)
 
 
-def _split(name: str, run: Scanned, folder: Path, pieces: int, at_once: int) -> Split:
+def _split(name: str, run: InputTable, folder: Path, pieces: int, at_once: int) -> Split:
     with naming_the_run(repr(name)):
         return Split.of(run, folder, pieces, at_once)
 
 
 def _piece(
-    parts: Mapping[str, Scanned],
+    parts: Mapping[str, InputTable],
     splits: Mapping[str, Split],
     fuser: Fuser,
     policies: FusionPolicies,
@@ -196,7 +196,7 @@ def _piece(
 
 
 def _refuse_lost_rows(
-    runs: Mapping[str, Scanned], counted: Mapping[str, int], read: Mapping[str, int]
+    runs: Mapping[str, InputTable], counted: Mapping[str, int], read: Mapping[str, int]
 ) -> None:
     for name, run in runs.items():
         if counted[name] != read[name]:

@@ -11,8 +11,8 @@ from typing import Any
 from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import METHODS
-from rankframe.io.scan import Source, describe
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source, describe
 from rankframe.io.sources.writers import About, read_about
 
 
@@ -43,7 +43,7 @@ class Recorded:
 
 
 def about_fusion(
-    method: Method, policies: FusionPolicies, runs: Mapping[str, Scanned]
+    method: Method, policies: FusionPolicies, runs: Mapping[str, InputTable]
 ) -> dict[str, Any]:
     """What is written into the file of a fused run."""
     own = method.definition is None

@@ -23,9 +23,10 @@ from rankframe.engine.contiguous import workers
 from rankframe.frames.pair_held import HeldRanking
 from rankframe.io.batches import Batches
 from rankframe.io.formats.packing import bare_name
-from rankframe.io.scan import Columns, Source, scan
-from rankframe.io.scanned import Scanned, comparable
-from rankframe.io.units import in_units
+from rankframe.io.input_table import InputTable, comparable
+from rankframe.io.inputs import Columns, Source
+from rankframe.io.opening import open_table
+from rankframe.io.roll_up import in_units
 from rankframe.io.validate import load_one_of_each
 from rankframe.kernel.batch import as_text, taken
 from rankframe.kernel.codes import text_order
@@ -75,19 +76,19 @@ def open_runs(
     policies: FusionPolicies,
     columns: Columns | None = None,
     limit: int | None = None,
-) -> dict[str, Scanned]:
+) -> dict[str, InputTable]:
     """Open each run; rows are read later."""
-    opened: dict[str, Scanned] = {}
+    opened: dict[str, InputTable] = {}
     for name, source in runs.items():
         with naming_the_run(repr(name)):
-            run = scan(
+            run = open_table(
                 source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit
             )
             opened[name] = run if policies.unit is None else in_units(run, policies.unit)
     return opened
 
 
-def unscored(runs: Mapping[str, Scanned]) -> tuple[str, ...]:
+def unscored(runs: Mapping[str, InputTable]) -> tuple[str, ...]:
     """The runs that have no scores."""
     return tuple(name for name, run in runs.items() if SCORE not in run.mapping)
 
@@ -97,7 +98,7 @@ class HeldRuns:
     """Runs in memory, and where the queries of each are."""
 
     names: tuple[str, ...]
-    sides: tuple[Scanned, ...]
+    sides: tuple[InputTable, ...]
     held: tuple[HeldRanking, ...]
     policies: FusionPolicies
     # all queries, as text and in byte order
@@ -106,11 +107,11 @@ class HeldRuns:
     numbers: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, runs: Mapping[str, Scanned], policies: FusionPolicies) -> HeldRuns:
+    def of(cls, runs: Mapping[str, InputTable], policies: FusionPolicies) -> HeldRuns:
         """Read all rows of all runs."""
         sides = tuple(runs.values())
 
-        def read(name: str, side: Scanned, frame: pl.LazyFrame) -> HeldRanking:
+        def read(name: str, side: InputTable, frame: pl.LazyFrame) -> HeldRanking:
             with naming_the_run(repr(name)):
                 return HeldRanking.of(Batches(side, _cut(frame, policies)).whole())
 

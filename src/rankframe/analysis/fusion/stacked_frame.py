@@ -16,7 +16,7 @@ from rankframe.core import options
 from rankframe.core.columns import QUERY, RANK, STACKED_FRAME
 from rankframe.engine.contiguous import workers
 from rankframe.frames.lazily import lazy_frame
-from rankframe.io.scan import Columns, Source, refuse_absent_columns
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.storage import StorageOptions, reaching
 
 

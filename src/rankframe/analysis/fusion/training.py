@@ -20,7 +20,7 @@ from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import evaluate_scanned
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.judge import judge
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact, exact_sum
 
@@ -98,8 +98,8 @@ class Counts:
 
 
 def judged_by(
-    qrels: Scanned,
-    runs: Mapping[str, Scanned],
+    qrels: InputTable,
+    runs: Mapping[str, InputTable],
     policies: FusionPolicies,
     *,
     by_rank: bool = True,
@@ -118,8 +118,8 @@ def judged_by(
 
 
 def hits_of(
-    qrels: Scanned,
-    runs: Mapping[str, Scanned],
+    qrels: InputTable,
+    runs: Mapping[str, InputTable],
     policies: FusionPolicies,
     *,
     by_rank: bool = True,
@@ -131,7 +131,10 @@ def hits_of(
 
 
 def hits_for(
-    method: Method, qrels: Scanned | None, runs: Mapping[str, Scanned], policies: FusionPolicies
+    method: Method,
+    qrels: InputTable | None,
+    runs: Mapping[str, InputTable],
+    policies: FusionPolicies,
 ) -> list[Hits] | None:
     """What a method needs to be told of judgments; None where it is not trained."""
     check_judged(method, given=qrels is not None)
@@ -178,13 +181,13 @@ def _frame_policies(policies: FusionPolicies) -> Policies:
     )
 
 
-def _precision(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFrame:
+def _precision(qrels: InputTable, run: InputTable, policies: FusionPolicies) -> pl.DataFrame:
     plan = judged_plan(resolve("map"))
     job = Job(plan, _frame_policies(policies), intervals=Intervals(None))
     return evaluate_scanned(qrels, run, job).per_query
 
 
-def _rows(qrels: Scanned, run: Scanned, policies: FusionPolicies) -> pl.DataFrame:
+def _rows(qrels: InputTable, run: InputTable, policies: FusionPolicies) -> pl.DataFrame:
     how = _frame_policies(policies)
     frame = judge(
         qrels,

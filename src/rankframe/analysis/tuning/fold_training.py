@@ -12,15 +12,15 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.trained import Hits
 from rankframe.analysis.fusion.training import Judged, judged_by
 from rankframe.analysis.tuning.folds import Folds
-from rankframe.io.scanned import Scanned
+from rankframe.io.input_table import InputTable
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
     """Judgments, runs, and the folds of queries; looked at when somebody asks."""
 
-    qrels: Scanned
-    runs: Mapping[str, Scanned]
+    qrels: InputTable
+    runs: Mapping[str, InputTable]
     policies: FusionPolicies
     queries: pl.Series
     folds: Folds

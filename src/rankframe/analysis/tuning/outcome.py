@@ -28,9 +28,9 @@ from rankframe.core.wording import (
 from rankframe.engine.about import about_frame
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
+from rankframe.io.inputs import Source
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder
-from rankframe.io.scan import Source
 from rankframe.io.sources.writers import write_parquet
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.metrics.names import Metric

@@ -40,8 +40,9 @@ from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.engine.memory import estimated_need
 from rankframe.engine.terms import Terms
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Attributes, Known, read_attributes, refuse_strangers
-from rankframe.io.scan import Columns, Scanned, Source
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.metrics.names import Metric, MetricLike
 from rankframe.stats.resample import hash_ids
@@ -215,7 +216,7 @@ class _Alone:
     skip: bool
 
     @property
-    def opened(self) -> dict[str, Scanned]:
+    def opened(self) -> dict[str, InputTable]:
         """The runs."""
         return dict(zip(self.systems, self.held.rights, strict=True))
 

@@ -48,7 +48,7 @@ class Noted(NamedTuple):
     note: str
 
 
-def open_table(
+def open_delimited(
     files: Sequence[str] | Sequence[IO[bytes]],
     role: Role | None,
     name: str,

@@ -24,7 +24,7 @@ from rankframe.io.formats.delimited import (
     fields_of,
     first_line,
     is_named,
-    open_table,
+    open_delimited,
     separator_of,
 )
 from rankframe.io.formats.json_documents import open_json
@@ -223,7 +223,7 @@ FORMATS = (
     Format(
         "CSV",
         (".csv",),
-        open=partial(open_table, separators=",;"),
+        open=partial(open_delimited, separators=",;"),
         begins=lambda head: separator_of(head) in (",", ";"),
         write=pl.DataFrame.write_csv,
     ),
@@ -231,7 +231,7 @@ FORMATS = (
         "TSV",
         (".tsv",),
         also=(".tab",),
-        open=partial(open_table, separators="\t"),
+        open=partial(open_delimited, separators="\t"),
         begins=lambda head: separator_of(head) == "\t",
         write=partial(pl.DataFrame.write_csv, separator="\t"),
     ),

@@ -25,8 +25,8 @@ from rankframe.engine.history import history
 from rankframe.engine.judge import judge
 from rankframe.engine.pair import pair
 from rankframe.engine.result import Result
+from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.io.scan import Columns, Source
 from rankframe.present.charts.canvas import Look
 
 # How alike rankings are, where nobody says which metrics.

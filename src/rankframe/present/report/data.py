@@ -33,8 +33,8 @@ from rankframe.engine.lists import Lists
 from rankframe.engine.lookup import Lookup
 from rankframe.io.described import Described
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Source, describe
-from rankframe.io.scanned import Scanned, part_of
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Source, describe
 from rankframe.metrics.names import Metric, with_inner
 from rankframe.present.report.drawings import drawings
 from rankframe.present.report.fused import fusions, weights_charts
@@ -81,8 +81,8 @@ class Asked:
 class _Rows:
     """Judgments and runs, of all queries or of some."""
 
-    qrels: Scanned
-    runs: Mapping[str, Scanned]
+    qrels: InputTable
+    runs: Mapping[str, InputTable]
     # of those that curves are drawn of; None: all
     some: pl.Series | None = None
     policies: Policies = field(default_factory=Policies)
@@ -205,7 +205,7 @@ def _queries(found: Comparison) -> int:
 
 def _rows(
     held: Held,
-    runs: Mapping[str, Scanned],
+    runs: Mapping[str, InputTable],
     found: Comparison,
     moved: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
     policies: Policies,
@@ -228,7 +228,7 @@ def _rows(
     return _Rows(qrels, taken, some, replace(policies, no_overlap="zero"))
 
 
-def _taken(scanned: Scanned, queries: pl.Series) -> Scanned:
+def _taken(scanned: InputTable, queries: pl.Series) -> InputTable:
     """The rows of some queries, in the order of the input."""
     try:
         wanted = pl.col(QUERY).is_in(queries.implode())

@@ -13,7 +13,7 @@ from rankframe.analysis.curves.area import thin
 from rankframe.analysis.curves.curve import Kind, curve
 from rankframe.core.options import Policies
 from rankframe.engine.judge import judge
-from rankframe.io.scan import Scanned
+from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 from rankframe.present.charts.canvas import GREY
@@ -27,8 +27,8 @@ _LETTERS = 13  # pixels, so that they can be read where a drawing is shrunk
 
 
 def drawings(
-    qrels: Scanned,
-    systems: Mapping[str, Scanned],
+    qrels: InputTable,
+    systems: Mapping[str, InputTable],
     found: Comparison,
     moved: Mapping[str, Moved],
     policies: Mapping[str, Any],

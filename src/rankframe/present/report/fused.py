@@ -14,7 +14,8 @@ from rankframe.analysis.tuning.tune import tune
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import shown
 from rankframe.core.options import Intervals, Policies
-from rankframe.io.scan import Scanned, Source
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 
@@ -36,7 +37,7 @@ class Fused:
         """What is drawn: the method itself where it has weights, or else a weighted sum."""
         return self.how.name if METHODS[self.how.name].weighted else "wsum"
 
-    def norm(self, runs: Mapping[str, Scanned]) -> str:
+    def norm(self, runs: Mapping[str, InputTable]) -> str:
         """That of the fusion, if it has one and all runs have scores."""
         if unscored({name: runs[name] for name in self.parts}):
             return _BY_RANK
@@ -68,8 +69,8 @@ def fusions(systems: Mapping[str, Source]) -> list[Fused]:
 
 def weights_charts(
     fused: list[Fused],
-    qrels: Scanned,
-    runs: Mapping[str, Scanned],
+    qrels: InputTable,
+    runs: Mapping[str, InputTable],
     metric: Metric,
     policies: Policies,
     intervals: Intervals,

@@ -22,13 +22,13 @@ from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.job import Job
 from rankframe.io.described import Described
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, slicings
 from rankframe.io.remote import Remote
-from rankframe.io.scan import Columns, Scanned, Source, refuse_absent_columns, scan
 from rankframe.io.storage import StorageOptions, reaching
-from rankframe.io.units import scan_run
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.present.charts.canvas import load_altair
 from rankframe.present.report.data import Asked, gather
@@ -184,11 +184,11 @@ def _held(
 ) -> Held:
     """All that is evaluated, opened and its columns found; what is small is held."""
     policies = given.each
-    runs: list[Scanned] = []
+    runs: list[InputTable] = []
     for name, source in systems.items():
         with naming_the_run(repr(name)):
-            runs.append(scan_run(source, policies, columns))
-    judgments = scan(qrels, "qrels", columns, relevance=policies.relevance)
+            runs.append(open_run(source, policies, columns))
+    judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     asked = None if told.queries is None else told.queries.asked
     refuse_absent_columns(columns, judgments, *runs, queries=asked)
     return hold(judgments, runs, Job.row_bytes, again=True)

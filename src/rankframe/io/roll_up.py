@@ -15,12 +15,10 @@ import polars as pl
 from rankframe.core.columns import DOC, LATE_SYNONYMS, SYNONYMS
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, listing, number_of, shown
-from rankframe.core.options import Policies
 from rankframe.io.column_names import first_called
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.scan import Columns, Source, describe, open_table, refuse_pattern, scan
-from rankframe.io.scanned import Scanned
-from rankframe.io.train import open_train, without_seen
+from rankframe.io.input_table import InputTable
+from rankframe.io.opening import describe, open_raw, refuse_pattern
 
 _UNIT: Final = "unit"
 # What the columns of a table of units may be called, the first that is there.
@@ -29,24 +27,7 @@ _CHUNKS: Final = ("chunk_id", "passage_id", "chunk", "passage", "segment_id")
 _DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_SYNONYMS))
 
 
-def scan_run(
-    source: Source, policies: Policies, columns: Columns | None = None, *, limit: int | None = None
-) -> Scanned:
-    """Open a run as policies say: what orders it, by which units its documents are called, and
-    whether it is without what queries have had.
-    """
-    run = scan(source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit)
-    if policies.unit is not None:
-        run = in_units(run, policies.unit)
-    if not policies.exclude_seen or run.excluded is not None:
-        return run
-    if policies.train is None:
-        said = Option("exclude_seen", value=True)
-        raise OptionError(said, " needs ", Option("train", bare=True), ".")
-    return without_seen(run, open_train(policies.train, columns, limit=limit))
-
-
-def in_units(run: Scanned, unit: Any) -> Scanned:
+def in_units(run: InputTable, unit: Any) -> InputTable:
     """A run whose documents are called by their units; one that is so already, as it is."""
     if run.in_units:
         return run
@@ -77,7 +58,7 @@ def units_of(given: Any) -> pl.DataFrame:
         texts = {DOC: list(map(str, given)), _UNIT: list(map(str, given.values()))}
         raw, key, unit = pl.LazyFrame(texts, {DOC: pl.String, _UNIT: pl.String}), DOC, _UNIT
     else:
-        raw = open_table(given, describe(given, _UNIT))
+        raw = open_raw(given, describe(given, _UNIT))
         key, unit = _columns(list(raw.collect_schema()))
     try:
         named = (
@@ -143,7 +124,7 @@ def _checked(unit: pl.Expr) -> pl.Expr:
     return unit
 
 
-def _refuse_unknown(run: Scanned, units: pl.DataFrame) -> None:
+def _refuse_unknown(run: InputTable, units: pl.DataFrame) -> None:
     """Refuse documents of which nobody said what they are part of."""
     documents = run.frame.select(DOC).filter(pl.col(DOC).is_not_null(), pl.col(DOC) != "")
     unknown = documents.join(units.lazy(), on=DOC, how="anti").unique()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from rankframe.io.scan import scan
-from rankframe.io.scanned import comparable, part_of
+from rankframe.io.input_table import comparable, part_of
+from rankframe.io.opening import open_table
 
 SMALL, LARGE, TEXT = pl.Int16(), pl.UInt64(), pl.String()
 
@@ -30,7 +30,9 @@ SMALL, LARGE, TEXT = pl.Int16(), pl.UInt64(), pl.String()
 def test_ids_take_a_form_in_which_equal_ones_are_equal(kinds, expected: pl.DataType) -> None:
     frame = pl.DataFrame({"query_id": ["1", "2"], "doc_id": ["2", "2"], "score": 1.0})
     for changed in ("query_id", "doc_id"):
-        sides = [scan(frame.with_columns(pl.col(changed).cast(kind)), "run") for kind in kinds]
+        sides = [
+            open_table(frame.with_columns(pl.col(changed).cast(kind)), "run") for kind in kinds
+        ]
         for side in comparable(*sides):
             other = "doc_id" if changed == "query_id" else "query_id"
             assert side.collect_schema() == {
@@ -42,7 +44,12 @@ def test_ids_take_a_form_in_which_equal_ones_are_equal(kinds, expected: pl.DataT
                     .collect()
                     .equals(frame.select(changed))
                 )
-        assert scan(frame, "run").with_ids({}).collect().equals(scan(frame, "run").frame.collect())
+        assert (
+            open_table(frame, "run")
+            .with_ids({})
+            .collect()
+            .equals(open_table(frame, "run").frame.collect())
+        )
 
 
 def test_a_part_has_the_columns_it_has_and_may_be_empty() -> None:
@@ -50,12 +57,15 @@ def test_a_part_has_the_columns_it_has_and_may_be_empty() -> None:
     part = part_of(frame.head(0), "run")
     assert (part.role, part.name, part.part, part.seekable) == ("run", "the run", True, True)
     assert part.frame.collect().equals(frame.head(0))
-    assert not scan(frame, "run").part
+    assert not open_table(frame, "run").part
 
 
 def test_rows_are_counted_where_they_come_from() -> None:
     frame = pl.DataFrame({"query_id": ["1", "2"], "items": [["a", "b"], ["c"]]})
-    lists, long = scan(frame, "run"), scan(frame.explode("items"), "run", {"doc_id": "items"})
+    lists, long = (
+        open_table(frame, "run"),
+        open_table(frame.explode("items"), "run", {"doc_id": "items"}),
+    )
     assert lists.count() == lists.about() == long.count() == long.about() == 3
     assert not lists.numbered
     assert long.numbered

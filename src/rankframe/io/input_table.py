@@ -17,7 +17,7 @@ _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
 
 
 @dataclass(frozen=True)
-class Scanned:
+class InputTable:
     """An input that was opened and whose columns were found, but whose rows were not read."""
 
     role: Role | Side
@@ -57,7 +57,7 @@ class Scanned:
     numbered: bool = True
     # whether its documents are called by what they are part of; if it is whole, as it was before
     in_units: bool = False
-    before: Scanned | None = field(default=None, compare=False, repr=False)
+    before: InputTable | None = field(default=None, compare=False, repr=False)
     # how many rows of what queries have had were dropped of a run; None: none is
     excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
 
@@ -79,11 +79,11 @@ class Scanned:
         """As found, or with texts for categories: the faster way to read all of it."""
         return self.raw if self.text is None else self.text
 
-    def changed(self, raw: pl.LazyFrame) -> Scanned:
+    def changed(self, raw: pl.LazyFrame) -> InputTable:
         """The same with other rows."""
         return replace(self, raw=raw, text=None, lists=None, before=None)
 
-    def with_number(self, ours: str, source: str) -> Scanned:
+    def with_number(self, ours: str, source: str) -> InputTable:
         """The same with one more numeric column."""
         return replace(self, mapping={**self.mapping, ours: source})
 
@@ -107,13 +107,13 @@ class Scanned:
         return -number if self.distance and ours in (SCORE, SCORE_REST) else number
 
 
-def part_of(frame: pl.DataFrame, role: Role | Side) -> Scanned:
+def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:
     """Some rows of an input that was opened and checked, under our names."""
     same = {name: name for name in frame.columns}
-    return Scanned(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
+    return InputTable(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
 
 
-def comparable(*sides: Scanned) -> list[pl.LazyFrame]:
+def comparable(*sides: InputTable) -> list[pl.LazyFrame]:
     """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
     where all have whole numbers or the same categories, else as strings. To be read as a whole.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -14,7 +14,6 @@ from rankframe.core.columns import (
     DISTANCE,
     DOC,
     GROUP,
-    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
@@ -38,25 +37,24 @@ from rankframe.io.column_names import (
     Columns,
     find_columns,
     guess_role,
-    refuse_absent,
 )
 from rankframe.io.formats.numbers import with_rest
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
+from rankframe.io.input_table import InputTable
 from rankframe.io.list_columns import lists_of, taken_apart
 from rankframe.io.nested import completed, names_in
-from rankframe.io.plain import NO_SOURCE, open_plain, ranking
-from rankframe.io.scanned import Scanned
+from rankframe.io.plain import NO_SOURCE, open_plain
 from rankframe.io.sources.anywhere import is_named, open_anywhere
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.opening import Opened, numeric_columns, open_stream
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also what was
-# opened already, a `Scanned`.
+# opened already, a `InputTable`.
 Source: TypeAlias = Any
 
 
-def scan(
+def open_table(
     source: Source,
     role: Role | None,
     columns: Columns | None = None,
@@ -66,7 +64,7 @@ def scan(
     relevance: float | None = None,
     called: Side | None = None,
     limit: int | None = None,
-) -> Scanned:
+) -> InputTable:
     """Open a source and find its columns; rows are read later.
 
     Without a role, a source with a grade and neither score nor rank is qrels, any other a run.
@@ -77,7 +75,7 @@ def scan(
     `limit`: how many bytes the work on it may take; text that is large beside it goes through
     temporary files.
     """
-    if isinstance(source, Scanned):
+    if isinstance(source, InputTable):
         return source
     refuse_if_stranded()
     name = describe(source, called or role or "input")
@@ -121,13 +119,13 @@ def scan(
     if distance is not None:
         mapping[SCORE] = distance
     mapping = with_rest(mapping, schema)
-    scanned = Scanned(
+    scanned = InputTable(
         called or role, name, raw, mapping, seekable, distance is not None, text=text,
         ranked=ranked, lists=lists, numbered=lists is None, asked=ours.asked, note=opened.note,
         files=opened.files, limit=limit,
     )  # fmt: skip
     if role == "run":
-        return _ordered(scanned, order, ranks)
+        return order_run(scanned, order, ranks)
     return scanned if role == "queries" or relevance is None else _graded(scanned, relevance)
 
 
@@ -147,7 +145,7 @@ def _is_diversity(raw: pl.LazyFrame, schema: Mapping[str, Any]) -> bool:
         return False
 
 
-def _graded(qrels: Scanned, grade: float) -> Scanned:
+def _graded(qrels: InputTable, grade: float) -> InputTable:
     """The same with this grade in every row; refused where it has grades."""
     if RELEVANCE in qrels.mapping:
         raise OptionError(
@@ -170,19 +168,8 @@ def _graded(qrels: Scanned, grade: float) -> Scanned:
     )
 
 
-def refuse_absent_columns(
-    columns: Columns | None, *sides: Scanned, queries: Mapping[str, bool] | None = None
-) -> None:
-    """Refuse columns asked for of no side in particular that none has.
-
-    `queries`: what `asked` of the frame of queries says. To be called when all sides are open.
-    """
-    opened = [(side.role, list(side.raw.collect_schema()), side.asked) for side in sides]
-    refuse_absent(columns, opened, queries)
-
-
-def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> Scanned:
-    """The same with what orders it; refused where that is to be a column, and there is none."""
+def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
+    """Find the column that orders a run; refuse a run without one if a column must order it."""
     found = list(run.raw.collect_schema())
     if order == "rows" and ranks == "kept":
         said = (Option("order", "rows"), " and ", Option("ranks", "kept"))
@@ -207,31 +194,7 @@ def _ordered(run: Scanned, order: Order | None, ranks: Ranks = "renumbered") -> 
     return replace(run, ordered=said, unused=tuple(unused))
 
 
-def scan_ranking(
-    source: Source,
-    side: Literal["a", "b"],
-    columns: Columns | None = None,
-    *,
-    order: Order | None = None,
-    limit: int | None = None,
-) -> Scanned:
-    """Open one of two rankings: a run, or judgments, whose grades are then its scores.
-
-    `columns` speaks of both, or of each: `{"a": {...}, "b": {...}}`.
-    """
-    called: Side = "ranking a" if side == "a" else "ranking b"
-    source = ranking(source, describe(source, called))
-    scanned = scan(source, None, columns, order=order, called=called, limit=limit)
-    if RELEVANCE not in scanned.mapping:
-        return scanned
-    # A ranking has no groups: a document that has several is there twice.
-    plain = {ours: of for ours, of in scanned.mapping.items() if ours not in (GROUP, GROUP_WEIGHT)}
-    mapping = {SCORE if ours == RELEVANCE else ours: of for ours, of in plain.items()}
-    mapping = with_rest(mapping, scanned.raw.collect_schema())
-    return _ordered(replace(scanned, mapping=mapping), order)
-
-
-def open_table(source: Source, name: str) -> pl.LazyFrame:
+def open_raw(source: Source, name: str) -> pl.LazyFrame:
     """A source as it is, whatever its columns mean; rows are read later."""
     refuse_if_stranded()
     try:

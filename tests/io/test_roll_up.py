@@ -12,7 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.io.units import scan_run, units_of
+from rankframe.io.inputs import open_run
+from rankframe.io.roll_up import units_of
 
 BEFORE = pl.col("doc_id").str.split("#").list.first()
 METRICS = ["ndcg@5", "map", "mrr", "precision@3", "recall@5"]
@@ -194,5 +195,5 @@ def test_units_are_read_once_and_named_in_many_ways() -> None:
     for names in usual:
         table = pl.DataFrame({names[0]: ["c1", "c1", "c2"], names[1]: ["d", "d", "e"]})
         assert dict(units_of(table).rows()) == {"c1": "d", "c2": "e"}
-    run = scan_run({"q": {"c1": 1.0}}, Policies(unit={"c1": "d"}))
-    assert scan_run(run, Policies(unit={"c1": "other"})) is run
+    run = open_run({"q": {"c1": 1.0}}, Policies(unit={"c1": "d"}))
+    assert open_run(run, Policies(unit={"c1": "other"})) is run

@@ -17,7 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.io.scan import scan
+from rankframe.io.opening import open_table
 
 METRICS = ["ndcg@3", "map", "mrr", "bpref", "judged@2"]
 QRELS = pl.DataFrame(
@@ -184,7 +184,7 @@ def test_ids_in_json_lines_may_be_numbers_in_some_lines_and_text_in_others(tmp_p
     path.write_text(
         '{"query_id": 7, "doc_id": "a", "score": 1}\n{"query_id": "q", "doc_id": 1, "score": 0.5}\n'
     )
-    assert scan(path, "run").frame.collect().rows() == [("7", "a", 1.0), ("q", "1", 0.5)]
+    assert open_table(path, "run").frame.collect().rows() == [("7", "a", 1.0), ("q", "1", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_ids_in_json_lines_may_be_numbers_in_some_lines_and_text_in_others(tmp_p
 )
 def test_any_kind_of_number_is_a_score(values: Any, expected: float) -> None:
     run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": values})
-    score = scan(run, "run").frame.collect()["score"]
+    score = open_table(run, "run").frame.collect()["score"]
     assert score.dtype == pl.Float64
     assert math.isclose(score[0], expected, rel_tol=0)
 
@@ -280,7 +280,7 @@ def test_a_distance_is_a_score_of_which_less_is_better(name: str, kind: Any) -> 
     run = pl.DataFrame({"query_id": ["q"] * len(docs), "doc_id": docs})
     columns = {"distance": "far"} if name == "far" else None
     values = DISTANCES.cast(kind) if kind == pl.Float64 else pl.Series(map(repr, DISTANCES))
-    scanned = scan(run.with_columns(values.alias(name)), "run", columns)
+    scanned = open_table(run.with_columns(values.alias(name)), "run", columns)
     scores = scanned.frame.collect()["score"]
     assert (-scores).to_list() == DISTANCES.to_list()
     qrels = {"q": dict.fromkeys(docs, 1)}
