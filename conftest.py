@@ -35,7 +35,9 @@ def _shown() -> pl.DataFrame:
     )
     train = {"u": ["a"], "v": ["a"], "w": ["b"], "x": ["e"]}
     run = {"u": ["a", "b", "c"]}
-    made = rf.shown(run, {"u": {"b": 1, "c": 1}}, train=train, items=items, base={"u": ["a", "d"]})
+    made = rf.retrieved(
+        run, {"u": {"b": 1, "c": 1}}, train=train, items=items, base={"u": ["a", "d"]}
+    )
     frame = made.collect()
     # What depends on a value or a cutoff is not in the lazy frame.
     cut = rf.evaluate(None, run, "calibration(by=genre)@2", train=train, items=items)

@@ -1,4 +1,4 @@
-"""What follows from the registry: the reference in docs/metrics.md, the table in README.md, and
+"""What follows from the registry: the reference in docs/metrics.md, and
 src/rankframe/__init__.pyi, in which type checkers and editors find the public names.
 """
 
@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import get_args
 
-from generated import DOCS, ROOT, SOURCE, table, with_sections, write
+from generated import DOCS, SOURCE, table, write
 
 import rankframe
 from rankframe.metrics import REGISTRY, Definition
@@ -47,17 +47,15 @@ STUB_HEADER = '"""The public names for type checkers, written by docs/make.py.""
 
 def written() -> dict[Path, str]:
     """What each file should hold."""
-    readme = ROOT / "README.md"
     return {
         DOCS / "metrics.md": page(),
-        readme: with_sections(readme, {"metrics": families()}),
         SOURCE / "__init__.pyi": stub(),
     }
 
 
 def page() -> str:
     """The reference."""
-    parts = [HEADER]
+    parts = [HEADER, families(), ""]
     for family in get_args(Family):
         parts.append(f"## {family}\n")
         parts += [_entry(d) for d in REGISTRY.values() if d.family == family]

@@ -40,15 +40,15 @@ class Taker:
 TAKERS = (
     Taker("engine/judge.py", "judge", (Policies, Storage), frame_only=True),
     Taker(
-        "engine/shown.py", "shown", (Policies, Storage),
+        "engine/retrieved_frame.py", "retrieved", (Policies, Storage),
         without=("missing", "no_relevant", "no_overlap", "judged_only"),
     ),
     Taker("engine/pair.py", "pair", (PairPolicies, Storage), frame_only=True),
     Taker(
-        "engine/exposure.py", "documents", (Policies, Storage), frame_only=True,
+        "engine/exposure.py", "exposure", (Policies, Storage), frame_only=True,
         without=("rel", "relevance", "judged_only"),
     ),
-    Taker("analysis/fusion/stacked_frame.py", "stacked", (FusionPolicies, Storage),
+    Taker("analysis/fusion/stacked_frame.py", "stack", (FusionPolicies, Storage),
           frame_only=True),
     Taker("analysis/fusion/fuse.py", "fuse", (FusionPolicies, Storage)),
     Taker("engine/evaluate.py", "evaluate", (Policies, Intervals, Storage)),

@@ -4,11 +4,11 @@ from rankframe import plot, spark
 from rankframe.analysis.change import Diff
 from rankframe.analysis.compare import compare
 from rankframe.analysis.comparison import Comparison
-from rankframe.analysis.curves.area import area_under, thin
+from rankframe.analysis.curves.area import area_under, downsample_curve
 from rankframe.analysis.curves.curve import curve
 from rankframe.analysis.diff import diff
 from rankframe.analysis.fusion.fuse import fuse
-from rankframe.analysis.fusion.stacked_frame import stacked
+from rankframe.analysis.fusion.stacked_frame import stack
 from rankframe.analysis.gate import gate
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
@@ -16,12 +16,12 @@ from rankframe.analysis.verdict import Verdict
 from rankframe.core.errors import RankframeError
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.engine.exposure import documents
+from rankframe.engine.exposure import exposure
 from rankframe.engine.history import history
 from rankframe.engine.judge import judge
 from rankframe.engine.pair import pair
 from rankframe.engine.result import Result
-from rankframe.engine.shown import shown
+from rankframe.engine.retrieved_frame import retrieved
 from rankframe.io.graded_rows import from_relevance
 from rankframe.io.lists import from_lists
 from rankframe.io.responses import from_responses
@@ -138,18 +138,18 @@ __all__ = [
     "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
     "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
     "average_precision", "average_recall", "bin_g", "bpref", "calibration", "cg", "compare",
-    "compat", "coverage", "curve", "dcg", "diff", "diversity", "documents", "efd", "eleven_point",
-    "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure_gap", "exposure_share", "f",
-    "f1", "fall_out", "fcp", "from_lists", "from_relevance", "from_responses", "from_topk", "fuse",
-    "g_measure", "gate", "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap",
-    "iprec", "jaccard", "judge", "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric",
-    "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty",
-    "nrbp", "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved",
-    "num_retrieved", "overlap", "pair", "pearson", "personalisation", "plot", "popularity",
-    "precision", "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo",
-    "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall",
-    "reciprocal_rank", "relative_precision", "repeated", "report", "rndcg", "sdcg", "serendipity",
-    "set_f", "set_map", "set_precision", "set_recall", "shown", "spark", "spearman", "stacked",
-    "subtopic_recall", "success", "tau_ap", "thin", "trec_rbp", "trec_rbp_resid", "trec_unj",
-    "tune", "unexpectedness", "unjudged", "utility", "yaap",
+    "compat", "coverage", "curve", "dcg", "diff", "diversity", "downsample_curve", "efd",
+    "eleven_point", "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure",
+    "exposure_gap", "exposure_share", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance",
+    "from_responses", "from_topk", "fuse", "g_measure", "gate", "gini", "history", "hit_rate",
+    "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau",
+    "lag", "long_tail", "map_ia", "metric", "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel", "ndpm",
+    "nerr", "nerr_ia", "nnrbp", "novelty", "nrbp", "num_nonrelevant_judged_retrieved",
+    "num_relevant", "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson",
+    "personalisation", "plot", "popularity", "precision", "precision_at_recall", "precision_ia",
+    "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight",
+    "rbp", "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "repeated", "report",
+    "retrieved", "rndcg", "sdcg", "serendipity", "set_f", "set_map", "set_precision", "set_recall",
+    "spark", "spearman", "stack", "subtopic_recall", "success", "tau_ap", "trec_rbp",
+    "trec_rbp_resid", "trec_unj", "tune", "unexpectedness", "unjudged", "utility", "yaap",
 ]  # fmt: skip

@@ -139,7 +139,7 @@ def test_the_lines_of_the_readme_run(
     monkeypatch.chdir(tmp_path)
     blocks = [one.code for one in examples(ROOT / "README.md") if one.kind == "sh"]
     lines = [line for code in blocks for line in calls(code)]
-    assert len(lines) > 10
+    assert len(lines) >= 4
     for line in lines:
         if not line.startswith(("rankframe report", "rankframe plot")):  # which take long
             call(line)

@@ -143,7 +143,7 @@ def test_rows_beside_the_run_are_looked_at() -> None:
     with pytest.raises(rf.RankframeError, match="qrels has 1 row with a NaN relevance"):
         rf.evaluate(nan, SHOP.run, "epc@2", train=SHOP.train)
     with pytest.raises(rf.RankframeError, match="base has 1 row with a NaN score"):
-        rf.shown(SHOP.run, base=nan).collect()
+        rf.retrieved(SHOP.run, base=nan).collect()
 
 
 @pytest.mark.parametrize("name", ["train", "items", "catalogue", "base"])

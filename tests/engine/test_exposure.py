@@ -33,7 +33,7 @@ def test_counts_are_those_of_the_lists(k: int | None, tmp_path: Path) -> None:
     ordered = [sorted(docs, key=lambda doc: (docs[doc], doc))[::-1] for docs in CASE.run.values()]
     tops = [docs[:k] for docs in ordered if docs]
     expected = Counter(doc for top in tops for doc in top)
-    found = rf.documents(CASE.run, k=k)
+    found = rf.exposure(CASE.run, k=k)
     assert rows(found, "shown", "lists") == [
         (doc, expected[doc], len(tops)) for doc in sorted(expected)
     ]
@@ -46,11 +46,11 @@ def test_counts_are_those_of_the_lists(k: int | None, tmp_path: Path) -> None:
         orient="row",
     )
     table.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "run.parquet")
-    assert rf.documents(tmp_path / "run.parquet", k=k).collect().equals(found.collect())
+    assert rf.exposure(tmp_path / "run.parquet", k=k).collect().equals(found.collect())
 
 
 def test_what_is_known_of_documents_stands_beside() -> None:
-    found = rf.documents(RUN, train=TRAIN, items=["a", "b", "c", "d"], k=2)
+    found = rf.exposure(RUN, train=TRAIN, items=["a", "b", "c", "d"], k=2)
     assert rows(found, "in_catalogue", "popularity", "interactions", "shown") == [
         ("a", True, 2, 5.0, 2),
         ("b", True, 1, 1.0, 2),
@@ -59,11 +59,11 @@ def test_what_is_known_of_documents_stands_beside() -> None:
         ("x", False, 0, 0.0, 1),
         ("z", False, 1, 1.0, 0),
     ]
-    own = rf.documents(RUN, train=TRAIN)
+    own = rf.exposure(RUN, train=TRAIN)
     assert own.filter("in_catalogue").select("doc_id").collect()["doc_id"].to_list() == [
         "a", "b", "z",
     ]  # fmt: skip
-    few = rf.documents(RUN, train=TRAIN, catalogue=["c"], exclude_seen=True)
+    few = rf.exposure(RUN, train=TRAIN, catalogue=["c"], exclude_seen=True)
     assert rows(few.filter(pl.col("shown") > 0), "in_catalogue", "shown") == [
         ("a", False, 1), ("b", False, 1), ("c", True, 1), ("x", False, 1),
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def test_what_is_known_of_documents_stands_beside() -> None:
 def test_metrics_over_documents_are_expressions_over_it() -> None:
     names = ["coverage@2", "gini@2", "entropy@2", "personalisation@2"]
     result = rf.evaluate(None, RUN, names, train=TRAIN, ci=None)
-    counted = rf.documents(RUN, train=TRAIN, k=2)
+    counted = rf.exposure(RUN, train=TRAIN, k=2)
     values = counted.select(
         rf.coverage(k=2),
         gini=rf.gini(k=2),
@@ -84,13 +84,13 @@ def test_metrics_over_documents_are_expressions_over_it() -> None:
 
 
 def test_only_what_is_asked_for_is_there() -> None:
-    assert rf.documents(RUN).collect_schema().names() == list(DOCUMENTS_FRAME.columns)
-    assert rf.documents(RUN, k=3).collect_schema().names()[-2:] == ["shown_top3", "lists_top3"]
+    assert rf.exposure(RUN).collect_schema().names() == list(DOCUMENTS_FRAME.columns)
+    assert rf.exposure(RUN, k=3).collect_schema().names()[-2:] == ["shown_top3", "lists_top3"]
 
 
 def test_what_is_wrong_is_refused(refusal) -> None:
     def documents(**options: Any) -> pl.LazyFrame:
-        return rf.documents(RUN, **options)
+        return rf.exposure(RUN, **options)
 
     assert "k must be a whole number of at least 1, not 0." in refusal(lambda: documents(k=0))
     assert "exclude_seen=True needs train." in refusal(lambda: documents(exclude_seen=True))

@@ -1,4 +1,4 @@
-"""What was shown and relevant, by hand. Definitions: tests/metrics/test_retrieved.py."""
+"""Check metrics of retrieved and relevant documents by hand; definitions: test_retrieved.py."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def over_time() -> pl.DataFrame:
 
 
 def counted() -> dict[str, pl.LazyFrame]:
-    return {name: rf.documents(run, k=5, train=CASE.qrels) for name, run in RUNS.items()}
+    return {name: rf.exposure(run, k=5, train=CASE.qrels) for name, run in RUNS.items()}
 
 
 DRAWN = {

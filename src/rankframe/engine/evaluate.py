@@ -102,7 +102,7 @@ def evaluate(
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
     metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
-        over the shown frame (`rf.shown`), or what `rf.metric` makes of one. Without judgments,
+        over the shown frame (`rf.retrieved`), or what `rf.metric` makes of one. Without judgments,
         `qrels=None`, those that look at what was shown. "gap(ndcg@10, by=group)" is how far the
         averages over slices by an attribute of `queries` are apart: the largest less the least, or,
         with kind=mean, the mean difference of two.

@@ -23,7 +23,7 @@ _OF_CATALOGUE = "in_catalogue"
 
 
 @reaching
-def documents(
+def exposure(
     run: Source,
     *,
     k: int | None = None,
@@ -52,7 +52,7 @@ def documents(
         that metrics with this cutoff look for, too: `shown_top10`.
 
     >>> run = {"u1": {"a": 2.0, "b": 1.0}, "u2": {"a": 3.0, "c": 1.0}}
-    >>> counted = rf.documents(run, k=1, items=["a", "b", "c", "d"])
+    >>> counted = rf.exposure(run, k=1, items=["a", "b", "c", "d"])
     >>> counted.select("doc_id", "in_catalogue", "shown", "lists").collect()
     shape: (4, 4)
     ┌────────┬──────────────┬───────┬───────┐

@@ -132,8 +132,9 @@ def metric(
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
         mean, mean by weight ("weighted") or "sum"; for `evaluate` and `agree` also by their
         "median", the least of them ("min") or what a tenth is below, "quantile(q=0.1)".
-    frame: what the expression looks at: "judged", "grouped", "shown" (`rf.shown`), or "documents",
-        one number over all queries; by default the first of these that has all of its columns.
+    frame: what the expression looks at: "judged", "grouped", "shown" (`rf.retrieved`), or
+        "documents", one number over all queries; by default the first of these that has all of
+        its columns.
 
     A plain expression with a name is a metric too, of which more is better.
 

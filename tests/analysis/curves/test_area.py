@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from rankframe.analysis.curves.area import area_under, thin
+from rankframe.analysis.curves.area import area_under, downsample_curve
 from rankframe.analysis.curves.curve import curve
 from tests.support.oracles import SCORES, about
 
@@ -140,7 +140,7 @@ def test_a_thinned_roc_curve_looks_the_same(shift: float, bound: float) -> None:
     points = curve(*list_of(good, random.normal(size=len(good)) + shift * good), "roc")
     assert points.height > 999_000
     for most in (200, 2_000):
-        fewer = thin(points, most)
+        fewer = downsample_curve(points, most)
         assert most / 2 < fewer.height <= most
         assert apart(points, fewer) < bound / most
         assert abs(area_under(fewer) - area_under(points)) < 1e-3
@@ -155,14 +155,14 @@ def test_a_thinned_roc_curve_looks_the_same(shift: float, bound: float) -> None:
 def test_any_thinned_roc_curve(steps: list[tuple[int, int]], most: int) -> None:
     fp, tp = np.cumsum([(0, 0), *steps], axis=0).T
     points = pl.DataFrame({"fpr": fp / max(fp[-1], 1), "tpr": tp / max(tp[-1], 1)})
-    fewer = thin(points, most)
+    fewer = downsample_curve(points, most)
     assert fewer.height <= most
     assert apart(points, fewer) <= 2 / (most // 2) + 1e-9
 
 
 def test_a_thinned_precision_recall_curve_keeps_its_peaks() -> None:
     points = curve(*list_of(*random_list(1, 100_000)), "precision_recall")
-    fewer = thin(points, 400)
+    fewer = downsample_curve(points, 400)
     assert 200 < fewer.height <= 400
     assert fewer[[0, -1]].equals(points[[0, -1]])
     tenth = (pl.col("recall") * 100).clip(upper_bound=99).floor()
@@ -174,12 +174,12 @@ def test_a_thinned_precision_recall_curve_keeps_its_peaks() -> None:
 def test_a_thinned_curve_of_cutoffs() -> None:
     k = np.arange(1, 10_001)
     wave = pl.DataFrame({"k": k, "value": np.sin(k / 700)})
-    fewer = thin(wave, 100)
+    fewer = downsample_curve(wave, 100)
     assert fewer.height <= 100
     assert fewer["value"].max() == wave["value"].max()
     assert fewer["value"].min() == wave["value"].min()
     gains = pl.DataFrame({"k": k, "cg": k, "dcg": -np.cos(k / 700), "ideal_dcg": np.sin(k / 700)})
-    fewer = thin(gains, 100)
+    fewer = downsample_curve(gains, 100)
     assert fewer.height <= 100
     assert fewer.select(pl.all().max(), pl.all().min().name.suffix("_min")).equals(
         gains.select(pl.all().max(), pl.all().min().name.suffix("_min"))
@@ -189,28 +189,30 @@ def test_a_thinned_curve_of_cutoffs() -> None:
 def test_short_curves_stay_as_they_are() -> None:
     points = curve(*list_of(*random_list(2, 99)), "roc")
     assert points.height == 100
-    assert thin(points) is points
-    assert thin(points, 100) is points
-    assert thin(points, 99).height < 100
-    assert thin(points[:0]).is_empty()
+    assert downsample_curve(points) is points
+    assert downsample_curve(points, 100) is points
+    assert downsample_curve(points, 99).height < 100
+    assert downsample_curve(points[:0]).is_empty()
 
 
 def test_a_curve_that_stands_still() -> None:
     flat = pl.DataFrame({"recall": [0.5] * 50, "precision": [0.1, *[0.2] * 24, 0.9, *[0.3] * 24]})
-    assert thin(flat, 10).rows() == [(0.5, 0.1), (0.5, 0.9), (0.5, 0.3)]
+    assert downsample_curve(flat, 10).rows() == [(0.5, 0.1), (0.5, 0.9), (0.5, 0.3)]
 
 
 def test_what_cannot_be_thinned_is_refused(refusal: Callable[..., str]) -> None:
     points = curve(*list_of(*random_list(3, 99)), "roc")
     for most in (9, 0, 10.5, "all"):
-        assert "most must be a whole number of at least 10" in refusal(thin, points, most)
-    assert "points go by fpr, upwards" in refusal(thin, points.reverse(), 10)
+        assert "most must be a whole number of at least 10" in refusal(
+            downsample_curve, points, most
+        )
+    assert "points go by fpr, upwards" in refusal(downsample_curve, points.reverse(), 10)
     falling = points.with_columns(pl.col("tpr").reverse())
-    assert "points go by tpr, upwards" in refusal(thin, falling, 10)
+    assert "points go by tpr, upwards" in refusal(downsample_curve, falling, 10)
     two = pl.concat([points, points]).with_columns(
         by=pl.lit("kind"), slice=pl.Series(list("ab") * 100)
     )
     assert "points of 2 curves: take one of them, for instance with points.filter(by='kind', " in (
-        refusal(thin, two, 10)
+        refusal(downsample_curve, two, 10)
     )
-    assert "points need columns" in refusal(thin, points.select("fpr"), 10)
+    assert "points need columns" in refusal(downsample_curve, points.select("fpr"), 10)

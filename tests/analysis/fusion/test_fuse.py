@@ -187,7 +187,7 @@ def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
             of = dict(found.filter(query_id="q").select("doc_id", "score").rows())
             assert of == expected, gaps
     # A depth is one of chunks then.
-    found = rf.stacked({"a": a, "b": b}, unit=unit, gaps="kept", depth=3).collect()
+    found = rf.stack({"a": a, "b": b}, unit=unit, gaps="kept", depth=3).collect()
     assert found.filter(query_id="q").select("run", "doc_id", "rank", "score").rows() == [
         ("a", "x", 1, 5.0), ("a", "z", 3, 3.0), ("b", "y", 1, 9.0), ("b", "w", 3, 7.0),
     ]  # fmt: skip

@@ -29,7 +29,7 @@ DEVIATION = math.sqrt(32 / 3)
     ],
 )
 def test_by_hand(norm: str, first: list[float], second: list[float]) -> None:
-    frame = rf.stacked({"a": A, "b": B}, norm=norm).collect()
+    frame = rf.stack({"a": A, "b": B}, norm=norm).collect()
     assert frame["run"].to_list() == ["a", "a", "a", "b", "b"]
     assert frame["normalised"].to_list() == pytest.approx([*first, *second], rel=1e-12)
 
@@ -44,7 +44,7 @@ def test_borda_gives_a_share_of_the_rest_to_what_a_run_lacks() -> None:
 @pytest.mark.parametrize("norm", NORMS)
 def test_equal_scores_and_lists_of_one_give_finite_numbers(norm: str) -> None:
     equal = {"q": dict.fromkeys("abc", 0.1), "one": {"x": 0.0}}
-    frame = rf.stacked([equal, {"q": {"a": 1e300, "b": -1e300}}], norm=norm).collect()
+    frame = rf.stack([equal, {"q": {"a": 1e300, "b": -1e300}}], norm=norm).collect()
     assert frame["normalised"].is_finite().all()
     if norm == "zmuv":
         assert frame.filter(pl.col("run") == "run 1")["normalised"].to_list() == [0.0] * 4

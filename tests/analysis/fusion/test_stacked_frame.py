@@ -15,7 +15,7 @@ B = {"q1": {"y": 9.0, "w": 5.0, "x": 1.0}}
 
 
 def test_the_columns_of_a_small_stack() -> None:
-    frame = rf.stacked({"b first": B, "a": A}).collect()
+    frame = rf.stack({"b first": B, "a": A}).collect()
     assert frame.schema == STACKED_FRAME.schema
     assert frame.rows() == [
         ("q1", "y", "b first", 1, 9.0, 1.0, 3, 2, 4),
@@ -30,16 +30,16 @@ def test_the_columns_of_a_small_stack() -> None:
 
 def test_only_what_is_asked_for_is_needed() -> None:
     lists = {"q1": ["a", "b"]}
-    lazy = rf.stacked({"lists": lists, "a": A})
+    lazy = rf.stack({"lists": lists, "a": A})
     assert lazy.select("rank", "score").collect()["score"].to_list()[:2] == [None, None]
     with pytest.raises(OptionError) as found:
         lazy.collect()
     assert "run 'lists' has no scores" in str(found.value)
-    assert rf.stacked([lists, A], norm="rank").collect()["normalised"].to_list()[:2] == [1.0, 0.5]
+    assert rf.stack([lists, A], norm="rank").collect()["normalised"].to_list()[:2] == [1.0, 0.5]
 
 
 def test_depth_and_ties() -> None:
-    frame = rf.stacked([A, B], depth=2, ties="doc_asc").collect()
+    frame = rf.stack([A, B], depth=2, ties="doc_asc").collect()
     assert frame["doc_id"].to_list() == ["x", "y", "y", "w", "x"]
     assert frame["length"].to_list() == [2, 2, 2, 2, 1]
     assert frame["candidates"].to_list() == [3, 3, 3, 3, 1]
@@ -48,7 +48,7 @@ def test_depth_and_ties() -> None:
 def test_sums_over_it_are_what_fuse_gives() -> None:
     runs = random_runs(4, 3)
     ours = (
-        rf.stacked(runs)
+        rf.stack(runs)
         .group_by("query_id", "doc_id")
         .agg(score=pl.col("normalised").sum())
         .collect()

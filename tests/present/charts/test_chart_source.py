@@ -108,7 +108,7 @@ def test_how_many_queries_are_judged() -> None:
 def test_what_is_shown_takes_the_policies_that_it_knows() -> None:
     policies = {**CUT, "missing": "skip", "train": CASE.qrels, "exclude_seen": True}
     found = replace(MATERIAL, policies=policies).documents()
-    expected = rf.documents(OTHER.run, k=7, k_max=3, train=CASE.qrels, exclude_seen=True)
+    expected = rf.exposure(OTHER.run, k=7, k_max=3, train=CASE.qrels, exclude_seen=True)
     assert found["new"].collect().equals(expected.collect())
 
 

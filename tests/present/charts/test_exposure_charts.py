@@ -20,7 +20,7 @@ TRAIN = pl.DataFrame(
 
 
 def test_the_curve_has_a_corner_where_documents_are_shown_more_often() -> None:
-    chart = rf.plot.exposure(rf.documents(RUN, items=ITEMS, k=2))
+    chart = rf.plot.exposure(rf.exposure(RUN, items=ITEMS, k=2))
     # d and e never, c once, b twice, a four times
     corners = rows(chart, 1)
     assert [row["documents"] for row in corners] == pytest.approx([0, 0.4, 0.6, 0.8, 1])
@@ -42,7 +42,7 @@ def test_the_gini_is_that_of_the_metric_and_twice_the_area() -> None:
 
 
 def test_without_a_catalogue_it_is_of_what_is_shown() -> None:
-    chart = rf.plot.exposure({"mine": rf.documents(RUN), "other": rf.documents({"u1": ["a"]})})
+    chart = rf.plot.exposure({"mine": rf.exposure(RUN), "other": rf.exposure({"u1": ["a"]})})
     first = [row for row in rows(chart, 1) if row["system"].startswith("mine")]
     assert first[1] == {"system": "mine (Gini 0.417)", "place": 1, "documents": 0.5, "places": 0.25}
     # Of one document alone, there is no such coefficient.
@@ -53,7 +53,7 @@ def test_without_a_catalogue_it_is_of_what_is_shown() -> None:
 
 
 def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> None:
-    chart = rf.plot.popularity({"mine": rf.documents(RUN, train=TRAIN, items=ITEMS)})
+    chart = rf.plot.popularity({"mine": rf.exposure(RUN, train=TRAIN, items=ITEMS)})
     found: dict[str, dict[str, float]] = {}
     for row in rows(chart):
         found.setdefault(row["system"], {})[row["users"]] = row["share"]
@@ -67,7 +67,7 @@ def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> No
 
 
 def test_a_system_may_be_called_like_what_stands_beside() -> None:
-    frame = rf.documents(RUN, train=TRAIN)
+    frame = rf.exposure(RUN, train=TRAIN)
     chart = rf.plot.popularity({"train": frame, "x": frame})
     systems = dict.fromkeys(row["system"] for row in rows(chart))
     assert list(systems) == ["train", "x", "the catalogue", "train's own"]
@@ -75,7 +75,7 @@ def test_a_system_may_be_called_like_what_stands_beside() -> None:
 
 @pytest.mark.parametrize("highest", [1, 2, 2047, 2048, 10**7])
 def test_ranges_are_few_whole_and_without_gaps(highest: int) -> None:
-    frame = rf.documents(RUN, train=TRAIN).collect()
+    frame = rf.exposure(RUN, train=TRAIN).collect()
     frame = frame.with_columns(popularity=pl.lit(highest))
     users = list(dict.fromkeys(row["users"] for row in rows(rf.plot.popularity(frame))))
     ends = [[int(part) for part in one.replace(",", "").split("–")] for one in users]
@@ -88,14 +88,14 @@ def test_ranges_are_few_whole_and_without_gaps(highest: int) -> None:
 def test_what_cannot_be_drawn_is_refused(refusal) -> None:
     for draw in (rf.plot.exposure, rf.plot.popularity):
         assert "there is nothing to draw" in refusal(draw, {})
-        assert "is drawn of rf.documents(run, …)" in refusal(draw, {"x": [1]})
+        assert "is drawn of rf.exposure(run, …)" in refusal(draw, {"x": [1]})
         lacking = pl.DataFrame({"doc_id": ["a"]})
         assert "'x' has no column 'in_catalogue'" in refusal(draw, {"x": lacking})
     assert "how popular the documents of 'run' are: give train=." in refusal(
-        rf.plot.popularity, rf.documents(RUN)
+        rf.plot.popularity, rf.exposure(RUN)
     )
     assert "no document of the catalogue is shown by 'run'" in refusal(
-        rf.plot.exposure, rf.documents(RUN, items=["elsewhere"])
+        rf.plot.exposure, rf.exposure(RUN, items=["elsewhere"])
     )
-    nothing = rf.documents(RUN, train=TRAIN).with_columns(shown=pl.lit(0))
+    nothing = rf.exposure(RUN, train=TRAIN).with_columns(shown=pl.lit(0))
     assert "'run' shows nothing" in refusal(rf.plot.popularity, nothing)

@@ -71,7 +71,7 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     return float((1 + (part - least) / (max_fpr - least)) / 2)
 
 
-def thin(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
+def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     """At most so many of the points of one curve, such that a drawing of them looks the same.
 
     The axis that the curve runs along is cut into bins; of each bin the first, last, lowest and
@@ -82,9 +82,9 @@ def thin(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     points: those of one curve, as `rf.curve` gives them.
     most: how many to keep.
 
-    >>> from rankframe.analysis.curves.area import thin
+    >>> from rankframe.analysis.curves.area import downsample_curve
     >>> line = pl.DataFrame({"fpr": [i / 99 for i in range(100)], "tpr": [1.0] * 100})
-    >>> thin(line, 10).height
+    >>> downsample_curve(line, 10).height
     10
     """
     if not is_count(most) or most < _FEWEST:

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from rankframe.analysis.curves.area import thin
+from rankframe.analysis.curves.area import downsample_curve
 from rankframe.core.columns import QUERY
 
 # What a curve runs along, what it shows, and the band around it, by the columns that it has.
@@ -107,7 +107,7 @@ def _thinned(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
     points = part.select(pl.col(x).cast(pl.Float64), pl.col(y).cast(pl.Float64).alias("y"))
     points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
     if points.height > _MOST_POINTS and (x, y) in (("fpr", "tpr"), ("recall", "precision")):
-        return thin(points.rename({"y": y}), _MOST_POINTS).rename({y: "y"})
+        return downsample_curve(points.rename({"y": y}), _MOST_POINTS).rename({y: "y"})
     return points
 
 

@@ -66,7 +66,7 @@ def fuse(
     them, named by their files. A query that some runs lack is fused from the others.
 
     method: a name (`rankframe fusions` lists them) with its parameters, `"rrf(k=60)"`,
-        `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stacked`) that
+        `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stack`) that
         gives each document of a query its score, `(pl.col("normalised") / pl.col("rank")).sum()`.
     norm: what makes scores comparable, for methods that look at scores: "min_max" (the default),
         "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none": scores as they are.

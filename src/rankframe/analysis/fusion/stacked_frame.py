@@ -21,7 +21,7 @@ from rankframe.io.storage import StorageOptions, reaching
 
 
 @reaching
-def stacked(
+def stack(
     runs: Mapping[str, Source] | Sequence[Source],
     *,
     norm: str = "min_max",
@@ -43,7 +43,7 @@ def stacked(
 
     >>> bm25, dense = {"q": {"a": 3.0, "b": 1.0}}, {"q": {"b": 0.9}}
     >>> columns = ["run", "doc_id", "rank", "normalised", "runs_with"]
-    >>> rf.stacked({"bm25": bm25, "dense": dense}).select(columns).collect()
+    >>> rf.stack({"bm25": bm25, "dense": dense}).select(columns).collect()
     shape: (3, 5)
     ┌───────┬────────┬──────┬────────────┬───────────┐
     │ run   ┆ doc_id ┆ rank ┆ normalised ┆ runs_with │

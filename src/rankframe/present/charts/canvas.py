@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 
 import polars as pl
 
-from rankframe.analysis.curves.area import thin
+from rankframe.analysis.curves.area import downsample_curve
 from rankframe.core.checks import is_count
 from rankframe.core.errors import MissingExtraError, OptionError
 from rankframe.core.messages import did_you_mean, shown
@@ -243,7 +243,7 @@ def lines(
         raise OptionError(f"the curves have no points to draw: {in_words(list(curves))}.")
     most = max(_MOST_POINTS // len(curves), 100)
     thinned = {
-        name: thin(points, most).with_row_index("place") if points.height > most
+        name: downsample_curve(points, most).with_row_index("place") if points.height > most
         else points.with_row_index("place")
         for name, points in curves.items()
     }  # fmt: skip

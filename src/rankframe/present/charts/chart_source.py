@@ -20,7 +20,7 @@ from rankframe.core.messages import Option, did_you_mean, shown
 from rankframe.core.options import Policies
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
-from rankframe.engine.exposure import documents
+from rankframe.engine.exposure import exposure
 from rankframe.engine.history import history
 from rankframe.engine.judge import judge
 from rankframe.engine.pair import pair
@@ -193,7 +193,7 @@ class Material:
         named = (*_RANKED, *_SHOWN)
         policies = {name: self.policies[name] for name in named if name in self.policies}
         return {
-            name: documents(run, k=self.k, columns=self.columns, **policies)
+            name: exposure(run, k=self.k, columns=self.columns, **policies)
             for name, run in self.runs.items()
         }
 

@@ -43,13 +43,13 @@ _ALONE = "run"  # what has no name
 @chart(takes="shown", of=lambda given: (given.documents(),))
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """How evenly documents are shown, a Lorenz curve: the share of all places that the least shown
-    documents have, `{name: rf.documents(run, items=items, k=10)}`. On the diagonal, all are shown
+    documents have, `{name: rf.exposure(run, items=items, k=10)}`. On the diagonal, all are shown
     equally often; the further below it, the fewer take everything.
 
     Over the catalogue; without one, over documents that are shown at all. The Gini coefficient is
     that of the metric `gini`.
 
-    >>> counted = rf.documents({"u1": ["a", "b"], "u2": ["a", "c"]}, items=["a", "b", "c", "d"])
+    >>> counted = rf.exposure({"u1": ["a", "b"], "u2": ["a", "c"]}, items=["a", "b", "c", "d"])
     >>> drawn = rf.plot.exposure({"mine": counted}).to_dict()
     >>> [(row["documents"], row["places"]) for row in drawn["layer"][1]["data"]["values"]]
     [(0.0, 0.0), (0.25, 0.0), (0.75, 0.5), (1.0, 1.0)]
@@ -107,12 +107,12 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Whether what is shown is what everybody has: the share of places by the popularity of what is
     shown there, beside the share of the catalogue and of interactions in train,
-    `{name: rf.documents(run, train=train, k=10)}`.
+    `{name: rf.exposure(run, train=train, k=10)}`.
 
     Popularity is how many queries (users) have a document in train, in ranges that double.
 
     >>> train = {"u1": ["a", "b"], "u2": ["a"], "u3": ["a"]}
-    >>> counted = rf.documents({"u1": ["a"], "u2": ["b"]}, train=train, items=["a", "b", "c"])
+    >>> counted = rf.exposure({"u1": ["a"], "u2": ["b"]}, train=train, items=["a", "b", "c"])
     >>> drawn = rf.plot.popularity({"mine": counted}).to_dict()
     >>> rows = drawn["data"]["values"]
     >>> [(row["users"], row["share"]) for row in rows[:3]]
@@ -214,19 +214,17 @@ def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
         frame = one.collect() if isinstance(one, pl.LazyFrame) else one
         if not isinstance(frame, pl.DataFrame):
             raise OptionError(
-                f"this chart is drawn of rf.documents(run, …), or several by name, not of "
+                f"this chart is drawn of rf.exposure(run, …), or several by name, not of "
                 f"{shown(one)}."
             )
         needed = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
         if missing := [column for column in needed if column not in frame.columns]:
             raise OptionError(
-                f"{name!r} has no column {missing[0]!r}: it is no frame of rf.documents."
+                f"{name!r} has no column {missing[0]!r}: it is no frame of rf.exposure."
             )
         found[str(name)] = frame
     if not found:
-        raise OptionError(
-            "there is nothing to draw: give rf.documents(run, …), or several by name."
-        )
+        raise OptionError("there is nothing to draw: give rf.exposure(run, …), or several by name.")
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
-from rankframe.analysis.curves.area import thin
+from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.curve import Kind, curve
 from rankframe.core.options import Policies
 from rankframe.engine.judge import judge
@@ -90,7 +90,7 @@ def unchecked() -> Any:
 
 def _few(points: pl.DataFrame) -> pl.DataFrame:
     """As many points as can be told apart on a page."""
-    return thin(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
+    return downsample_curve(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
 
 
 def charts(drawings: Mapping[str, Any]) -> str:

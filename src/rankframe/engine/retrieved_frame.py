@@ -26,7 +26,7 @@ _OF_VECTORS = ("vector", "vector_pairs", "cosine")
 
 
 @reaching
-def shown(
+def retrieved(
     run: Source,
     qrels: Source | None = None,
     *,
@@ -61,7 +61,7 @@ def shown(
     >>> run = {"u1": {"a": 0.9, "b": 0.8}, "u2": {"a": 0.7}}
     >>> items = pl.DataFrame({"doc_id": ["a", "b"], "price": [3.0, 5.0]})
     >>> train = {"u1": ["b"], "u3": ["b", "a"]}
-    >>> rf.shown(run, train=train, items=items).select(
+    >>> rf.retrieved(run, train=train, items=items).select(
     ...     "query_id", "doc_id", "rank", "seen", "popularity", "price"
     ... ).collect()
     shape: (3, 6)

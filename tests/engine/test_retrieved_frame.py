@@ -13,7 +13,7 @@ SHOP = shop(3, users=40)
 
 
 def test_metrics_are_expressions_over_it() -> None:
-    frame = rf.shown(SHOP.run, SHOP.qrels, train=SHOP.train, items=SHOP.items, base=SHOP.base)
+    frame = rf.retrieved(SHOP.run, SHOP.qrels, train=SHOP.train, items=SHOP.items, base=SHOP.base)
     own = {
         "novelty@10": rf.novelty(k=10),
         "repeated@3": rf.repeated(k=3),
@@ -31,17 +31,17 @@ def test_metrics_are_expressions_over_it() -> None:
 
 
 def test_it_has_the_columns_that_there_is_something_for() -> None:
-    bare = rf.shown({"u": ["a", "b"]}, k=1)
+    bare = rf.retrieved({"u": ["a", "b"]}, k=1)
     assert bare.collect_schema().names() == ["query_id", "doc_id", "rank", "score", "retrieved"]
     assert bare.collect().rows() == [("u", "a", 1, None, 2)]
-    trained = rf.shown({"u": ["a"]}, train={"u": ["a"]}).collect_schema()
+    trained = rf.retrieved({"u": ["a"]}, train={"u": ["a"]}).collect_schema()
     assert {"seen", "popularity", "in_catalogue"} <= set(trained)
     assert not {"relevance", "base_rank"} & set(trained)
 
 
 def test_attributes_that_are_called_like_its_columns() -> None:
     items = pl.DataFrame({"doc_id": ["a"], "score": [7], "values": ["x"]})
-    frame = rf.shown({"u": {"a": 1.0}}, items=items).collect()
+    frame = rf.retrieved({"u": {"a": 1.0}}, items=items).collect()
     assert frame.select("score", "items.score", "values", "new_of_values").row(0) == (
         1.0,
         7,
@@ -52,4 +52,4 @@ def test_attributes_that_are_called_like_its_columns() -> None:
 
 def test_a_cutoff_that_is_none() -> None:
     with pytest.raises(rf.RankframeError, match="k must be a whole number"):
-        rf.shown({"u": ["a"]}, k=0)
+        rf.retrieved({"u": ["a"]}, k=0)
