@@ -940,17 +940,17 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     yield "judge/unit", partial(framed, "judge", "@truth", "@chunks", unit=UNIT, gaps="kept")
     for options in ({}, {"missing": "bottom"}, {"k_max": 3}, {"cutoffs": [1, 5]}):
         yield f"pair/{described(options)}", partial(framed, "pair", "@a", "@b", **options)
-    yield "shown/judged", partial(framed, "shown", "@a", "@truth", k=5, **BESIDE)
-    yield "shown/alone", partial(framed, "shown", "@a", **BESIDE)
+    yield "shown/judged", partial(framed, "retrieved", "@a", "@truth", k=5, **BESIDE)
+    yield "shown/alone", partial(framed, "retrieved", "@a", **BESIDE)
     seen: dict[str, Any] = {**BESIDE, "exclude_seen": True}
-    yield "shown/unseen", partial(framed, "shown", "@a", "@truth", **seen)
-    yield "shown/plain", partial(framed, "shown", "@a")
+    yield "shown/unseen", partial(framed, "retrieved", "@a", "@truth", **seen)
+    yield "shown/plain", partial(framed, "retrieved", "@a")
     known: dict[str, Any] = {"train": "@train", "items": "@items"}
-    yield "documents/plain", partial(framed, "documents", "@a", by=("doc_id",))
-    yield "documents/top 5", partial(framed, "documents", "@a", by=("doc_id",), k=5, **known)
+    yield "documents/plain", partial(framed, "exposure", "@a", by=("doc_id",))
+    yield "documents/top 5", partial(framed, "exposure", "@a", by=("doc_id",), k=5, **known)
     runs = {"a": "@a", "b": "@b"}
     for norm in NORMS:
-        call = partial(framed, "stacked", runs, by=("query_id", "doc_id", "run"), norm=norm)
+        call = partial(framed, "stack", runs, by=("query_id", "doc_id", "run"), norm=norm)
         yield f"stacked/{norm}", call
     for kind, options in CURVES:
         yield f"curve/{kind} {described(options)}", partial(curved, kind, **options)
