@@ -30,6 +30,7 @@ from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import Comparing, Intervals, SharedPolicies
 from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.ledger import POLICY, Item
+from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.io.storage import StorageOptions, reaching
@@ -39,6 +40,7 @@ from rankframe.stats.significance import corrected
 
 
 @reaching
+@limiting
 def compare(
     qrels: Source | None,
     systems: Mapping[str, Source],

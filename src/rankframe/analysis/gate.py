@@ -29,6 +29,7 @@ from rankframe.core.options import Intervals, SharedPolicies
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
+from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.storage import StorageOptions, reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
@@ -41,6 +42,7 @@ _NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
 @reaching
+@limiting
 def gate(
     qrels: Source | None,
     run: Source,

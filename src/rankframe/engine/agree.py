@@ -23,7 +23,7 @@ from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.about import about_frame
 from rankframe.engine.contiguous import Told, workers
 from rankframe.engine.ledger import DROPPED, RENUMBERED, columns_of, described
-from rankframe.engine.memory import count_pieces, limit_of
+from rankframe.engine.memory import count_pieces, limit_of, limiting
 from rankframe.engine.out_of_core import Into, in_pieces
 from rankframe.engine.pairing import Pairing
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
@@ -48,6 +48,7 @@ PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
 @reaching
+@limiting
 def agree(
     a: Source,
     b: Source,

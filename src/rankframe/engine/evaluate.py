@@ -24,7 +24,7 @@ from rankframe.engine.grades import check_grades
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.job import Job, evaluate_found
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of
+from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of, limiting
 from rankframe.engine.out_of_core import Into, in_pieces, with_values
 from rankframe.engine.plan import PerQuery, Plan
 from rankframe.engine.result import PER_QUERY_FILE, RESULT_FILES, Result
@@ -50,6 +50,7 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "ju
 
 
 @reaching
+@limiting
 def evaluate(
     qrels: Source | None,
     run: Source,

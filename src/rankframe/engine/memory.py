@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import polars as pl
 
+from rankframe.core.allocators import freed_at_once
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
@@ -73,18 +78,23 @@ def not_held(max_memory: str | int | None) -> str | None:
     )
 
 
+def limiting(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function whose argument `max_memory` limits what it takes: what it frees goes back to
+    the system at once, instead of after a second or two. Without a limit, nothing is changed.
+    """
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        with nullcontext() if kwargs.get("max_memory") is None else freed_at_once():
+            return function(*args, **kwargs)
+
+    return called
+
+
 def bytes_at_once(*sides: InputTable) -> int:
     """How much of these inputs may be read ahead of what is worked on, in bytes."""
     limits = [side.limit for side in sides if side.limit is not None]
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
-
-
-def give_back() -> None:
-    """Give back to the system what C's allocator keeps for the next time, thread by thread: from
-    piece to piece, that adds up to more than a piece takes.
-    """
-    with suppress(OSError, TypeError, AttributeError):  # not glibc
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def for_rows(limit: int) -> int:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
+from rankframe.core.allocators import trim
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import number_of
 from rankframe.core.progress import Progress, Report
-from rankframe.engine.memory import give_back
 from rankframe.engine.split import by_split
 from rankframe.engine.stream import InOrder
 from rankframe.engine.work import Piece, Work, merged, refuse_lost_rows
@@ -110,7 +110,7 @@ class _Values:
         for piece, count in pieces:
             self.rows += count
             if self.rows - given_back > _GIVEN_BACK:
-                give_back()
+                trim()
                 given_back = self.rows
             self.queries += piece.values.height
             self.tell(Progress("evaluating", self.rows, self.total_rows, self.queries))

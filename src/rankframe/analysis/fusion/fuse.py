@@ -23,7 +23,7 @@ from rankframe.core.columns import RANK
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import Option
 from rankframe.core.progress import Report, check_progress
-from rankframe.engine.memory import limit_of
+from rankframe.engine.memory import limit_of, limiting
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.formats.registry import PARQUET, Format
 from rankframe.io.input_table import InputTable
@@ -35,6 +35,7 @@ from rankframe.io.storage import StorageOptions, reaching
 
 
 @reaching
+@limiting
 def fuse(
     runs: Mapping[str, Source] | Sequence[Source],
     method: MethodLike = "rrf",

@@ -13,6 +13,7 @@ import polars as pl
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.prepared import RUN_SCHEMA, Fuser, joined
 from rankframe.analysis.fusion.runs import HeldRuns
+from rankframe.core.allocators import trim
 from rankframe.core.columns import RANK
 from rankframe.core.errors import DuplicateError, UnreadableInputError
 from rankframe.core.progress import Progress, Report
@@ -21,7 +22,6 @@ from rankframe.engine.contiguous import workers
 from rankframe.engine.memory import (
     bytes_at_once,
     estimated_need,
-    give_back,
     limit_of,
     pieces_for,
     refuse_too_large_a_query,
@@ -119,7 +119,7 @@ class Portions:
             if (upto := sum(read.values())) > before:
                 yield parts, upto
             del parts
-            give_back()
+            trim()
         _refuse_lost_rows(self.runs, self.counted, read)
 
     def in_memory(self) -> Iterator[HeldRuns]:

@@ -38,7 +38,7 @@ from rankframe.engine.evaluate import check_grades
 from rankframe.engine.input_cache import Held
 from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.lookup import read_judgments
-from rankframe.engine.memory import estimated_need
+from rankframe.engine.memory import estimated_need, limiting
 from rankframe.engine.terms import Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
@@ -52,6 +52,7 @@ PLAIN = Candidate("rrf", None, (("k", 60),))
 
 
 @reaching
+@limiting
 def tune(
     qrels: Source,
     runs: Mapping[str, Source] | Sequence[Source],

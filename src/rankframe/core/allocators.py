@@ -1,0 +1,162 @@
+"""Make the allocators give freed memory back to the system at once, while memory is limited.
+
+polars' allocator (jemalloc) keeps freed pages for a second or two, because asking the system for
+them again is slow. What it keeps is thus what was freed in that time: the faster the machine, the
+more. Beside a limit of some hundred megabytes, that is more than the rows themselves. C's allocator
+keeps what each thread freed until it is told to trim.
+
+polars offers no function for this and does not export jemalloc's own, `mallctl`. Its address is
+looked up in the symbol table of polars' library. Where there is none (another system, a stripped
+library), nothing is changed; there, `_RJEM_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0` in the
+environment does the same from the start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+_LIBRARY, _MALLCTL = "_polars_runtime", b"_rjem_mallctl"
+_DECAYS = "dirty_decay_ms", "muzzy_decay_ms"
+# ELF: a file of 64 bits, little-endian; the type of a section that holds all symbols.
+_ELF, _SYMBOLS = b"\x7fELF\x02\x01", 2
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("kind", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+
+_lock = Lock()
+# A set of settings for each limit in force, in all threads; the first holds those from before.
+_before: list[dict[bytes, int]] = []
+
+
+@contextmanager
+def freed_at_once() -> Iterator[None]:
+    """Give back whatever is freed in the block; afterwards, keep it as before.
+
+    What is set is set for the whole process. Blocks may nest and overlap between threads.
+    """
+    with _lock:
+        _before.append({} if _before else _set_decay(None))
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_before) == 1:
+                _set_decay(_before[0])
+                _before.clear()
+            else:
+                _before.pop()
+
+
+def trim() -> None:
+    """Give back what C's allocator keeps, of all threads: some milliseconds."""
+    with suppress(OSError, TypeError, AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
+    """Set how long freed pages are kept, in ms, per arena; return what was set before.
+
+    `values`: what to set; None: 0 everywhere.
+    """
+    mallctl = _mallctl()
+    if mallctl is None:
+        return {}
+    before: dict[bytes, int] = {}
+    arenas = ctypes.c_uint()
+    if not _exchange(mallctl, b"arenas.narenas", arenas):
+        return {}
+    # `arenas` stands for those that are made later.
+    for arena in ("arenas", *(f"arena.{number}" for number in range(arenas.value))):
+        for decay in _DECAYS:
+            name = f"{arena}.{decay}".encode()
+            kept = ctypes.c_ssize_t()
+            if not _exchange(mallctl, name, kept):
+                continue  # an arena that nobody uses
+            before[name] = kept.value
+            default = 0 if values is None else values.get(f"arenas.{decay}".encode(), kept.value)
+            wanted = 0 if values is None else values.get(name, default)
+            _exchange(mallctl, name, ctypes.c_ssize_t(), ctypes.c_ssize_t(wanted))
+    return before
+
+
+def _exchange(mallctl: Any, name: bytes, old: Any, new: Any = None) -> bool:
+    """Read a setting of jemalloc's into `old` and set it to `new`; False if there is none."""
+    size = ctypes.c_size_t(ctypes.sizeof(old))
+    written = (None, 0) if new is None else (ctypes.byref(new), ctypes.sizeof(new))
+    return not mallctl(name, ctypes.byref(old), ctypes.byref(size), *written)
+
+
+@cache
+def _mallctl() -> Callable[..., int] | None:
+    """Return jemalloc's function for its settings, as polars' library has it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        maps = [line.split(maxsplit=5) for line in _read_lines("/proc/self/maps")]
+        parts = [part for part in maps if len(part) == 6 and _LIBRARY in part[5]]
+        offset = _symbol_offset(Path(parts[0][5].rstrip("\n")))
+        start, base = int(parts[0][0].split("-")[0], 16), int(parts[0][2], 16)
+    except (OSError, IndexError, ValueError, struct.error):
+        return None
+    if offset is None or base:
+        return None
+    pointers = [ctypes.c_void_p] * 3
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, *pointers, ctypes.c_size_t)
+    return function(start + offset)
+
+
+def _read_lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+
+
+def _symbol_offset(library: Path) -> int | None:
+    """Return where `mallctl` begins in a library, from its beginning in memory."""
+    with library.open("rb") as file:
+        header = file.read(64)
+        if not header.startswith(_ELF):
+            return None
+        (start,) = struct.unpack_from("<Q", header, 40)
+        size, count = struct.unpack_from("<HH", header, 58)
+        file.seek(start)
+        table = file.read(size * count)
+        sections = [_SECTION.unpack_from(table, size * number) for number in range(count)]
+        for section in sections:
+            if section[1] != _SYMBOLS:
+                continue
+            place = _find_in(file, *sections[section[6]][4:6])
+            if place is None:
+                return None
+            file.seek(section[4])
+            symbols = np.frombuffer(file.read(section[5]), _SYMBOL)
+            values = symbols["value"][symbols["name"] == place]
+            return int(values[0]) if len(values) == 1 and values[0] else None
+    return None
+
+
+def _find_in(file: Any, start: int, size: int) -> int | None:
+    """Return where the name stands in a table of names; 35 MB, of which little is held."""
+    wanted, step = b"\0" + _MALLCTL + b"\0", 1 << 20
+    file.seek(start)
+    rest, read = b"", 0
+    while read < size:
+        part = file.read(min(step, size - read))
+        if not part:
+            return None
+        text = rest + part
+        at = text.find(wanted)
+        if at >= 0:
+            return read - len(rest) + at + 1
+        read += len(part)
+        rest = text[-len(wanted) :]
+    return None
