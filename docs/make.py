@@ -1,8 +1,8 @@
 """Make all that is generated: `python docs/make.py`; with `--check`, only say what is stale; with
 `--site`, build the site of the pages as they are, into site/ (needs the extra `docs`).
 
-Pages, tables, the names that type checkers see, and the signatures that carry declared options. The
-charts are drawn where altair is installed; whether they are as drawn is not checked.
+Pages, tables, and the names that type checkers see. The charts are drawn where altair is installed;
+whether they are as drawn is not checked.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ import make_inputs
 import make_metrics
 import make_reference
 import make_results
-import make_signatures
 from generated import DOCS, ROOT, stale, write
 
 MAKERS = (
-    make_signatures,
     make_metrics,
     make_how_it_works,
     make_charts,

@@ -14,8 +14,15 @@ import rankframe as rf
 from rankframe.cli.app import app
 from rankframe.cli.options import Given, takes
 from rankframe.core.option import Options, declared, option
-from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
-from rankframe.io.storage import Storage, storage_options
+from rankframe.core.options import (
+    Comparing,
+    Intervals,
+    PairPolicies,
+    Policies,
+    SharedPolicies,
+    Storage,
+)
+from rankframe.io.storage import storage_options
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),
@@ -60,17 +67,17 @@ def test_a_secret_that_is_not_given_as_a_pair_is_not_shown() -> None:
 def test_a_command_has_every_flag_of_its_groups(command: str) -> None:
     flags = {flag.name: flag for flag in COMMANDS[command].params}
     for group in TAKEN[command]:
-        for one, _, said in declared(group):
-            flag = flags[one.name]
-            assert flag.opts == [f"--{one.name.replace('_', '-')}"]
+        for info in declared(group):
+            flag = flags[info.name]
+            assert flag.opts == [f"--{info.name.replace('_', '-')}"]
             assert flag.secondary_opts == []
-            assert (flag.default, flag.help) == (one.default, said.help)
+            assert (flag.default, flag.help) == (info.default, info.help)
             assert flag.rich_help_panel in ("Policies", "Intervals and slices")
 
 
 @pytest.mark.parametrize("command", TAKEN)
 def test_what_a_command_hands_on_is_taken(command: str) -> None:
-    handed = {one.name for group in TAKEN[command] for one, _, _ in declared(group)}
+    handed = {info.name for group in TAKEN[command] for info in declared(group)}
     assert handed <= set(inspect.signature(getattr(rf, command)).parameters)
 
 
@@ -108,7 +115,7 @@ def test_a_new_policy_is_a_new_flag(more: typer.Typer, handed: dict[str, Any]) -
     assert done.exit_code == 0, done.output
     new = {"strict": True, "turn": "down", "least": 3}
     assert handed == {
-        **{one.name: one.default for one, _, _ in declared(Policies)},
+        **{info.name: info.default for info in declared(Policies)},
         **new,
         "unpaired": "skip",
         "run": "a",

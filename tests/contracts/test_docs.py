@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import rankframe as rf
-from rankframe.core.option import Options, declared
-from rankframe.core.options import Comparing, Policies
 from rankframe.metrics import REGISTRY
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +49,6 @@ def test_what_is_stale_is_named_and_mended(tmp_path: Path) -> None:
     for folder in ("src", "docs", "tests/contracts"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     damages = {
-        "src/rankframe/engine/evaluate.py": ('= "doc_desc",', '= "doc_asc",'),
         "docs/metrics.md": ("## Counts", "## Countesses"),
         "src/rankframe/__init__.pyi": ("ndcg,", "ndgc,"),
         "docs/how_it_works.md": ("| `engine` |", "| `motor` |"),
@@ -90,21 +86,6 @@ def test_charts_are_drawn_by_one_command(tmp_path: Path) -> None:
     assert drawn == kept
     page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert all(f"charts/{name}" in page for name in kept)
-
-
-SAID: list[tuple[type[Options], Callable[..., object]]] = [
-    (Policies, rf.evaluate),
-    (Comparing, rf.compare),
-]
-
-
-@pytest.mark.parametrize(("group", "function"), SAID)
-def test_an_option_is_documented_as_declared(
-    group: type[Options], function: Callable[..., object]
-) -> None:
-    docstring = " ".join((inspect.getdoc(function) or "").split())
-    for one, _, said in declared(group):
-        assert f"{one.name}: {said.sentence}" in docstring, one.name
 
 
 # What is written by hand

@@ -1,127 +1,142 @@
-"""Functions that take a group of options take all of it, as declared, and say what each means."""
+"""Options are declared once: typed dicts, groups, signatures and documentation agree."""
 
 from __future__ import annotations
 
 import inspect
-import re
-import runpy
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies, StackOptions
+from rankframe.core import options as core
 from rankframe.core.option import Options, declared
-from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, SharedPolicies
-from rankframe.io.storage import Storage
-from rankframe.present.report.report import report
-from rankframe.spark import entry as on_spark
+from rankframe.core.options import (
+    Comparing,
+    Intervals,
+    PairPolicies,
+    Policies,
+    SharedPolicies,
+    Storage,
+)
 
-ROOT = Path(__file__).parents[2]
-TAKERS: list[tuple[str, Callable[..., Any], tuple[type[Options], ...]]] = [
-    ("evaluate", rf.evaluate, (Policies, Intervals, Storage)),
-    ("compare", rf.compare, (SharedPolicies, Comparing, Intervals, Storage)),
-    ("gate", rf.gate, (SharedPolicies, Storage)),
-    ("tune", rf.tune, (SharedPolicies, Intervals, Storage)),
-    ("diff", rf.diff, (Policies, Storage)),
-    ("curve", rf.curve, (Policies, Storage)),
-    ("report", report, (SharedPolicies, Comparing, Intervals, Storage)),
-    ("spark.evaluate", on_spark.evaluate, (Policies, Intervals)),
-    ("agree", rf.agree, (PairPolicies, Intervals, Storage)),
-    ("fuse", rf.fuse, (FusionPolicies, Storage)),
-    ("spark.agree", on_spark.agree, (PairPolicies, Intervals)),
-]
+# What each public function takes: the groups that declare it, all of them where nothing else stands
+# in FEWER.
+TAKERS: dict[str, tuple[type[Options], ...]] = {
+    "evaluate": (Policies, Intervals, Storage),
+    "agree": (PairPolicies, Intervals, Storage),
+    "compare": (SharedPolicies, Comparing, Intervals, Storage),
+    "gate": (SharedPolicies, Comparing, Storage),
+    "tune": (SharedPolicies, Comparing, Intervals, Storage),
+    "diff": (Policies, Storage),
+    "curve": (Policies, Intervals, Storage),
+    "report": (SharedPolicies, Comparing, Intervals, Storage),
+    "fuse": (FusionPolicies, Storage),
+    "judge": (Policies, Storage),
+    "retrieved": (Policies, Storage),
+    "exposure": (Policies, Storage),
+    "pair": (PairPolicies, Storage),
+    "stack": (FusionPolicies, Storage),
+    "spark.evaluate": (Policies, Intervals),
+    "spark.agree": (PairPolicies, Intervals),
+    "spark.fuse": (FusionPolicies,),
+}
+# Without what has no effect on them: frames without policies for averages, a gate without tests.
+FEWER: dict[str, set[str]] = {
+    "gate": {"test", "correction", "permutations"},
+    "tune": {"unpaired"},
+    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "base"},
+    "retrieved": {"missing", "no_relevant", "no_overlap", "judged_only"},
+    "exposure": {
+        "missing", "no_relevant", "no_overlap", "judged_only", "rel", "relevance", "base",
+    },
+    "pair": {"lone"},
+    "stack": {"rel", "relevance", "k_max"},
+}  # fmt: skip
+# Defaults that differ from the declared ones.
+OTHERWISE = {("curve", "ci"): None}
+every_function = pytest.mark.parametrize("name", TAKERS)
 
 
-@pytest.mark.parametrize(("name", "function", "groups"), TAKERS, ids=[one[0] for one in TAKERS])
-def test_a_function_takes_every_option_of_its_groups(
-    name: str, function: Callable[..., Any], groups: tuple[type[Options], ...]
-) -> None:
-    parameters = inspect.signature(function).parameters
-    for group in groups:
-        for one, _, _ in declared(group):
-            parameter = parameters[one.name]
-            assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, one.name
-            assert parameter.default == one.default, one.name
-            assert type(parameter.default) is type(one.default), one.name
+def public(name: str) -> Callable[..., Any]:
+    """A public function by its name."""
+    package, _, last = name.rpartition(".")
+    return getattr(getattr(rf, package) if package else rf, last)
 
 
-@pytest.fixture
-def signatures(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What docs/make_signatures.py has."""
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    return runpy.run_path(str(ROOT / "docs" / "make_signatures.py"))
+def keywords(name: str) -> dict[str, Any]:
+    """The options of a function and their types, as editors see them: of its typed dict."""
+    function = inspect.unwrap(public(name))
+    (kind,) = get_args(eval(function.__annotations__["options"], function.__globals__))
+    return get_type_hints(kind)
 
 
-def test_every_function_that_takes_options_is_written(signatures: dict[str, Any]) -> None:
-    takers, source = signatures["TAKERS"], ROOT / "src" / "rankframe"
-    written = {
-        (taker.module, taker.function)
-        for taker in takers
-        if not (taker.frame_only or "missing" in taker.without)
+def test_every_function_with_options_is_listed() -> None:
+    names = [name for name in dir(rf) if name not in ("plot", "spark")]
+    names += [f"spark.{name}" for name in rf.spark.__all__]
+    taking = {
+        name
+        for name in names
+        if inspect.isfunction(public(name))
+        and "options" in inspect.unwrap(public(name)).__annotations__
     }
-    assert written == {
-        (
-            str(Path(inspect.getfile(inspect.unwrap(function))).relative_to(source)),
-            function.__name__,
-        )
-        for _, function, _ in TAKERS
+    assert taking == set(TAKERS)
+
+
+@every_function
+def test_a_function_takes_every_option_of_its_groups(name: str) -> None:
+    options = {
+        info.name: info
+        for group in TAKERS[name]
+        for info in declared(group)
+        if info.name not in FEWER.get(name, ())
     }
+    assert keywords(name) == {option: info.type for option, info in options.items()}
+    parameters = inspect.signature(public(name)).parameters
+    documentation = " ".join((inspect.getdoc(public(name)) or "").split())
+    for option, info in options.items():
+        default = parameters[option].default
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY, option
+        assert default == OTHERWISE.get((name, option), info.default), option
+        assert type(default) in (type(info.default), type(None)), option
+        assert f" {option}: {info.sentence}" in documentation, option
+    for group in TAKERS[name]:
+        assert f" {group.title}: " in documentation
 
 
-def test_a_signature_that_is_not_as_declared_is_noticed(signatures: dict[str, Any]) -> None:
-    taker = next(one for one in signatures["TAKERS"] if one.function == "evaluate")
-    source = (signatures["SOURCE"] / taker.module).read_text(encoding="utf-8")
-    for changed in (
-        source.replace('= "doc_desc",', '= "doc_asc",', 1),
-        source.replace("    k_max: int | None = None,\n", "", 1),
-    ):
-        assert changed != source
-        assert signatures["signed"](taker, changed) == source
-
-
-# Where a function says more of an option than is declared: ties are ties to a correlation.
-OTHERWISE = {(rf.agree, "ties")}
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
-
-
-def documented(function: Callable[..., Any], name: str, sentence: str) -> bool:
-    """Whether its documentation has the sentence, or leaves it to that of `evaluate`."""
-    said = words(inspect.getdoc(function) or "")
-    left = re.search(r"(\w+(?:, \w+)*): as in `evaluate`\.", said)
-    if left and name in left[1].split(", "):
-        return documented(rf.evaluate, name, sentence)
-    return f" {name}: {words(sentence)}" in said
+@every_function
+def test_every_argument_is_documented(name: str) -> None:
+    documentation = inspect.getdoc(public(name)) or ""
+    for argument in inspect.signature(public(name)).parameters:
+        assert f"\n    {argument}: " in documentation, argument
 
 
 @pytest.mark.parametrize(
-    ("function", "group"),
+    ("typed", "group"),
     [
-        (rf.evaluate, Policies),
-        (rf.evaluate, Storage),
-        (rf.agree, PairPolicies),
-        (rf.fuse, FusionPolicies),
-        (rf.compare, Comparing),
+        (core.PolicyOptions, Policies),
+        (core.SharedPolicyOptions, SharedPolicies),
+        (core.PairPolicyOptions, PairPolicies),
+        (core.IntervalOptions, Intervals),
+        (core.ComparisonOptions, Comparing),
+        (core.StorageOptions, Storage),
+        (FuseOptions, FusionPolicies),
     ],
 )
-def test_the_sentence_of_every_option_is_in_the_documentation(
-    function: Callable[..., Any], group: type[Options]
-) -> None:
-    missing = {
-        (function, one.name)
-        for one, _, said in declared(group)
-        if not documented(function, one.name, said.sentence)
-    }
-    assert missing == {one for one in OTHERWISE if one[0] is function}
+def test_a_typed_dict_has_what_its_group_declares(typed: Any, group: type[Options]) -> None:
+    types = {info.name: info.type for info in declared(group)}
+    if typed is FuseOptions:
+        types |= get_type_hints(core.StorageOptions)
+    assert get_type_hints(typed) == types
 
 
-def test_what_comparisons_do_with_missing_queries_is_in_their_documentation() -> None:
-    (said,) = [said for one, _, said in declared(SharedPolicies) if one.name == "missing"]
-    assert documented(rf.compare, "missing", said.sentence)
+def test_the_stacked_frame_takes_what_it_holds() -> None:
+    assert set(get_type_hints(StackOptions)) == {
+        "order", "ranks", "ties", "duplicates", "unit", "gaps", "depth", "storage_options",
+    }  # fmt: skip
+
+
+def test_policies_of_each_run_are_those_of_all() -> None:
     assert SharedPolicies().each == Policies()
     assert SharedPolicies(missing="skip").each == Policies(missing="skip")

@@ -29,6 +29,7 @@ from rankframe.core.errors import (
     RankframeError,
     SparkError,
     UnknownMetricError,
+    UnknownOptionError,
     UnorderedRunError,
     UnreadableInputError,
 )
@@ -65,6 +66,7 @@ EXAMPLES: dict[str, RankframeError] = {
     "parameter": MetricParameterError("a cutoff must be at least 1, not 0."),
     "option": OptionError("pass ", Option("unpaired", "skip"), "."),
     "choice": OptionError.choice("ties", "doc_dsc", ["doc_desc", "doc_asc"]),
+    "no option": UnknownOptionError("evaluate", "relx", ["rel", "ranks"]),
     "output": OutputError("x holds a result. Pass ", Option("overwrite", value=True), "."),
     "forked": ForkedError(),
     "spark": SparkError("Spark gave up."),

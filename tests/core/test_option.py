@@ -1,35 +1,99 @@
-"""Groups of options: checked as they are made, and described."""
+"""Groups of options: checked as they are made, described, and taken by functions."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import pytest
 
 from rankframe.core.errors import OptionError
-from rankframe.core.option import Options, choices, declared, option
+from rankframe.core.option import Options, choices, declared, option, same_option, takes_options
 
 
 @dataclass(frozen=True)
-class Some(Options):
+class Paint(Options):
     """Two options, of which the ledger shows one."""
 
-    colour: Literal["red", "blue"] = option("red", "of the thing.", "Colour.")
-    size: float | None = option(None, "of it, if any.", "Size.", ledger=None, of_averages=True)
+    title: ClassVar[str] = "Paint"
+
+    colour: Literal["red", "blue"] = option("red", "the colour.", "Colour.")
+    size: float | None = option(None, "the size, if any.", "Size.", ledger=None)
+
+
+@dataclass(frozen=True)
+class Brush(Options):
+    """An option that another group has, too, and one of its own."""
+
+    title: ClassVar[str] = "Brush"
+
+    size: float | None = same_option(Paint, "size")
+    fine: bool = option(False, "a fine brush.", "Fine.")
+
+
+class PaintOptions(TypedDict, total=False):
+    colour: Literal["red", "blue"]
+    fine: bool
+
+
+@takes_options(PaintOptions, Paint, Brush, colour="blue")
+def paint(wall: str, coats: int = 1, **options: Unpack[PaintOptions]) -> tuple[Paint, Brush]:
+    """Paint a wall.
+
+    >>> paint("north")[1]
+    Brush(size=None, fine=False)
+    """
+    del wall, coats
+    return Paint.from_options(options), Brush.from_options(options)
 
 
 def test_each_is_checked_by_its_type() -> None:
-    assert Some("blue", 2.0).described() == {"colour": "blue"}
+    assert Paint("blue", 2.0).described() == {"colour": "blue"}
     with pytest.raises(OptionError, match="colour='green' is not one of 'red', 'blue'"):
-        Some("green")  # pyright: ignore[reportArgumentType]
+        Paint("green")  # pyright: ignore[reportArgumentType]
     with pytest.raises(OptionError, match="size must be a number, not 'large'"):
-        Some(size="large")  # pyright: ignore[reportArgumentType]
+        Paint(size="large")  # pyright: ignore[reportArgumentType]
 
 
-def test_names_choices_and_what_is_said() -> None:
-    assert Some.names() == ["colour", "size"]
-    assert Some.names(frame_only=True) == ["colour"]
-    assert [said.help for _, _, said in declared(Some)] == ["Colour.", "Size."]
+def test_names_choices_and_texts() -> None:
+    assert Paint.names() == ["colour", "size"]
+    assert [info.help for info in declared(Paint)] == ["Colour.", "Size."]
     assert list(choices(Literal["a", "b"] | None)) == ["a", "b"]
-    assert Some.given({"colour": "blue", "size": None, "other": 1}) == Some("blue")
+    assert Paint.from_options({"colour": "blue", "other": 1}) == Paint("blue")
+    assert declared(Brush)[0] == declared(Paint)[1]
+
+
+def test_a_function_takes_the_options_that_its_typed_dict_names() -> None:
+    assert paint("north") == (Paint("blue"), Brush())
+    assert paint("north", colour="red", fine=True) == (Paint("red"), Brush(fine=True))
+    parameters = inspect.signature(paint).parameters
+    assert list(parameters) == ["wall", "coats", "colour", "fine"]
+    assert parameters["colour"].default == "blue"
+    assert parameters["colour"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameters["colour"].annotation == Literal["red", "blue"]
+
+
+@pytest.mark.parametrize("kind", [TypeError, OptionError])
+def test_a_name_that_is_no_option_is_refused(kind: type[Exception]) -> None:
+    unchecked: Callable[..., Any] = paint
+    with pytest.raises(kind, match=r"paint\(\) has no option 'color'. Did you mean 'colour'\?"):
+        unchecked("north", color="red")
+    with pytest.raises(kind, match="has no option 'size'"):  # the group's, but not the function's
+        unchecked("north", size=1.0)
+
+
+def test_the_documentation_has_a_section_for_each_group_before_the_examples() -> None:
+    assert inspect.getdoc(paint) == (
+        "Paint a wall.\n\nPaint:\n    colour: the colour.\n\nBrush:\n    fine: a fine brush.\n\n"
+        '>>> paint("north")[1]\nBrush(size=None, fine=False)'
+    )
+
+
+def test_a_typed_dict_names_only_what_a_group_declares() -> None:
+    class Wrong(TypedDict, total=False):
+        shade: str
+
+    with pytest.raises(TypeError, match="shade"):
+        takes_options(Wrong, Paint)(paint)

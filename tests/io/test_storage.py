@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rankframe.core.errors import OptionError
-from rankframe.io.storage import Storage, reached_with, reaching, storage_options
+from rankframe.core.options import Storage
+from rankframe.io.storage import reached_with, reaching, storage_options
 
 
 @reaching

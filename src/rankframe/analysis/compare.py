@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -23,17 +24,17 @@ from rankframe.analysis.document_comparison import items_of_gaps, rows_of_gaps, 
 from rankframe.analysis.missing_queries import MANY, MISSING
 from rankframe.analysis.systems import Runs
 from rankframe.analysis.unjudged import with_bounds
-from rankframe.core import options
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, number_of
-from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.core.option import takes_options
+from rankframe.core.options import CompareOptions, Comparing, Intervals, SharedPolicies, Storage
 from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.ledger import POLICY, Item
 from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.resample import hash_ids
 from rankframe.stats.significance import corrected
@@ -41,77 +42,48 @@ from rankframe.stats.significance import corrected
 
 @reaching
 @limiting
+@takes_options(CompareOptions, SharedPolicies, Comparing, Intervals, Storage)
 def compare(
     qrels: Source | None,
     systems: Mapping[str, Source],
     metrics: Metrics | None = None,
     *,
     baseline: str | None = None,
-    test: options.Test = "t",
-    correction: options.Correction = "holm",
-    unpaired: options.Unpaired = "error",
-    permutations: int = 10_000,
     bounds: bool = False,
     lower_is_better: Names = (),
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.MissingAmong = "zero_if_few",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     max_memory: str | int | None = None,
     progress: Report | None = None,
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Compare systems over the same queries.
 
-    `systems` are runs by name, evaluated against `qrels`. Without `qrels`, they are stored values:
-    results, their folders, or tables with query_id and a column a metric; nothing is evaluated
-    again, and `metrics` are the columns to compare (default: all that every system has). With
-    `train` or `items`, they are runs, of which metrics look at what is shown.
+    Args:
+        qrels: the judgments, as in `evaluate`. Without them, the systems are stored values.
+        systems: runs by name. Without `qrels`, `train` or `items`, they are results, their folders,
+            or tables with query_id and a column per metric, and nothing is evaluated again.
+        metrics: as in `evaluate`; of stored values, the columns to compare (default: all that
+            every system has).
+        baseline: the system that others are compared with (default: every pair is compared). A
+            single system that is its own baseline is not compared, but its values are returned.
+        bounds: also return the least and the largest value that each metric could have, whatever
+            the grades of the unjudged documents in its cutoff, where that is known; and its value
+            if all of them were relevant, or none.
+        lower_is_better: stored columns, under names of your own, where less is better.
+        queries: attributes of queries, as in `evaluate`.
+        by: attributes to slice by, as in `evaluate`.
+        weight: the attribute that weights queries, as in `evaluate`.
+        columns: names in your data, as in `evaluate`.
+        max_memory: the approximate memory limit, as in `evaluate`.
+        progress: a function called with a `Progress` on the way.
 
-    baseline: the system that others are compared with; without one, every pair is compared. One
-        system that is its own baseline is not compared, but has its values in the same form.
-    test: paired "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher's); "tukey" (honest
-        significant difference of all systems at once, by randomisation).
-    correction: of p values: "holm", "bonferroni", "bh" (Benjamini–Hochberg) or "none". All queries
-        are one family (metrics × pairs), each way of slicing another (metrics × pairs × slices).
-        Tukey's are corrected over pairs already.
-    unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
-        ("zero"; undefined where lower is better). Counted in the ledger.
-    permutations: of the tests by randomisation.
-    missing: a judged query that a run lacks scores 0 ("zero_if_few": refused where two systems
-        share less than half of their queries; "zero": whatever they share), is left out ("skip") or
-        is an "error". Counted, and above 1% warned of.
-    bounds: the least and the largest value that each metric could have, whatever the grades of the
-        unjudged documents in its cutoff, where that is known; and what it would be if all of them
-        were relevant, or none was.
-    lower_is_better: stored columns under names of your own of which less is better.
-    queries, by, weight, ci, confidence, replicates, seed, and other policies: as in `evaluate`.
-
-    A query where a metric is undefined for one system is left out of that metric for all. Metrics
-    over documents (coverage, …) are tested by leaving out groups of queries, whatever the `test`,
-    and gaps between slices over all orders of the slices that replicates of the queries have.
+    A query where a metric is undefined for one system is left out of that metric for all. Missing
+    queries are counted, with a warning above 1%. Metrics over documents (coverage, …) are tested by
+    leaving out groups of queries, whatever the `test`, and gaps between slices over all orders of
+    the slices in bootstrap replicates of the queries.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -122,8 +94,10 @@ def compare(
     """
     check_progress(progress)
     _check_mapping(systems)
-    setup = Setup(baseline, Comparing.given(locals()), Intervals.given(locals()))
-    policies = SharedPolicies.given(locals()).each
+    comparing = Comparing.from_options(options)
+    setup = Setup(baseline, comparing, Intervals.from_options(options))
+    shared = SharedPolicies.from_options(options)
+    policies = shared.each
     runs = None
     if qrels is None and bounds:
         raise OptionError("bounds need judgments and runs: stored values have neither.")
@@ -131,7 +105,7 @@ def compare(
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
     opening = open_systems(
         systems if runs is None else {}, runs, metrics,
-        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        unpaired=comparing.unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
     return compared(opening, setup, bounds=bounds, progress=progress)[0]

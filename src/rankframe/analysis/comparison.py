@@ -20,6 +20,7 @@ from rankframe.analysis.tables import (
 )
 from rankframe.core.checks import check_flag
 from rankframe.core.messages import number_of
+from rankframe.core.options import StorageSettings
 from rankframe.core.wording import (
     best_of,
     number_text,
@@ -35,7 +36,7 @@ from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.sources.writers import write_parquet
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
@@ -125,7 +126,7 @@ class Comparison(Exported):
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
         check_flag("overwrite", overwrite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Unpack
 
 import polars as pl
 
@@ -20,12 +20,12 @@ from rankframe.analysis.change import (
 )
 from rankframe.analysis.missing_queries import lacks
 from rankframe.analysis.systems import System, retrieved_beside
-from rankframe.core import options
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, did_you_mean
-from rankframe.core.options import Intervals, Policies, is_count
+from rankframe.core.option import takes_options
+from rankframe.core.options import DiffOptions, Intervals, Policies, Storage, is_count
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.combined import job_for
 from rankframe.engine.evaluate import evaluate_scanned
@@ -38,7 +38,7 @@ from rankframe.io.described import Described
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import read_attributes
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
@@ -52,6 +52,7 @@ _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by le
 
 
 @reaching
+@takes_options(DiffOptions, Policies, Storage)
 def diff(
     qrels: Source,
     a: Source,
@@ -68,44 +69,29 @@ def diff(
     query_text: Source | None = None,
     titles: Source | None = None,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.Missing = "zero",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
+    **options: Unpack[DiffOptions],
 ) -> Diff:
-    """What changed from run `a` (before) to run `b` (after): queries, and their documents.
+    """Return what changed from run `a` (before) to run `b` (after): queries, and their documents.
 
-    Truth first; `qrels` and the runs are whatever `evaluate` reads.
+    A query that policies leave out of one run only is undefined, not dropped.
 
-    metric: one name, or one polars expression over the judged frame, of which more is better unless
-        `rf.metric` says otherwise.
-    k: how deep to look for documents that moved (default: the metric's own cutoff, else 10).
-    most: how many of the queries that changed to show, those with the largest change first.
-    only: show these queries alone, as far as they changed. Means and counts are of all queries.
-    worse: show only queries that got worse, the worst first.
-    names: what the runs are called, ("bm25", "dense"): in columns and tables, instead of a and b.
-    queries: a table with query_id and attributes, which are shown of queries that moved.
-    weight: its column with the weight of each query, such as its traffic: queries are then shown
-        by their weighted change. A metric with average=weighted is averaged by it, too.
-    query_text, titles: texts of queries and of documents, to be shown: a table with query_id (or
-        doc_id) and a text, or a mapping.
-    columns and the policies: as in `evaluate`. A query that these leave out of one run only is
-        undefined, not dropped.
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        a: the run before.
+        b: the run after.
+        metric: one name, or one polars expression over the judged frame, of which more is better
+            unless `rf.metric` says otherwise.
+        k: how deep to look for documents that moved (default: the metric's cutoff, else 10).
+        most: the number of changed queries to show, those with the largest change first.
+        only: show only these queries, as far as they changed. Means and counts are of all queries.
+        worse: show only queries that got worse, the worst first.
+        names: names of the runs, ("bm25", "dense"), in columns and tables, instead of a and b.
+        queries: attributes of queries, shown of queries that moved: a table with query_id.
+        weight: its column with the weight of each query, such as its traffic: queries are then
+            ordered by weighted change. Metrics with average=weighted are averaged by it, too.
+        query_text: texts of queries, to be shown: a table with query_id and a text, or a mapping.
+        titles: texts of documents, to be shown: a table with doc_id and a text, or a mapping.
+        columns: names in your data, as in `evaluate`.
 
     >>> qrels = {"q1": {"x": 1}, "q2": {"y": 1}}
     >>> before = {"q1": {"w": 2.0, "x": 1.0}, "q2": {"y": 1.0}}
@@ -136,7 +122,7 @@ def diff(
             raise OptionError(f"{option} must be a whole number of at least 1, not {value!r}.")
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
-    policies = Policies.given(locals())
+    policies = Policies.from_options(options)
     retrieved = retrieved_beside([chosen])
     told = Described.of(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
@@ -148,7 +134,7 @@ def diff(
         [chosen, retrieved], policies, columns=columns, attributes=attributes,
         intervals=Intervals(None),
     )  # fmt: skip
-    judgments = open_judgments(qrels, columns, relevance=relevance)
+    judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     runs: list[InputTable] = []
     for side, source in zip(SIDES, (a, b), strict=True):
         with naming_the_run(side):

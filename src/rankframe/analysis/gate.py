@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -22,16 +22,23 @@ from rankframe.analysis.missing_queries import MANY
 from rankframe.analysis.stored import read_systems
 from rankframe.analysis.systems import Runs, System
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
-from rankframe.core import options
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Intervals, SharedPolicies
+from rankframe.core.option import takes_options
+from rankframe.core.options import (
+    Comparing,
+    GateOptions,
+    Intervals,
+    SharedPolicies,
+    Storage,
+    Unpaired,
+)
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
 from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.significance import against_margin
@@ -43,6 +50,7 @@ _NAMED = 3  # queries that are undefined for one side only, in a reason
 
 @reaching
 @limiting
+@takes_options(GateOptions, SharedPolicies, Comparing, Storage)
 def gate(
     qrels: Source | None,
     run: Source,
@@ -56,53 +64,42 @@ def gate(
     higher_is_better: Names = (),
     queries: Source | None = None,
     weight: str | None = None,
-    unpaired: options.Unpaired = "error",
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.MissingAmong = "zero_if_few",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     max_memory: str | int | None = None,
     progress: Report | None = None,
+    **options: Unpack[GateOptions],
 ) -> Verdict:
-    """Decide whether a run is good enough, beside a stored baseline.
+    """Decide whether a run is good enough, against a stored baseline and rules.
 
-    The run is evaluated against `qrels`; without `qrels`, `run` is a stored result too. Stored are
-    a result, its folder, or a table with query_id and a column a metric.
+    The verdict passes if every rule does. No correction for multiple testing is needed: each
+    further rule is one more way to fail, none one more way to pass.
 
-    rules: texts such as "ndcg@10: no worse than -0.5% at 95%", a TOML file with them, or what such
-        a file holds. "no worse than" is a test of non-inferiority: it passes if the one-sided lower
-        confidence bound of the change (Student's t over queries, paired) is at or above the margin.
-        A minus means worse, also where lower is better. "better than" asks for more than a change;
-        "at least" and "at most" look at the value itself. "per locale" asks it of every slice.
-        "gap(ndcg@10, by=group): …" is about a gap between slices, of which less is better.
-        Where more than 1% of queries are undefined for one side only, nothing is decided, unless
-        the rule says "where both are defined".
-    metrics: your own that rules may name: expressions with a name, or what `rf.metric` makes of
-        one, which says in which direction it is better.
-    min_queries: with fewer queries nothing is decided (default 30; a slice is then skipped).
-    min_judged: {10: 0.5}: with a judged@10 of less than that, nothing is decided.
-    lower_is_better, higher_is_better: stored columns under names of your own, and which way they
-        are better: a change of a column of which neither is said is not decided on.
-    queries, weight, unpaired, missing, and other policies: as in `compare`.
-
-    The verdict passes if every rule does, so no correction is needed for looking at many: each is
-    one more way to fail, none one more way to pass.
+    Args:
+        qrels: the judgments, against which the run is evaluated, as in `evaluate`. Without them,
+            `run` is a stored result too.
+        run: the ranking, as in `evaluate`.
+        baseline: a stored result: a result, its folder, or a table with query_id and a column per
+            metric.
+        rules: texts such as "ndcg@10: no worse than -0.5% at 95%", a TOML file with them, or the
+            contents of such a file. "no worse than" is a test of non-inferiority: it passes if the
+            one-sided lower confidence bound of the change (paired Student's t over queries) is at
+            or above the margin. A minus means worse, also where lower is better. "better than" asks
+            for more than a change; "at least" and "at most" look at the value itself. "per locale"
+            asks it of every slice. "gap(ndcg@10, by=group): …" is about a gap between slices, of
+            which less is better. Where more than 1% of queries are undefined for one side only,
+            nothing is decided, unless the rule says "where both are defined".
+        metrics: your own metrics that rules may name: expressions with a name, or what `rf.metric`
+            makes of one, which says in which direction it is better.
+        min_queries: with fewer queries nothing is decided (default: 30; such a slice is skipped).
+        min_judged: {10: 0.5}: with a judged@10 below 0.5 nothing is decided.
+        lower_is_better: stored columns, under names of your own, where less is better.
+        higher_is_better: stored columns where more is better. A change of a column in neither list
+            is not decided on.
+        queries: attributes of queries, as in `evaluate`.
+        weight: the attribute that weights queries, as in `evaluate`.
+        columns: names in your data, as in `evaluate`.
+        max_memory: the approximate memory limit, as in `evaluate`.
+        progress: a function called with a `Progress` on the way.
 
     >>> qrels = {f"q{n}": {"a": 1} for n in range(50)}
     >>> run = {query: {"a": 1.0} for query in qrels}
@@ -111,7 +108,9 @@ def gate(
     'pass'
     """
     check_progress(progress)
-    policies = SharedPolicies.given(locals()).each
+    shared = SharedPolicies.from_options(options)
+    policies = shared.each
+    unpaired = Comparing.from_options(options).unpaired
     demands = read_demands(
         rules,
         min_queries=min_queries,
@@ -140,7 +139,7 @@ def gate(
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
     opening = open_systems(
         stored, runs, wanted,
-        unpaired=unpaired, missing=missing, queries=queries, by=by, weight=weight,
+        unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
@@ -154,7 +153,7 @@ def verdict_on(
     names: tuple[str, str],
     demands: Demands,
     metrics: Sequence[Metric],
-    unpaired: options.Unpaired = "error",
+    unpaired: Unpaired = "error",
 ) -> Verdict:
     """The verdict on one of several systems that were opened: the second, beside the first."""
     called = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
@@ -172,7 +171,7 @@ def verdict_on(
 
 
 def _decide(
-    opened: Opened, demands: Demands, metrics: Sequence[Metric], unpaired: options.Unpaired
+    opened: Opened, demands: Demands, metrics: Sequence[Metric], unpaired: Unpaired
 ) -> Verdict:
     """What the rules say of two systems side by side."""
     judge = _Judge(demands, opened, {metric.label: metric for metric in metrics})

@@ -31,8 +31,7 @@ from rankframe.cli.support import (
     runs_by_name,
     tell_if_not_held,
 )
-from rankframe.core.options import Intervals, PairPolicies
-from rankframe.io.storage import Storage
+from rankframe.core.options import Intervals, PairPolicies, Storage
 
 EXAMPLES = """
   rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10

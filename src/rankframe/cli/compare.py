@@ -33,8 +33,7 @@ from rankframe.cli.support import (
     tell_if_not_held,
     ways_to_slice,
 )
-from rankframe.core.options import Comparing, Intervals, SharedPolicies
-from rankframe.io.storage import Storage
+from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 
 EXAMPLES = """
   rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25

@@ -11,9 +11,8 @@ import typer
 from rankframe.cli.options import Columns, Given, takes
 from rankframe.cli.support import column_names, open_sources, progress_bar
 from rankframe.core.messages import masked, number_of
-from rankframe.core.options import Policies
+from rankframe.core.options import Policies, Storage
 from rankframe.core.wording import plain_text
-from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe convert bm25.parquet bm25.trec

@@ -19,8 +19,7 @@ from rankframe.cli.support import (
     tell_if_every_relevant,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.options import Policies
-from rankframe.io.storage import Storage
+from rankframe.core.options import Policies, Storage
 
 EXAMPLES = """
   rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10

@@ -46,9 +46,8 @@ from rankframe.cli.support import (
     ways_to_slice,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.options import Intervals, Policies
+from rankframe.core.options import Intervals, Policies, Storage
 from rankframe.core.wording import naming_the_run
-from rankframe.io.storage import Storage
 
 if TYPE_CHECKING:
     from rankframe.engine.result import Result

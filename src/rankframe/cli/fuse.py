@@ -21,8 +21,8 @@ from rankframe.cli.support import (
 )
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
+from rankframe.core.options import Storage
 from rankframe.core.wording import plain_text
-from rankframe.io.storage import Storage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -110,7 +110,7 @@ def fuse(
         fusion = Fusion.opened(
             sources,
             chosen,
-            FusionPolicies.given(how),
+            FusionPolicies.from_options(how),
             qrels=given[-1] if qrels is not None else None,
             columns=column_names(column),
             max_memory=max_memory,

@@ -28,8 +28,7 @@ from rankframe.cli.support import (
     tell_if_not_held,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.options import Comparing, SharedPolicies
-from rankframe.io.storage import Storage
+from rankframe.core.options import Comparing, SharedPolicies, Storage
 
 EXAMPLES = """
   rankframe gate qrels.parquet dense.parquet --baseline main \\

@@ -10,7 +10,7 @@ import typer
 
 from rankframe.cli.options import OUTPUT, Given, Metrics, Quiet, takes
 from rankframe.cli.support import check_outputs, check_tables, progress_bar, runs_by_name
-from rankframe.io.storage import Storage
+from rankframe.core.options import Storage
 
 EXAMPLES = """
   rankframe history results/bm25 results/dense

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import Field
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -18,9 +17,9 @@ from typer.core import TyperCommand
 from rankframe.cli.completion import attributes, metrics_of, own_columns
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.option import Options, Said, choices, declared
-from rankframe.core.options import Comparing, Intervals
-from rankframe.io.storage import Storage, reached_with
+from rankframe.core.option import OptionInfo, Options, choices, declared
+from rankframe.core.options import Comparing, Intervals, Storage
+from rankframe.io.storage import reached_with
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"
@@ -77,13 +76,13 @@ def takes(*groups: type[Options], **single: type[Options]) -> Callable[[Command]
         (group, option)
         for name, group in single.items()
         for option in declared(group)
-        if option[0].name == name
+        if option.name == name
     ]
-    flags = [_flag(group, *option) for group, option in every]
+    flags = [_flag(group, option) for group, option in every]
     if has_units := "unit" in {flag.name for flag in flags}:
         flags.insert([flag.name for flag in flags].index("unit") + 1, _unit_split())
-    pairs = {one.name for group, (one, _, _) in every if group is Storage}
-    may_be_none = {one.name for _, (one, kind, _) in every if NoneType in get_args(kind)}
+    pairs = {option.name for group, option in every if group is Storage}
+    may_be_none = {option.name for _, option in every if NoneType in get_args(option.type)}
 
     def with_flags(command: Command) -> Command:
         @wraps(command)
@@ -113,7 +112,7 @@ def _unit_split() -> inspect.Parameter:
     """The flag for ids that say themselves what they are part of."""
     shown = typer.Option(
         "--unit-split", metavar="MARK",
-        help="Batch to document: what stands before this mark, e.g. # in d17#3.",
+        help="Map chunks to documents: the document id ends before this mark, e.g. # in d17#3.",
         rich_help_panel=POLICIES,
     )  # fmt: skip
     annotation = Annotated[str | None, shown]
@@ -143,9 +142,9 @@ def _mapping(name: str, given: list[str] | None) -> dict[str, str] | None:
     return {key: value for key, _, value in found} or None
 
 
-def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspect.Parameter:
-    """An option as typer reads it."""
-    default, names = one.default, ()
+def _flag(group: type[Options], one: OptionInfo) -> inspect.Parameter:
+    """Return an option as typer reads it."""
+    kind, default, names = one.type, one.default, ()
     listed = tuple(choices(kind))
     if listed and NoneType in get_args(kind):
         kind, default = Literal[(*listed, _NOTHING)], default or _NOTHING
@@ -160,7 +159,7 @@ def _flag(group: type[Options], one: Field[Any], kind: Any, said: Said) -> inspe
     statistics = group in (Intervals, Comparing) and one.name != "unpaired"
     shown = typer.Option(
         *names,
-        help=said.help,
+        help=one.help,
         metavar=metavar or ("FILE" if file else _metavar(kind)),
         rich_help_panel=None if metavar else STATISTICS if statistics else POLICIES,
     )

@@ -18,8 +18,7 @@ from rankframe.cli.support import (
     ways_to_slice,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.options import ChartKind, ChartTheme, Policies
-from rankframe.io.storage import Storage
+from rankframe.core.options import ChartKind, ChartTheme, Policies, Storage
 
 EXAMPLES = """
   rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png

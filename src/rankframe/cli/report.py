@@ -33,9 +33,8 @@ from rankframe.cli.support import (
 )
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import masked
-from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 from rankframe.core.wording import plain_text
-from rankframe.io.storage import Storage
 
 EXAMPLES = """
   rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map

@@ -30,8 +30,7 @@ from rankframe.cli.support import (
     tell_if_every_relevant,
     tell_if_not_held,
 )
-from rankframe.core.options import Comparing, Intervals, SharedPolicies
-from rankframe.io.storage import Storage
+from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 
 EXAMPLES = """
   rankframe tune qrels.parquet bm25.parquet dense.parquet

@@ -317,6 +317,15 @@ class OptionError(RankframeError):
         return cls(*sentences((said,), (did_you_mean(str(value), choices),)))
 
 
+class UnknownOptionError(OptionError, TypeError):
+    """An option that a function does not take."""
+
+    def __init__(self, function: str, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            *sentences((f"{function}() has no option {name!r}",), (did_you_mean(name, known),))
+        )
+
+
 class OutputError(RankframeError):
     """A place that cannot be written to."""
 

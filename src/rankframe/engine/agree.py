@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import MetricParameterError, NoSharedQueryError
-from rankframe.core.options import Intervals, PairPolicies
+from rankframe.core.option import takes_options
+from rankframe.core.options import AgreeOptions, Intervals, PairPolicies, Storage
 from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.about import about_frame
 from rankframe.engine.contiguous import Told, workers
@@ -38,7 +38,7 @@ from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.queries import Known
 from rankframe.io.sources.writers import About
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.io.validate import count_rows, some_ids
 from rankframe.metrics.names import Metrics, resolve
 
@@ -49,50 +49,39 @@ PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 @reaching
 @limiting
+@takes_options(AgreeOptions, PairPolicies, Intervals, Storage)
 def agree(
     a: Source,
     b: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    order: options.Order = "columns",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    missing: options.Unshared = "shared",
-    k_max: int | None = None,
-    lone: options.Lone = "keep",
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
     max_memory: str | int | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Report | None = None,
+    **options: Unpack[AgreeOptions],
 ) -> Result:
-    """Compare two rankings of the same queries.
+    """Compare two rankings of the same queries, without judgments.
 
     `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores;
-    or plain lists of documents in order: one list, or a list of them, one for each query.
-    Where the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
+    or plain lists of documents in order: one list, or a list of them, one for each query. Where
+    the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
 
-    metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
-        (`rf.pair`), or what `rf.metric` makes of one.
-    columns: names in your data, for both or as {"a": {...}, "b": {...}}.
-    order: documents are ordered by score, or else distance or rank, and a run without such a column
-        is refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the
-        columns.
-    ties: how equal scores are ordered where an order is needed: "doc_desc", "doc_asc" or
-        "as_given". Correlations see ties as ties; RBO has a parameter of its own for them.
-    missing: correlations compare the documents that both rankings have ("shared"), or all, where a
-        document that a ranking lacks stands below all that it has ("bottom").
-    lone: a query that only one side has is kept ("keep"; it shares nothing) or left out ("skip").
-    duplicates, k_max, ci, confidence, replicates, seed, max_memory, output, overwrite, progress: as
-        in `evaluate`.
+    Args:
+        a: the first ranking, the reference.
+        b: the second ranking.
+        metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
+            (`rf.pair`), or what `rf.metric` makes of one.
+        columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+        max_memory: the approximate memory limit, as in `evaluate`.
+        output: a folder for the result, or its address.
+        overwrite: replace the result that is in `output`.
+        progress: a function called with a `Progress` on the way.
 
-    The result's per_query also has n_a, n_b and n_shared: how many documents each ranking has, and
-    both have.
+    Ties matter only where an order is needed: correlations see equal scores as ties, and RBO has a
+    parameter for them. The result's per_query also has n_a, n_b and n_shared: how many documents
+    each ranking has, and how many both have.
 
     >>> rf.agree([1, 2, 3], [2, 1, 3], "kendall_tau").means
     {'kendall_tau': 0.3333333333333333}
@@ -111,12 +100,12 @@ def agree(
     check_progress(progress)
     check_flag("overwrite", overwrite)
     refuse_inputs(output, (a, b), folder=True)
-    policies = PairPolicies.given(locals())
-    job = Agreement(pair_plan(metrics), policies, Intervals.given(locals()))
+    policies = PairPolicies.from_options(options)
+    job = Agreement(pair_plan(metrics), policies, Intervals.from_options(options))
     limit = limit_of(max_memory)
     sides = (
-        open_ranking(a, "a", columns, order=order, limit=limit),
-        open_ranking(b, "b", columns, order=order, limit=limit),
+        open_ranking(a, "a", columns, order=policies.order, limit=limit),
+        open_ranking(b, "b", columns, order=policies.order, limit=limit),
     )
     refuse_absent_columns(columns, *sides)
     pieces = count_pieces(*sides, job.row_bytes, max_memory)

@@ -6,16 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Unpack
 
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import RELEVANCE
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import Intervals, Policies
+from rankframe.core.option import takes_options
+from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
 from rankframe.core.progress import Progress, Report, check_progress
 from rankframe.engine.about import about_frame
 from rankframe.engine.combined import RUN_FRAMES, Both, job_for
@@ -41,7 +41,7 @@ from rankframe.io.queries import (
     slicings,
 )
 from rankframe.io.sources.writers import About
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.io.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
@@ -51,121 +51,61 @@ DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "ju
 
 @reaching
 @limiting
+@takes_options(EvaluateOptions, Policies, Intervals, Storage)
 def evaluate(
     qrels: Source | None,
     run: Source,
     metrics: Metrics = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.Missing = "zero",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
     items_by: str | Sequence[str] | None = None,
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
     max_memory: str | int | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Report | None = None,
+    **options: Unpack[EvaluateOptions],
 ) -> Result:
     """Evaluate a run against judgments.
 
-    Truth first. `qrels` and `run` are whatever you have: a polars frame, a pyarrow table, anything
-    with `__arrow_c_stream__` (pandas, DuckDB, a reader), a pyarrow dataset, a list of dicts (rows),
-    a dict by query (of {document: number}, of ranked lists or, for judgments, of relevant sets), or
-    a path (Parquet file, glob or folder, CSV, TSV, JSON, TREC text, plain or compressed), here or
-    at an address (`s3://bucket/run.parquet`, `gs://`, `az://`, `hf://`, `https://`); the folder of
-    a Delta or Iceberg table; a table or a query of a database (`duckdb:shop.db#runs`,
-    `sqlite:shop.db#runs`, `postgresql://host/shop#select …`), or of a connection to one:
-    `(connection, "select …")`.
-    A table has a row for each document, or one for each query with lists: of documents, and of
+    `qrels` (the judgments) comes first, then `run`. Each is a polars frame; a pyarrow table or
+    dataset, or anything else with `__arrow_c_stream__` (pandas, DuckDB, a reader); a list of dicts
+    (rows); a dict by query (of {document: number}, of ranked lists or, for judgments, of relevant
+    sets); a path (Parquet file, glob or folder, CSV, TSV, JSON, TREC text, plain or compressed) or
+    the address of one (`s3://bucket/run.parquet`, `gs://`, `az://`, `hf://`, `https://`); the
+    folder of a Delta or Iceberg table; a table or query of a database (`duckdb:shop.db#runs`,
+    `sqlite:shop.db#runs`, `postgresql://host/shop#select …`); or `(connection, "select …")`.
+    A table has a row for each document, or a row for each query with lists of documents and of
     their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
 
-    metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame, or
-        over the shown frame (`rf.retrieved`), or what `rf.metric` makes of one. Without judgments,
-        `qrels=None`, those that look at what was shown. "gap(ndcg@10, by=group)" is how far the
-        averages over slices by an attribute of `queries` are apart: the largest less the least, or,
-        with kind=mean, the mean difference of two.
-    columns: names in your data, `{"query_id": "user_id"}`, for the sides that have such a column;
-        or of one side, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
-    storage_options: how addresses (`s3://…`) are reached: `endpoint_url`, `aws_region`, keys, and
-        what else polars takes under this name; otherwise as the environment says
-        (`AWS_ENDPOINT_URL`, …).
-    rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
-        use the grades themselves.
-    relevance: the grade of every pair, for judgments that are pairs of query and document without
-        grades; refused where they have grades.
-    missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
-        "error".
-    no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
-    no_overlap: a run without one judged document is an "error", or scores "zero".
-    order: documents are ordered by score, or else distance or rank, and a run without such a column
-        is refused, unless it has lists ("columns"); or "rows": as the rows stand, whatever the
-        columns.
-    ranks: given ranks say the order, and documents are numbered from 1 ("renumbered"); or "kept":
-        they are the ranks, whatever the scores, as if unjudged documents stood in the gaps.
-    ties: equal scores are ordered by doc_id descending ("doc_desc", as trec_eval), "doc_asc" or
-        "as_given".
-    duplicates: the same document twice for a query is an "error", or "keep_best" keeps the best.
-    k_max: look at the top so many documents only, counted before unjudged ones are dropped, and
-        after duplicates are.
-    unit: what is judged, where it is more than what is retrieved (chunks of documents): a frame or
-        file with doc_id and unit, a dict, or an expression over doc_id such as
-        pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its
-        chunks; equal scores are ordered by unit.
-    gaps: with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk
-        ("kept").
-    train: interactions from before (query_id, doc_id, and how often: count), for metrics of what
-        was shown: popularity, what a query has had.
-    exclude_seen: drop documents from the run that its query has in `train`, before anything is
-        ranked.
-    items: the documents that could be shown, with their attributes: a frame with doc_id and any
-        other columns.
-    catalogue: the documents that could be shown, where these are not `items` (else those in
-        `train`).
-    base: another run, which `unexpectedness` compares with.
-    judged_only: drop unjudged documents, and those of negative grade, from the run and close the
-        gaps; after it was cut at `k_max`.
-    queries: what is known of queries: a frame with query_id and attributes, in any readable form.
-    by: attributes to slice by, `["locale", "device"]`; a tuple of them for their combinations. The
-        result's `slices` has every slice.
-    weight: an attribute to weigh queries by, for `average=weighted`.
-    items_by: attributes of `items` to slice documents by, `["genre"]`; "popularity" is one that
-        `train` gives them: head (the most popular that make up 80% of interactions), tail, cold
-        (not in train). The result's `items` says what the documents of each slice get, in the top k
-        of all lists: k is the largest cutoff of a metric, or 10.
-    ci: intervals of the averages, by "bootstrap" over queries, by Student's "t", or None. The
-        bootstrap is drawn from hashes of query ids: the same on every machine, for the same seed.
-    confidence, replicates, seed: of the intervals.
-    max_memory: how much memory to take, such as "2GiB" (default: what the machine has), of which
-        Python and polars need about 150 MB. A larger input is evaluated in pieces by query, with
-        temporary files in TMPDIR; the values are the same, bit for bit. A single query that does
-        not fit is refused. The per-query values of all queries must fit, unless they go to an
-        output.
-    output, overwrite: a folder for the result, or its address, as `Result.write` writes it. With
-        pieces, values are written as they come and read back only if `per_query` is looked at.
-    progress: called with a `Progress` (stage, rows, total_rows, queries) as pieces are done.
+    Args:
+        qrels: the judgments; None for metrics that look only at what was retrieved.
+        run: the ranking.
+        metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame
+            or the retrieved frame (`rf.retrieved`), or what `rf.metric` makes of one.
+            "gap(ndcg@10, by=group)" is the gap between the averages of slices by an attribute of
+            `queries`: the largest less the least or, with kind=mean, the mean difference of two.
+        columns: names in your data, `{"query_id": "user_id"}`, for the inputs that have such a
+            column; or by input, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
+        queries: attributes of queries: a frame with query_id, in any form that can be read.
+        by: attributes to slice by, `["locale", "device"]`; a tuple of them for combinations. The
+            result's `slices` has every slice.
+        weight: the attribute that weights queries, for `average=weighted`.
+        items_by: attributes of `items` to slice documents by, `["genre"]`. "popularity" comes from
+            `train`: head (the most popular documents, with 80% of the interactions), tail, and cold
+            (not in train). The result's `items` says what the documents of each slice get in the
+            top k of all lists: k is the largest cutoff of a metric, or 10.
+        max_memory: the approximate memory limit, such as "2GiB" (default: what the machine has), of
+            which Python and polars need about 150 MB. Larger inputs are evaluated in partitions of
+            queries, with temporary files in TMPDIR; the values are the same, bit for bit. A single
+            query that does not fit is refused. The values of all queries must fit, unless they go
+            to an output.
+        output: a folder for the result, or its address, written as `Result.write` does. With
+            partitions, values are written as they come, and read only if `per_query` is used.
+        overwrite: replace the result that is in `output`.
+        progress: a function called with a `Progress` (stage, rows, total_rows, queries) on the way.
 
     >>> result = rf.evaluate({"q1": {"a": 1}}, {"q1": {"x": 2.0, "a": 1.0}}, ["mrr", "recall@1"])
     >>> result["mrr"]
@@ -176,14 +116,14 @@ def evaluate(
     asked = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
     wanted = [metric for metric in asked if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)
-    policies = Policies.given(locals())
-    intervals = Intervals.given(locals())
+    policies = Policies.from_options(options)
+    intervals = Intervals.from_options(options)
     ways = with_gaps(by, asked, known=queries is not None)
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
     judgments = None
     if qrels is not None:
-        judgments = open_judgments(qrels, columns, relevance=relevance, limit=limit)
+        judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
     documents = open_run(run, policies, columns, limit=limit)
     job = job_for(
         wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import polars as pl
 
-from rankframe.core import options
-from rankframe.core.options import Policies, check_count
+from rankframe.core.option import takes_options
+from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
 from rankframe.engine.document_metrics import Shows, documents_frame
 from rankframe.engine.retrieved import Showing
 from rankframe.frames.items import Catalogue, Trained
@@ -13,7 +15,7 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
 from rankframe.frames.side_inputs import beside
 from rankframe.io.inputs import Columns, Source, open_run, refuse_absent_columns
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.io.train import open_train
 from rankframe.metrics.names import resolve
 
@@ -23,33 +25,27 @@ _OF_CATALOGUE = "in_catalogue"
 
 
 @reaching
+@takes_options(ExposureOptions, Policies, Storage)
 def exposure(
     run: Source,
     *,
     k: int | None = None,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
+    **options: Unpack[ExposureOptions],
 ) -> pl.LazyFrame:
-    """The documents frame: one row per document that is known or was shown, in order of the ids.
+    """Return the exposure of each document: in how many lists it is, beside its popularity.
 
-    Lazy: inputs are read when it is collected. `shown` counts the lists that show a document,
-    `lists` those that show anything. `popularity` and `interactions` are null without `train`,
-    `in_catalogue` without anything that says what the catalogue is. Metrics over documents are
-    expressions over it, and `rf.plot.exposure` and `rf.plot.popularity` draw it.
+    One row per document of the run or the catalogue, ordered by doc_id. The frame is lazy: inputs
+    are read when it is collected. `shown` counts the lists that have the document, `lists` the
+    lists that have any. `popularity` and `interactions` are null without `train`, `in_catalogue`
+    without `items` and `catalogue`. Metrics over documents are expressions over this frame, and
+    `rf.plot.exposure` and `rf.plot.popularity` draw it.
 
-    k: look at the top k of each list; None is the whole list. The columns are there under the names
-        that metrics with this cutoff look for, too: `shown_top10`.
+    Args:
+        run: the ranking, as in `evaluate`.
+        k: count the top k of each list (default: the whole list). The columns are also there under
+            the names that metrics with this cutoff look for, such as `shown_top10`.
+        columns: names in your data, as in `evaluate`.
 
     >>> run = {"u1": {"a": 2.0, "b": 1.0}, "u2": {"a": 3.0, "c": 1.0}}
     >>> counted = rf.exposure(run, k=1, items=["a", "b", "c", "d"])
@@ -68,11 +64,10 @@ def exposure(
     >>> counted.select(rf.coverage(k=1), gini=rf.gini(k=1)).collect().row(0)
     (0.25, 0.75)
     """
-    given = locals()
     check_count("k", k)
-    policies = Policies(**{name: given[name] for name in Policies.names() if name in given})
+    policies = Policies.from_options(options)
     scanned = open_run(run, policies, columns)
-    trained = None if train is None else open_train(train, columns)
+    trained = None if policies.train is None else open_train(policies.train, columns)
     refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
     schema = DOCUMENTS_FRAME.schema
     if k is not None:
@@ -80,7 +75,7 @@ def exposure(
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
         popular = None if trained is None else Trained.of(trained)
-        known = Catalogue.of(popular, items, catalogue, columns)
+        known = Catalogue.of(popular, policies.items, policies.catalogue, columns)
         depth = "" if k is None else f"@{k}"
         showing = Showing.of(
             resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()

@@ -13,11 +13,12 @@ import polars as pl
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, listing, shown
+from rankframe.core.options import StorageSettings
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
 from rankframe.io.output_paths import place
 from rankframe.io.remote import Remote
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.kernel.fingerprint import differ
 
 Stored: TypeAlias = str | os.PathLike[str] | Result
@@ -40,22 +41,23 @@ def history(
     metrics: Sequence[str] | str | None = None,
     *,
     order: HistoryOrder = "date",
-    storage_options: StorageOptions | None = None,  # noqa: ARG001 (read by `reaching`)
+    storage_options: StorageSettings | None = None,  # noqa: ARG001 (read by `reaching`)
 ) -> pl.DataFrame:
-    """Metrics over several stored results: a row for each result and metric.
+    """Return metrics of several stored results: a row for each result and metric.
 
-    results: folders that `Result.write` or `rankframe evaluate -o` wrote, or results, as a list or
-        by name. In a list, they are called by their folders.
-    metrics: those to look at (default: all that any of them has). A result without one of them has
-        no row for it.
-    order: by "date", those without one last, or as "given". Files of results hold no date, so that
-        the same input gives the same bytes: the date is when the summary was last written. A copy
-        that does not keep times (a checkout, say) is as old as the copying.
-    storage_options: how addresses are reached, as in `evaluate`.
+    The columns are result, date (UTC; null of a result that is no folder), metric, value, ci_low,
+    ci_high, queries, and same_judgments: whether the judgments are those of the result before, as
+    far as that is known. Numbers of other judgments, or over other queries, are no trend.
 
-    Columns: result, date (UTC; null of a result that is no folder), metric, value, ci_low, ci_high,
-    queries, and same_judgments: whether the judgments are those of the result before, as far as
-    that is known. Numbers of other judgments, or over other queries, are no trend.
+    Args:
+        results: folders that `Result.write` or `rankframe evaluate -o` wrote, or results, as a list
+            or by name. In a list, they are named by their folders.
+        metrics: the metrics to return (default: all that any of them has). A result without one of
+            them has no row for it.
+        order: by "date", those without one last, or as "given". The date is the modification time
+            of the summary, which a copy or checkout resets: files of results hold no date, so that
+            the same input gives the same bytes.
+        storage_options: settings of remote storage, as in `evaluate`.
 
     >>> one = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "mrr")
     >>> other = rf.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "mrr")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE, at_level
 from rankframe.core.errors import MissingColumnError, OptionError
-from rankframe.core.options import Policies, is_number
+from rankframe.core.option import takes_options
+from rankframe.core.options import JudgeOptions, Policies, Storage, is_number
 from rankframe.engine.combined import refuse_idle
 from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
@@ -18,44 +19,39 @@ from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.subtopic_columns import grouped_schema
 
 
 @reaching
+@takes_options(JudgeOptions, Policies, Storage)
 def judge(
     qrels: Source,
     run: Source,
     *,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    judged_only: bool = False,
     levels: Sequence[float] = (),
     groups: bool = False,
     alphas: Sequence[float] = (),
     cutoffs: Sequence[int] = (),
+    **options: Unpack[JudgeOptions],
 ) -> pl.LazyFrame:
-    """The judged frame: one row per judgment, by query and rank, for expressions of your own.
+    """Return the judged frame, for your own expressions: one row per judgment, by query and rank.
 
-    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
-    `rel` is the grade from which a document counts as relevant (default: any above 0). Each of
-    `levels` adds the columns that metrics with a level of their own need (`found_rel2`, …).
+    The frame is lazy: inputs are read when it is collected, and only the columns that the query
+    uses are computed.
 
-    With `groups`, of judgments that are about subtopics, intents or facts: the grouped frame, one
-    row per document and group, which metrics such as `rf.all_of` look at. Each of `alphas` adds
-    the columns of ideal lists with another α than 0.5 (`ideal_rank_alpha0.7`, …), each of `cutoffs`
-    those that `rf.ndcg_ia` needs for the top so many (`ideal_dcg_top10`).
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        run: the ranking, as in `evaluate`.
+        columns: names in your data, as in `evaluate`.
+        levels: grades, each of which adds the columns of metrics with a level of their own
+            (`found_rel2`, …).
+        groups: return the grouped frame of judgments about subtopics, intents or facts: one row per
+            document and subtopic, for metrics such as `rf.all_of`.
+        alphas: with `groups`, each adds the columns of ideal lists with another α than 0.5
+            (`ideal_rank_alpha0.7`, …).
+        cutoffs: with `groups`, each adds the columns of `rf.ndcg_ia` at this k (`ideal_dcg_top10`).
 
     >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
     >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
@@ -84,7 +80,7 @@ def judge(
     >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
     [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
     """
-    policies = Policies.given(locals(), frame_only=True)
+    policies = Policies.from_options(options)
     refuse_idle(policies)
     check_flag("groups", groups)
     if bad := [level for level in levels if not is_number(level)]:
@@ -95,7 +91,7 @@ def judge(
         schema = JUDGED_FRAME.schema
         for level in levels:
             schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
-    scanned_qrels = open_judgments(qrels, columns, relevance=relevance)
+    scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)
     scanned_run = open_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
     if groups and GROUP not in scanned_qrels.mapping:
@@ -105,7 +101,7 @@ def judge(
     def grouped(needed: set[str]) -> pl.DataFrame:
         found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
         whole = matched(found, 0, len(found.judgments.starts))
-        frame = Groups(whole, rel=rel, settle=needs_ids(needed)).frame({QUERY, *needed})
+        frame = Groups(whole, rel=policies.rel, settle=needs_ids(needed)).frame({QUERY, *needed})
         return frame.sort(QUERY, maintain_order=True)
 
     def make(needed: set[str]) -> pl.DataFrame:
@@ -114,7 +110,9 @@ def judge(
         absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
         found = lookup.found()
         whole = matched(found, 0, len(found.judgments.starts))
-        frame = Judgments(whole, rel=rel, settle=DOC in needed).frame({QUERY, *needed} - absent)
+        frame = Judgments(whole, rel=policies.rel, settle=DOC in needed).frame(
+            {QUERY, *needed} - absent
+        )
         return frame.sort(QUERY, maintain_order=True).with_columns(
             pl.lit(None, schema[name]).alias(name) for name in absent
         )

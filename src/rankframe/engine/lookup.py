@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError, DuplicateError
-from rankframe.core.options import Duplicates, Policies
+from rankframe.core.options import Duplicates, JudgedOptions, Policies
 from rankframe.engine.contiguous import Told, take_grouped
 from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.found import Found
@@ -89,7 +89,7 @@ class Lookup:
         """Whatever else is asked of the run, with the same key the same is found."""
         # Units are in the run already, and what queries have had is not.
         done = ("unit", "train", "exclude_seen")
-        names = [name for name in Policies.names(frame_only=True) if name not in done]
+        names = [name for name in JudgedOptions.__annotations__ if name not in done]
         options = (getattr(self.policies, name) for name in names)
         scanned = self.run.scanned
         return Found, *options, *scanned.mapping.items(), scanned.distance

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.options import PairPolicies, is_count
+from rankframe.core.option import takes_options
+from rankframe.core.options import PairOptions, PairPolicies, Storage, is_count
 from rankframe.engine.pairing import Pairing
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 
 
 @reaching
+@takes_options(PairOptions, PairPolicies, Storage)
 def pair(
     a: Source,
     b: Source,
     *,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    order: options.Order = "columns",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    missing: options.Unshared = "shared",
-    k_max: int | None = None,
     cutoffs: Sequence[int] = (),
+    **options: Unpack[PairOptions],
 ) -> pl.LazyFrame:
-    """The pair frame of two rankings, for expressions of your own; lazy, as `judge`.
+    """Return the pair frame of two rankings, for your own expressions.
 
-    One row per document that either ranking has. Each of `cutoffs` adds the columns that compare
-    the top k only (`concordant_top10`, …). The options are those of `agree`.
+    One row per document that either ranking has. The frame is lazy, as that of `judge`.
+
+    Args:
+        a: the first ranking, the reference, as in `agree`.
+        b: the second ranking.
+        columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+        cutoffs: each adds the columns that compare only the top k (`concordant_top10`, …).
 
     >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
     >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
@@ -50,7 +52,7 @@ def pair(
     │ w      ┆ null   ┆ 3      ┆ 4     ┆ 2       │
     └────────┴────────┴────────┴───────┴─────────┘
     """
-    policies = PairPolicies.given(locals(), frame_only=True)
+    policies = PairPolicies.from_options(options)
     wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
         k for k in cutoffs if not is_count(k)
     ]  # fmt: skip
@@ -58,7 +60,10 @@ def pair(
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
     schema = PAIR_FRAME.schema
     schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
-    sides = (open_ranking(a, "a", columns, order=order), open_ranking(b, "b", columns, order=order))
+    sides = (
+        open_ranking(a, "a", columns, order=policies.order),
+        open_ranking(b, "b", columns, order=policies.order),
+    )
     refuse_absent_columns(columns, *sides)
 
     def make(needed: set[str]) -> pl.DataFrame:

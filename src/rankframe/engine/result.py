@@ -17,6 +17,7 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
+from rankframe.core.options import StorageSettings
 from rankframe.engine.about import about_frame, names_in_file
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.exported import Exported
@@ -29,7 +30,7 @@ from rankframe.io.outputs import fresh_folder, recover
 from rankframe.io.remote import Remote, explained
 from rankframe.io.sources.addresses import scan_files
 from rankframe.io.sources.writers import write_parquet
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
@@ -158,7 +159,7 @@ class Result(Exported):
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing.
 
@@ -189,7 +190,7 @@ class Result(Exported):
         cls,
         folder: str | os.PathLike[str],
         *,
-        storage_options: StorageOptions | None = None,  # noqa: ARG003 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG003 (read by `reaching`)
     ) -> Result:
         """Read back what `write` wrote, here or on Spark: all of one result, or an error.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import OptionError
-from rankframe.core.options import Policies, check_count
+from rankframe.core.option import takes_options
+from rankframe.core.options import Policies, RetrieveOptions, Storage, check_count
 from rankframe.engine.retrieved import Frames, each_chunk
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
@@ -16,7 +18,7 @@ from rankframe.frames.retrieved_rows import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.opening import open_table
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.io.train import open_train
 from rankframe.io.validate import refuse_broken
 
@@ -26,37 +28,28 @@ _OF_VECTORS = ("vector", "vector_pairs", "cosine")
 
 
 @reaching
+@takes_options(RetrieveOptions, Policies, Storage)
 def retrieved(
     run: Source,
     qrels: Source | None = None,
     *,
     k: int | None = None,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
+    **options: Unpack[RetrieveOptions],
 ) -> pl.LazyFrame:
-    """The shown frame: one row per document shown, by query and rank, for expressions of your own.
+    """Return the retrieved frame, for your own expressions: one row per retrieved document.
 
-    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
+    Rows are ordered by query and rank. The frame is lazy: inputs are read when it is collected, and
+    only the columns that the query uses are computed. Columns without a source are left out:
+    relevance without `qrels`, popularity without `train`, and so on. The columns of `items` are
+    columns here, each with what metrics make of it (`new_of_genre`: how many of its values no
+    document above has).
 
-    k: the top so many documents of each query; else all.
-    qrels, train, items, catalogue, base: as in `evaluate`. What is not given leaves its columns
-        out: relevance without judgments, popularity without `train`, and so on. Columns of `items`
-        are columns here; each, too, with what metrics make of it (`new_of_genre`: how many of its
-        values no document above has).
+    Args:
+        run: the ranking, as in `evaluate`.
+        qrels: the judgments, as in `evaluate`.
+        k: keep the top k documents of each query (default: all).
+        columns: names in your data, as in `evaluate`.
 
     >>> run = {"u1": {"a": 0.9, "b": 0.8}, "u2": {"a": 0.7}}
     >>> items = pl.DataFrame({"doc_id": ["a", "b"], "price": [3.0, 5.0]})
@@ -75,21 +68,25 @@ def retrieved(
     │ u2       ┆ a      ┆ 1    ┆ false ┆ 1          ┆ 3.0   │
     └──────────┴────────┴──────┴───────┴────────────┴───────┘
     """
-    given = {name: value for name, value in locals().items() if name in Policies.names()}
-    policies = Policies(**given)
+    policies = Policies.from_options(options)
     check_count("k", k)
     judgments = None
     if qrels is not None:
-        judgments = open_judgments(qrels, columns, relevance=relevance)
+        judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     documents = open_run(run, policies, columns)
-    trained = None if train is None else open_train(train, columns)
+    trained = None if policies.train is None else open_train(policies.train, columns)
     other = None
-    if base is not None:
-        other = open_table(base, "run", columns, order=order, ranks=ranks, called="base")
+    if policies.base is not None:
+        other = open_table(
+            policies.base, "run", columns, order=policies.order, ranks=policies.ranks, called="base"
+        )
     sides = [side for side in (judgments, documents, trained, other) if side is not None]
     refuse_absent_columns(columns, *sides)
     known = Catalogue.of(
-        None if trained is None else Trained.of(trained), items, catalogue, columns
+        None if trained is None else Trained.of(trained),
+        policies.items,
+        policies.catalogue,
+        columns,
     )
     kinds = dict(zip((0.0, 1.0, 2.0), (judgments, trained, other), strict=True))
     schema = _schema(known, {what for what, side in kinds.items() if side is not None})
@@ -106,7 +103,10 @@ def retrieved(
             lambda: Frames(
                 catalogue=known,
                 sides=Sides.of(
-                    rows.frame.collect(engine="streaming"), asked, ties, policies.run_duplicates
+                    rows.frame.collect(engine="streaming"),
+                    asked,
+                    policies.ties,
+                    policies.run_duplicates,
                 ).numbered(known, needed),
                 policies=policies,
                 columns=sorted({QUERY, RANK, *needed}),

@@ -13,14 +13,21 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Unpack
 
 import polars as pl
 
-from rankframe.core import options
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import NoOverlapError, OptionError
-from rankframe.core.options import Intervals, PairPolicies, Policies, is_count
+from rankframe.core.option import takes_options
+from rankframe.core.options import (
+    Intervals,
+    PairPolicies,
+    Policies,
+    SparkAgreeOptions,
+    SparkEvaluateOptions,
+    is_count,
+)
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.engine.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
 from rankframe.engine.combined import RUN_FRAMES
@@ -55,6 +62,7 @@ _FEWEST_ROWS = 100_000
 _SAMPLE = 1_000
 
 
+@takes_options(SparkEvaluateOptions, Policies, Intervals)
 def evaluate(
     qrels: Source | None,
     run: Source,
@@ -63,71 +71,59 @@ def evaluate(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.Missing = "zero",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     queries: Source | None = None,
     by: By | Sequence[By] | None = None,
     weight: str | None = None,
     items_by: str | Sequence[str] | None = None,
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
+    **options: Unpack[SparkEvaluateOptions],
 ) -> SparkResult:
     """Evaluate a run against judgments on Spark: the numbers of `rf.evaluate`, to the last bit.
 
-    qrels, run: Spark DataFrames (of a classic session or of Spark Connect), or paths to Parquet
-        that the executors can read.
-    spark: the session; else that of the inputs, the active one, or a new one.
-    partitions: how many; by default about a million rows each.
-    queries: what is known of queries, in any form that `rf.evaluate` reads, or as a Spark
-        DataFrame; it is sent to every executor. So are `items` and `catalogue`, and of `train` what
-        it says of documents; `train` and `base` themselves are like qrels.
+    Rows have no order on Spark: `ties="as_given"` is refused, and so is a run with neither score
+    nor rank. The values are kept on the cluster until the result's `unpersist` is called or the
+    session ends.
 
-    All else is as in `rf.evaluate`. Rows have no order on Spark: `ties="as_given"` is refused, and
-    so is a run with neither score nor rank. The values are kept on the cluster until the result's
-    `unpersist` is called or the session ends.
+    Args:
+        qrels: the judgments: a Spark DataFrame (of a classic session or of Spark Connect), or a
+            path to Parquet that the executors can read; None as in `rf.evaluate`.
+        run: the ranking, likewise. So are `train` and `base`.
+        metrics: as in `rf.evaluate`.
+        spark: the session (default: that of the inputs, the active one, or a new one).
+        partitions: the number of partitions (default: about a million rows each).
+        columns: names in your data, as in `rf.evaluate`.
+        queries: attributes of queries, in any form that `rf.evaluate` reads, or as a Spark
+            DataFrame. They are sent to every executor; so are `items`, `catalogue`, and what
+            `train` says of documents.
+        by: attributes to slice by, as in `rf.evaluate`.
+        weight: the attribute that weights queries, as in `rf.evaluate`.
+        items_by: attributes to slice documents by, as in `rf.evaluate`.
     """
     every = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
     wanted = [metric for metric in every if metric.frame != "gap"]
-    policies = Policies.given(locals())
-    if not isinstance(unit, pl.Expr | None):
-        policies = replace(policies, unit=units_of(unit))  # sent to every executor
-    intervals = Intervals.given(locals())
+    policies = Policies.from_options(options)
+    if not isinstance(policies.unit, pl.Expr | None):
+        policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
+    intervals = Intervals.from_options(options)
     refuse_whole_input(
         judged_plan([metric for metric in wanted if metric.of_judgments]),
         "leave it out, or use rf.evaluate",
     )
     check_partitions(partitions)
-    session = find_session(spark, (run, qrels, train, base))
+    session = find_session(spark, (run, qrels, policies.train, policies.base))
     known = collected(queries) if is_spark_frame(queries) else queries
     ways = with_gaps(by, every, known=known is not None)
     attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)
     judged = None
     if qrels is not None:
-        find = named_alike(qrels, lambda f: open_judgments(f, columns, relevance=relevance))
+        find = named_alike(
+            qrels, lambda f: open_judgments(f, columns, relevance=policies.relevance)
+        )
         judged = open_input(qrels, session, find, "qrels")
-    find = named_alike(run, lambda f: open_table(f, "run", columns, ranks=ranks))
+    find = named_alike(run, lambda f: open_table(f, "run", columns, ranks=policies.ranks))
     given = open_input(run, session, find, "run")
-    refuse_row_order(given, ties, order)
+    refuse_row_order(given, policies.ties, policies.order)
     beside = Beside.of(policies, session, columns)
-    if exclude_seen:
+    if policies.exclude_seen:
         given = beside.without_seen(given)
     others = [side for side in (judged, given, beside.train, beside.base) if side is not None]
     asked = asked_of(attributes)
@@ -173,6 +169,7 @@ def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
     return highest
 
 
+@takes_options(SparkAgreeOptions, PairPolicies, Intervals)
 def agree(
     a: Source,
     b: Source,
@@ -181,24 +178,21 @@ def agree(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
-    order: options.Order = "columns",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    missing: options.Unshared = "shared",
-    k_max: int | None = None,
-    lone: options.Lone = "keep",
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
+    **options: Unpack[SparkAgreeOptions],
 ) -> SparkResult:
     """Compare two rankings of the same queries on Spark: the numbers of `rf.agree`.
 
-    Inputs, `spark` and `partitions` are as in `evaluate`, all else as in `rf.agree`.
+    Args:
+        a: the first ranking, the reference, as in `spark.evaluate`.
+        b: the second ranking, likewise.
+        metrics: as in `rf.agree`.
+        spark: the session, as in `spark.evaluate`.
+        partitions: the number of partitions, as in `spark.evaluate`.
+        columns: names in your data, as in `rf.agree`.
     """
     plan = pair_plan(metrics)
-    policies = PairPolicies.given(locals())
-    job = Agreement(plan, policies, Intervals.given(locals()))
+    policies = PairPolicies.from_options(options)
+    job = Agreement(plan, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (
@@ -207,7 +201,7 @@ def agree(
     )
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
-        refuse_row_order(side, ties, order)
+        refuse_row_order(side, policies.ties, policies.order)
     values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
               **dict.fromkeys(plan.labels, "double")}  # fmt: skip
     return do_work(

@@ -9,21 +9,21 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 import polars as pl
 
 from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
-from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
 from rankframe.analysis.fusion.pieces import ROW_BYTES, fused
 from rankframe.analysis.fusion.prepared import Fuser, learned, refuse_unscored
 from rankframe.analysis.fusion.runs import named_runs, unscored
 from rankframe.analysis.fusion.training import check_judged
-from rankframe.core import options
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import DuplicateError, OutputError, RankframeError
 from rankframe.core.messages import Option
+from rankframe.core.option import takes_options
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
@@ -90,6 +90,7 @@ class SparkRun:
         self.kept.unpersist()
 
 
+@takes_options(SparkFuseOptions, FusionPolicies)
 def fuse(
     runs: Mapping[str, Source] | Sequence[Source],
     method: MethodLike = "rrf",
@@ -100,31 +101,28 @@ def fuse(
     spark: SparkSession | None = None,
     partitions: int | None = None,
     columns: Columns | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    depth: int | None = None,
-    k_max: int | None = None,
+    **options: Unpack[SparkFuseOptions],
 ) -> SparkRun:
     """Fuse several runs on Spark: the scores of `rf.fuse`, to the last bit.
 
-    runs: Spark DataFrames, or paths to Parquet that the executors can read, by name or in a list.
-    qrels: judgments for methods that are trained on them, likewise.
-    spark: the session; else that of the inputs, the active one, or a new one.
-    partitions: how many; by default about a million rows each.
+    Rows have no order on Spark: `ties="as_given"` is refused, and so is a run with neither score
+    nor rank. The fused run is kept on the cluster until its `unpersist` is called or the session
+    ends.
 
-    All else is as in `rf.fuse`. Rows have no order on Spark: `ties="as_given"` is refused, and so
-    is a run with neither score nor rank. The fused run is kept on the cluster until its `unpersist`
-    is called or the session ends.
+    Args:
+        runs: Spark DataFrames, or paths to Parquet that the executors can read, by name or in a
+            list.
+        method: as in `rf.fuse`.
+        norm: as in `rf.fuse`.
+        weights: as in `rf.fuse`.
+        qrels: judgments for methods that are trained, likewise.
+        spark: the session (default: that of the inputs, the active one, or a new one).
+        partitions: the number of partitions (default: about a million rows each).
+        columns: names in your data, as in `rf.evaluate`.
     """
-    policies = FusionPolicies.given(locals())
-    if not isinstance(unit, pl.Expr | None):
-        policies = replace(policies, unit=units_of(unit))  # sent to every executor
+    policies = FusionPolicies.from_options(options)
+    if not isinstance(policies.unit, pl.Expr | None):
+        policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
     check_judged(chosen, given=qrels is not None)
@@ -134,11 +132,11 @@ def fuse(
     for name, source in named.items():
         with naming_the_run(repr(name)):
             found = named_alike(
-                source, lambda frame: open_table(frame, "run", columns, ranks=ranks)
+                source, lambda frame: open_table(frame, "run", columns, ranks=policies.ranks)
             )
             sides[name] = open_input(source, session, found, "run")
-            refuse_row_order(sides[name], ties, order)
-    judged = [] if qrels is None else [_judgments(qrels, session, columns, relevance)]
+            refuse_row_order(sides[name], policies.ties, policies.order)
+    judged = [] if qrels is None else [_judgments(qrels, session, columns, policies.relevance)]
     opened = {name: side.scanned for name, side in sides.items()}
     refuse_absent_columns(columns, *opened.values(), *(side.scanned for side in judged))
     refuse_unscored(chosen, unscored(opened))
@@ -149,7 +147,7 @@ def fuse(
     every = list(sides.values())
     parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
     hits = [hits_on_spark(chosen, one, sides, policies, parts) for one in judged]
-    fuser = Fuser(tuple(sides), chosen, learned(chosen, hits[0] if hits else None), k_max)
+    fuser = Fuser(tuple(sides), chosen, learned(chosen, hits[0] if hits else None), policies.k_max)
     with spark_errors(), settings(session, SETTINGS):
         answers = _answers(every, _Task.of(sides, fuser, policies), parts)
         answers.persist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, get_args
+from typing import Final, Literal, Unpack, get_args
 
 import numpy as np
 import polars as pl
@@ -18,16 +18,16 @@ from rankframe.analysis.curves.by_score import (
     vertical_mean,
 )
 from rankframe.analysis.curves.drawn import Curve
-from rankframe.core import options
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import Intervals, Policies
+from rankframe.core.option import takes_options
+from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
 from rankframe.engine.combined import refuse_idle
 from rankframe.engine.job import Job
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]
@@ -53,6 +53,7 @@ _OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
 
 
 @reaching
+@takes_options(EvaluateOptions, Policies, Intervals, Storage, ci=None)
 def curve(
     qrels: Source,
     run: Source,
@@ -68,63 +69,47 @@ def curve(
     interpolated: bool = False,
     recall_of: RecallOf = "all",
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.Missing = "zero",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
-    ci: options.Method | None = None,
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
+    **options: Unpack[EvaluateOptions],
 ) -> pl.DataFrame:
-    """The points of a curve, one a row, in the order in which a pen would draw them.
+    """Return the points of a curve, one per row, in the order in which a pen would draw them.
 
-    Truth first; `qrels` and `run` are whatever `evaluate` reads.
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        run: the ranking, as in `evaluate`.
+        kind: the curve, and with it the columns.
 
-    kind:
-        "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged queries, as
-            one list by score: what is taken are those that score at least the threshold. One that
-            was not judged is not relevant, as in the metric `auc`. Equal scores, of whatever query,
-            are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's `roc_curve`.
-        "precision_recall": threshold, precision, recall, tp, fp, likewise, from recall 0 and
-            precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
-        "metric_at_k": k, value, ci_low, ci_high, queries: a metric at each of several cutoffs.
-        "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
-    metric: for metric_at_k, a name without a cutoff: "recall", "ndcg(gain=exp2)", "P".
-    ks: the cutoffs (default: 1 to 20).
-    by, queries: attributes to slice by, and the frame that has them, as in `evaluate`: a curve for
-        each slice, of its queries only, with by and slice in front.
-    per_query: a curve for each query, with query_id in front. A query has no ROC curve without both
-        a relevant and a non-relevant document among those retrieved, and no precision–recall curve
-        without a relevant one. Nor has a slice, or the whole: the frame then has no rows.
-    average: of roc: "pooled", or "vertical" for the mean of the queries' own curves, at fpr = 0,
-        0.01, …, 1: columns fpr, tpr, queries. Scores of different queries are then not compared.
-        Between its points a curve is a straight line; where it goes straight up, the end counts.
-    scores: "similarity" (larger is better), or "distance": thresholds then go up from −∞, and what
-        is taken scores at most the threshold. A run without scores is treated so by its ranks: the
-        threshold k takes the documents that are ranked 1 to k for any query.
-    interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean over
-        queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
-    recall_of: what recall is a share of: "all" relevant documents, or those "retrieved".
-    columns and the policies: as in `evaluate`. A query that is skipped brings no documents to a
-        curve, and no relevant ones to its recall. Curves by score have no use for the rule about
-        ties, unless lists are cut at `k_max`.
-    ci, confidence, replicates, seed: intervals as in `evaluate`, where they have columns.
+            - "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged
+              queries, as one list by score: those that score at least the threshold are taken. An
+              unjudged document is not relevant, as in the metric `auc`. Equal scores, of whatever
+              query, are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's
+              `roc_curve`.
+            - "precision_recall": threshold, precision, recall, tp, fp, likewise, from recall 0 and
+              precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
+            - "metric_at_k": k, value, ci_low, ci_high, queries: a metric at several cutoffs.
+            - "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
+        metric: for metric_at_k, a name without a cutoff: "recall", "ndcg(gain=exp2)", "P".
+        ks: the cutoffs (default: 1 to 20).
+        by: attributes to slice by, as in `evaluate`: a curve for each slice, of its queries only,
+            with by and slice in front.
+        queries: attributes of queries, as in `evaluate`.
+        per_query: return a curve for each query, with query_id in front. A query has no ROC curve
+            without both a relevant and a non-relevant retrieved document, and no precision–recall
+            curve without a relevant one. Nor has a slice, or the whole: the frame has no rows.
+        average: of roc: "pooled", or "vertical" for the mean of the queries' own curves, at
+            fpr = 0, 0.01, …, 1, with columns fpr, tpr, queries. Scores of different queries are
+            then not compared. Between its points a curve is a straight line; where it goes straight
+            up, the end counts.
+        scores: "similarity" (larger is better) or "distance": thresholds then go up from −∞, and
+            documents that score at most the threshold are taken. A run without scores is treated so
+            by its ranks: the threshold k takes the documents ranked 1 to k for any query.
+        interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean
+            over queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
+        recall_of: the documents that recall is a share of: "all" relevant ones, or "retrieved".
+        columns: names in your data, as in `evaluate`.
+
+    A query that is skipped brings no documents to a curve, and no relevant ones to its recall.
+    Curves by score do not depend on `ties`, unless lists are cut at `k_max`. Intervals are computed
+    only for curves with ci_low and ci_high.
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
@@ -144,8 +129,9 @@ def curve(
     >>> curve(qrels, run, "metric_at_k", metric="recall", ks=[1, 2]).select("k", "value").rows()
     [(1, 0.5), (2, 1.0)]
     """
+    policies, intervals = Policies.from_options(options), Intervals.from_options(options)
     given = {"kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
-             "interpolated": interpolated, "recall_of": recall_of, "ci": ci}  # fmt: skip
+             "interpolated": interpolated, "recall_of": recall_of, "ci": intervals.ci}  # fmt: skip
     _check_options(given, per_query=per_query)
     if per_query and by is not None:
         raise OptionError(
@@ -163,11 +149,9 @@ def curve(
             ", the names of its columns.",
         )
     metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
-    policies = Policies.given(locals())
     refuse_idle(policies)
-    intervals = Intervals.given(locals())
     attributes = read_attributes(queries, by=by, columns=columns)
-    judgments = open_judgments(qrels, columns, relevance=relevance)
+    judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     documents = open_run(run, policies, columns)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:

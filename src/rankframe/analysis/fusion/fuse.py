@@ -6,22 +6,23 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
 from rankframe.analysis.fusion.names import Method, MethodLike, Weights, resolve
-from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies
 from rankframe.analysis.fusion.pieces import count_pieces, fused, fused_in_pieces
 from rankframe.analysis.fusion.prepared import RUN_SCHEMA, Fuser, learned, refuse_unscored
 from rankframe.analysis.fusion.recorded import about_fusion
 from rankframe.analysis.fusion.runs import named_runs, open_runs, unscored
 from rankframe.analysis.fusion.training import check_judged, hits_for
-from rankframe.core import options
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import RANK
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import Option
+from rankframe.core.option import takes_options
+from rankframe.core.options import Storage
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.memory import limit_of, limiting
 from rankframe.frames.lazily import lazy_frame
@@ -31,11 +32,12 @@ from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_c
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
 from rankframe.io.sources.writers import About, format_of, write_as
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 
 
 @reaching
 @limiting
+@takes_options(FuseOptions, FusionPolicies, Storage)
 def fuse(
     runs: Mapping[str, Source] | Sequence[Source],
     method: MethodLike = "rrf",
@@ -44,48 +46,36 @@ def fuse(
     weights: Weights | None = None,
     qrels: Source | None = None,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    depth: int | None = None,
-    k_max: int | None = None,
     max_memory: str | int | None = None,
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Report | None = None,
+    **options: Unpack[FuseOptions],
 ) -> pl.LazyFrame:
     """Fuse several runs of the same queries into one: query_id, doc_id, rank, score.
 
-    By query, then by rank; equal scores by doc_id descending. Lazy: runs are opened now, and read
-    when it is collected. `runs` are runs by name, each whatever `evaluate` reads, or a list of
-    them, named by their files. A query that some runs lack is fused from the others.
+    Rows are ordered by query and rank; documents with equal fused scores by doc_id, descending. The
+    result is lazy: runs are opened now, and read when it is collected. A query that some runs lack
+    is fused from the others.
 
-    method: a name (`rankframe fusions` lists them) with its parameters, `"rrf(k=60)"`,
-        `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stack`) that
-        gives each document of a query its score, `(pl.col("normalised") / pl.col("rank")).sum()`.
-    norm: what makes scores comparable, for methods that look at scores: "min_max" (the default),
-        "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none": scores as they are.
-    weights: one for each run, in their order or by their names, for methods that have them.
-    qrels: judgments for methods that are trained on them, best of other queries than those that
-        are fused.
-    rel: the grade from which a document counts as relevant (default: any above 0). Graded metrics
-        use the grades themselves.
-    depth: look at the top so many documents of each run only, counted after duplicates are dropped.
-    k_max: keep the top so many documents of each query in the fused run.
-    columns, storage_options, relevance, order, ranks, ties, duplicates, unit, gaps: as in
-        `evaluate`.
-    max_memory: how much memory to take, such as "2GiB" (default: what the machine has). Larger runs
-        are fused in pieces by query, with temporary files in TMPDIR, and the same bits. The fused
-        run must fit, unless it goes to an output in Parquet.
-    output, overwrite: a file for the fused run, or its address; its ending says the format. It is
-        written at once, whole or not at all, and what was written is what is given back.
-    progress: called with a `Progress` (stage, rows, total_rows, queries) as queries are done.
+    Args:
+        runs: runs by name, each whatever `evaluate` reads; or a list of them, named by their files.
+        method: a name (`rankframe fusions` lists them) with its parameters, `"rrf(k=60)"`,
+            `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stack`) for
+            the score of a document, `(pl.col("normalised") / pl.col("rank")).sum()`.
+        norm: how scores are made comparable, for methods that use scores: "min_max" (the default),
+            "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none" to leave them.
+        weights: one for each run, in their order or by their names, for methods with weights.
+        qrels: judgments for methods that are trained, best of other queries than the fused ones.
+        columns: names in your data, as in `evaluate`.
+        max_memory: the approximate memory limit, such as "2GiB" (default: what the machine has).
+            Larger runs are fused in partitions of queries, with temporary files in TMPDIR; the
+            result is the same, bit for bit. The fused run must fit, unless it goes to an output in
+            Parquet.
+        output: a file for the fused run, or its address; its ending chooses the format. It is
+            written now, all or nothing, and the result reads it.
+        overwrite: replace the file that is in `output`.
+        progress: a function called with a `Progress` (stage, rows, total_rows, queries) on the way.
 
     >>> bm25 = {"q1": {"a": 12.0, "b": 9.0, "c": 3.0}}
     >>> dense = {"q1": {"c": 0.9, "b": 0.8, "d": 0.1}}
@@ -103,7 +93,7 @@ def fuse(
     └──────────┴────────┴──────┴──────────┘
     """
     check_progress(progress)
-    policies = FusionPolicies.given(locals())
+    policies = FusionPolicies.from_options(options)
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
     fusion = Fusion.opened(

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Unpack
 
 import polars as pl
 
 from rankframe.analysis.fusion.names import Method, norm_named
-from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.fusion.options import FusionPolicies, StackOptions
 from rankframe.analysis.fusion.prepared import normalised, refuse_unscored
 from rankframe.analysis.fusion.runs import HeldRuns, named_runs, open_runs, unscored
 from rankframe.analysis.fusion.stack import Stack
-from rankframe.core import options
 from rankframe.core.columns import QUERY, RANK, STACKED_FRAME
+from rankframe.core.option import takes_options
+from rankframe.core.options import Storage
 from rankframe.engine.contiguous import workers
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 
 
 @reaching
+@takes_options(StackOptions, FusionPolicies, Storage)
 def stack(
     runs: Mapping[str, Source] | Sequence[Source],
     *,
     norm: str = "min_max",
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    depth: int | None = None,
+    **options: Unpack[StackOptions],
 ) -> pl.LazyFrame:
-    """The stacked frame of several runs: one row per run and document, for methods of your own.
+    """Return the stacked frame of several runs, for your own methods: one row per run and document.
 
-    Lazy: inputs are read when it is collected, and only columns that the query uses are computed.
-    A method of fusion is an expression over it, grouped by query and document, which `fuse` takes.
-    The options are those of `fuse`.
+    The frame is lazy: inputs are read when it is collected, and only the columns that the query
+    uses are computed. A method of fusion is an expression over it, grouped by query and document,
+    which `fuse` takes.
+
+    Args:
+        runs: the runs, by name or as a list, as in `fuse`.
+        norm: the norm of the column `normalised`, as in `fuse`.
+        columns: names in your data, as in `evaluate`.
 
     >>> bm25, dense = {"q": {"a": 3.0, "b": 1.0}}, {"q": {"b": 0.9}}
     >>> columns = ["run", "doc_id", "rank", "normalised", "runs_with"]
@@ -55,8 +56,7 @@ def stack(
     │ dense ┆ b      ┆ 1    ┆ 0.0        ┆ 2         │
     └───────┴────────┴──────┴────────────┴───────────┘
     """
-    policies = FusionPolicies(**{name: value for name, value in locals().items()
-                                 if name in FusionPolicies.names(frame_only=True)})  # fmt: skip
+    policies = FusionPolicies.from_options(options)
     by = norm_named(norm)
     opened = open_runs(named_runs(runs), policies, columns)
     refuse_absent_columns(columns, *opened.values())

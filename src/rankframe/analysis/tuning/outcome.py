@@ -17,6 +17,7 @@ from rankframe.analysis.fusion.runs import named_runs
 from rankframe.core.checks import check_flag
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
+from rankframe.core.options import StorageSettings
 from rankframe.core.wording import (
     markdown_row,
     markdown_text,
@@ -32,7 +33,7 @@ from rankframe.io.inputs import Source
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.sources.writers import write_parquet
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric
 
 WARNING = "warning"  # the item of the ledger that holds one
@@ -215,7 +216,7 @@ class Tuning(Exported):
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageOptions | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
         check_flag("overwrite", overwrite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -29,9 +30,16 @@ from rankframe.analysis.tuning.memory_budget import Room, count_values
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.report_lines import ledger_of
 from rankframe.analysis.tuning.request import asked_families, method_of, one_metric
-from rankframe.core import options
 from rankframe.core.columns import QUERY, RELEVANCE
-from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies
+from rankframe.core.option import takes_options
+from rankframe.core.options import (
+    Comparing,
+    Intervals,
+    Policies,
+    SharedPolicies,
+    Storage,
+    TuneOptions,
+)
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.combined import refuse_idle
 from rankframe.engine.evaluate import check_grades
@@ -43,7 +51,7 @@ from rankframe.engine.terms import Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Attributes, Known, read_attributes, refuse_strangers
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, MetricLike
 from rankframe.stats.resample import hash_ids
 
@@ -53,6 +61,7 @@ PLAIN = Candidate("rrf", None, (("k", 60),))
 
 @reaching
 @limiting
+@takes_options(TuneOptions, SharedPolicies, Comparing, Intervals, Storage)
 def tune(
     qrels: Source,
     runs: Mapping[str, Source] | Sequence[Source],
@@ -64,73 +73,50 @@ def tune(
     folds: int = 5,
     budget: int = 200,
     depth: int | None = None,
-    test: options.Test = "t",
-    correction: options.Correction = "holm",
-    permutations: int = 10_000,
     queries: Source | None = None,
     weight: str | None = None,
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.MissingAmong = "zero_if_few",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     max_memory: str | int | None = None,
     progress: Report | None = None,
+    **options: Unpack[TuneOptions],
 ) -> Tuning:
-    """Find the fusion of runs that is best for a metric, and what it is worth on other queries.
+    """Find the fusion of runs that is best for a metric, and estimate its value on other queries.
 
-    Runs are read, ranked and brought together once, where they fit in memory. Every candidate is a
-    fusion, as `rf.fuse` makes it, over the same queries. To choose the best of many and to report
-    its value over the queries that chose it is too good to be true. So queries are dealt into
-    folds, by hashes of their ids; for each fold, the candidate that is best on all other folds is
-    applied to it, and every query has the value of what was chosen without it: *out of fold*. That
-    is what is tested against the best single run, which is chosen in the same way, and against
-    plain RRF. Where folds do not agree on the best run, an improvement must also be one over the
-    run that is best over all queries.
+    Every candidate is a fusion, as `rf.fuse` makes it, over the same queries. A value over the
+    queries that chose the best of many candidates would be too high. So queries are split into
+    folds, by hashes of their ids. For each fold, the candidate that is best on all other folds is
+    applied to it, so that every query has a value of a candidate chosen without it: *out of fold*.
+    These values are tested against the best single run, which is chosen in the same way, and
+    against plain RRF. Where folds do not agree on the best run, an improvement must also be one
+    over the run that is best over all queries.
 
-    methods: names of fusions (`rankframe fusions` lists them). Parameters that stand in a name,
-        `"rrf(k=60)"`, are not varied. Also expressions over the stacked frame, as `rf.fuse` takes
-        them, called by their aliases: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
-        Methods that are trained on judgments are trained on other folds than those that they are
-        chosen for or valued by.
-    metric: one name, expression or `rf.metric`, that has a value for each query.
-    norms: of scores, for methods that look at them.
-    grid: what is tried, by the name of a parameter: `{"k": [10, 60, 100]}`; of weights, the size of
-        their steps, `{"weights": 0.05}` (default 0.1, which makes 66 for three runs), or lists.
-    folds: into how many the queries are dealt.
-    budget: where there are more weights than these, they are searched for: random ones first, then
-        uphill from the best, for each fold without looking at it. So many are looked at each time.
-    depth: fuse the top so many documents of each run only.
-    missing: a judged query that a run lacks scores 0 for this run ("zero_if_few": refused where two
-        runs share less than half of their queries; "zero": whatever they share), is left out for
-        all ("skip") or is an "error".
-    ties: of scores in a run; equal fused ones are ordered by doc_id descending.
-    k_max: look at the top so many documents only, of each run and of the fused one.
-    seed: of the folds, the search and the intervals.
-    max_memory: how much memory to take, such as "2GiB" (default: what the machine has). Larger runs
-        are worked on in pieces by query, with temporary files in TMPDIR, and the same bits. The
-        value of every candidate in every query, and the judgments, must fit.
-    test, correction, permutations: as in `compare`; all tests are one family.
-    queries, weight, ci, confidence, replicates, and other policies: as in `evaluate`.
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        runs: the runs, by name or as a list, as in `fuse`.
+        methods: names of fusions (`rankframe fusions` lists them). Parameters written in the name,
+            `"rrf(k=60)"`, are kept fixed. Also expressions over the stacked frame, as `rf.fuse`
+            takes them, with a name: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
+            Trained methods are trained on other folds than those that choose or value them.
+        metric: one name, expression or `rf.metric`, that has a value for each query.
+        norms: norms of scores, for methods that use scores.
+        grid: values to try, by the name of a parameter: `{"k": [10, 60, 100]}`; for weights, the
+            size of their steps, `{"weights": 0.05}` (default 0.1, which makes 66 for three runs),
+            or lists.
+        folds: the number of folds.
+        budget: with more weights than this, weights are searched for: random ones first, then
+            uphill from the best, for each fold without using it. Each search tries this many.
+        depth: fuse only the top N documents of each run.
+        queries: attributes of queries, as in `evaluate`.
+        weight: the attribute that weights queries, as in `evaluate`.
+        columns: names in your data, as in `evaluate`.
+        max_memory: the approximate memory limit, such as "2GiB" (default: what the machine has).
+            Larger runs are fused in partitions of queries, with temporary files in TMPDIR, and the
+            same bits. The value of every candidate in every query, and the judgments, must fit.
+        progress: a function called with a `Progress` on the way.
+
+    All tests are one family. `ties` orders scores in a run; documents with equal fused scores are
+    ordered by doc_id, descending. `k_max` cuts each run and the fused one; `seed` is that of the
+    folds, the search and the intervals.
 
     >>> qrels = {f"q{n}": {"a": 1} for n in range(8)}
     >>> one = {q: {"x": 3.0, "a": 2.8, "y": 1.0} for q in qrels}
@@ -145,20 +131,17 @@ def tune(
     chosen = one_metric(metric)
     check_folds(folds)
     check_budget(budget)
-    shared = SharedPolicies.given(locals())
+    shared = SharedPolicies.from_options(options)
     refuse_idle(shared)
-    fusing = FusionPolicies(
-        rel=rel, relevance=relevance, order=order, ranks=ranks, ties=ties, duplicates=duplicates,
-        unit=unit, gaps=gaps, depth=depth,
-    )  # fmt: skip
-    comparing = Comparing(test=test, correction=correction, permutations=permutations)
-    setup = Setup(None, comparing, Intervals.given(locals()))
+    fusing = FusionPolicies.from_options({**options, "k_max": None, "depth": depth})
+    comparing, intervals = Comparing.from_options(options), Intervals.from_options(options)
+    setup = Setup(None, comparing, intervals)
     setup.check_metrics([chosen])
     named = named_runs(runs)
     families = asked_families(methods, norms, grid, list(named), budget=budget, folds=folds)
     attributes = read_attributes(queries, weight=weight, metrics=[chosen], columns=columns)
     alone = _alone(qrels, named, chosen, shared, attributes, columns, max_memory, progress)
-    split = alone.split(folds, seed)
+    split = alone.split(folds, intervals.seed)
     methods_tried = [method_of(next(one.candidates()), list(named)) for one in families]
     for method in methods_tried:
         refuse_unscored(method, unscored(alone.opened))
@@ -174,7 +157,7 @@ def tune(
             split,
             Lessons(alone.held.left, alone.opened, fusing, alone.queries, split.folds),
             budget,
-            seed,
+            intervals.seed,
         )
         tried = trials.run(families, PLAIN)
     plain = trials.contenders[PLAIN]
@@ -194,7 +177,7 @@ def tune(
         folds=findings.by_fold(),
         runs=findings.by_run(),
         per_query=findings.per_query(),
-        ledger=ledger_of(findings, alone.systems, shared, fusing, folds=folds, seed=seed),
+        ledger=ledger_of(findings, alone.systems, shared, fusing, folds=folds, seed=intervals.seed),
         metric=chosen,
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=tuple(named),

@@ -17,7 +17,7 @@ from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import DOC, QUERY, RANK
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, shown
-from rankframe.core.options import Policies
+from rankframe.core.options import JudgedOptions
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
 from rankframe.engine.exposure import exposure
@@ -234,7 +234,7 @@ class Material:
 
     def _of_frame(self) -> dict[str, Any]:
         """The policies that say what the judged frame holds."""
-        names = Policies.names(frame_only=True)
+        names = JudgedOptions.__annotations__
         return {name: self.policies[name] for name in names if name in self.policies}
 
     def _shared(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import polars as pl
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.curve import Kind, curve
-from rankframe.core.options import Policies
+from rankframe.core.options import JudgedOptions
 from rankframe.engine.judge import judge
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric
@@ -65,7 +65,7 @@ def drawings(
             change.worse, (str(found.baseline), name)
         )
     best = _best(found)
-    taken = {name: policies[name] for name in Policies.names(frame_only=True)}
+    taken = {name: policies[name] for name in JudgedOptions.__annotations__}
     judged = judge(qrels, systems[best], **taken)
     drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
         judged, most=30

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from rankframe.analysis.contrast import Setup
 from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.tuning.outcome import Tuning
-from rankframe.core import options
 from rankframe.core.errors import OptionError, OutputError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Comparing, Intervals, SharedPolicies
+from rankframe.core.option import takes_options
+from rankframe.core.options import CompareOptions, Comparing, Intervals, SharedPolicies, Storage
 from rankframe.core.progress import Report, check_progress
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.combined import RUN_FRAMES
@@ -28,7 +28,7 @@ from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, slicings
 from rankframe.io.remote import Remote
-from rankframe.io.storage import StorageOptions, reaching
+from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.present.charts.canvas import load_altair
 from rankframe.present.report.data import Asked, gather
@@ -43,6 +43,7 @@ from rankframe.present.report.sections import counted, definitions, details, hol
 
 
 @reaching
+@takes_options(CompareOptions, SharedPolicies, Comparing, Intervals, Storage)
 def report(
     qrels: Source,
     systems: Mapping[str, Source],
@@ -61,58 +62,38 @@ def report(
     tuning: Tuning | None = None,
     date: str | datetime | None = None,
     command: str | None = None,
-    test: options.Test = "t",
-    correction: options.Correction = "holm",
-    unpaired: options.Unpaired = "error",
-    permutations: int = 10_000,
-    ci: options.Method | None = "bootstrap",
-    confidence: float = 0.95,
-    replicates: int = 1_000,
-    seed: int = 0,
     columns: Columns | None = None,
-    storage_options: StorageOptions | None = None,
-    rel: float | None = None,
-    relevance: float | None = None,
-    missing: options.MissingAmong = "zero_if_few",
-    no_relevant: options.NoRelevant = "zero",
-    no_overlap: options.NoOverlap = "error",
-    order: options.Order = "columns",
-    ranks: options.Ranks = "renumbered",
-    ties: options.Ties = "doc_desc",
-    duplicates: options.Duplicates = "error",
-    k_max: int | None = None,
-    unit: options.Unit = None,
-    gaps: options.Gaps = "closed",
-    train: options.Table = None,
-    exclude_seen: bool = False,
-    items: options.Table = None,
-    catalogue: options.Table = None,
-    base: options.Table = None,
-    judged_only: bool = False,
     progress: Report | None = None,
+    **options: Unpack[CompareOptions],
 ) -> Path:
     """Write a report as one HTML file that needs nothing else, not even a network.
 
-    `systems` are runs by name, `baseline` the one that others are set against (default: the first).
-    Sentences, charts and movers are about the first metric.
+    With many queries the page carries a sample of them, draws curves of a sample, and says so.
 
-    rules: what a gate would ask for, as `gate` takes it: the page begins with its verdict.
-    queries: a table with query_id and attributes, which are shown of queries that got worse; a
-        column `text`, `query_text`, `query` or `title` has the words of each.
-    weight: its column with the weight of each query, such as its traffic: regressions are then
-        ordered by weighted change. Metrics with average=weighted are averaged by it.
-    slice_order: by attribute, its slices in the order to show them; others follow in their own:
-        numbers and dates as such, categories of an Enum as declared, texts by alphabet.
-    query_text, titles: texts of queries and titles of documents, to be shown: a table with query_id
-        (or doc_id) and a text, or a mapping.
-    tuning: what `rf.tune` found of two runs: the page draws the metric over their weights. Of a run
-        that `fuse` wrote to Parquet, of two others on the page, it does so by itself.
-    date: what the page says of when it was made (default: SOURCE_DATE_EPOCH, else now). With the
-        same date, the same data give the same page.
-    command: what the page says of how it was made.
-
-    Other options as in `compare`. With many queries the page carries a sample of them, draws curves
-    of a sample, and says so.
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        systems: runs by name.
+        metrics: as in `evaluate`. Sentences, charts and regressions are about the first of them.
+        output: the HTML file, or its address.
+        title: the title of the page.
+        baseline: the run that others are compared with (default: the first).
+        rules: the rules of a gate, as `gate` takes them: the page begins with its verdict.
+        queries: attributes of queries, shown of queries that got worse: a table with query_id; a
+            column `text`, `query_text`, `query` or `title` has the words of each.
+        by: attributes to slice by, as in `evaluate`.
+        weight: the attribute with the weight of each query, such as its traffic: regressions are
+            then ordered by weighted change. Metrics with average=weighted are averaged by it.
+        slice_order: by attribute, its slices in the order to show them; others follow in their own:
+            numbers and dates as such, categories of an Enum as declared, texts by alphabet.
+        query_text: texts of queries, to be shown: a table with query_id and a text, or a mapping.
+        titles: titles of documents, to be shown: a table with doc_id and a text, or a mapping.
+        tuning: the result of `rf.tune` for two runs: the page draws the metric over their weights.
+            It does so by itself for a run that `fuse` wrote to Parquet from two others on the page.
+        date: the date of the report (default: SOURCE_DATE_EPOCH, else now). With the same date, the
+            same data give the same page.
+        command: how the page says that it was made.
+        columns: names in your data, as in `evaluate`.
+        progress: a function called with a `Progress` on the way.
     """
     check_progress(progress)
     target = _target(output)
@@ -120,7 +101,7 @@ def report(
     load_altair()  # says what to install before any work is done
     when = said_date(date)
     drawn = {} if tuning is None else tuned_chart(tuning)
-    given = SharedPolicies.given(locals())
+    given = SharedPolicies.from_options(options)
     demands = None if rules is None else read_demands(rules)
     chosen = _metrics(metrics, demands)
     told = Described.of(
@@ -137,7 +118,7 @@ def report(
         beside={"queries": queries, "texts of queries": query_text, "titles": titles},
         metrics=chosen, demands=demands, by=_ways(by, demands),
         slice_order=slice_order or {}, told=told, policies=given,
-        setup=Setup(against, Comparing.given(locals()), Intervals.given(locals())),
+        setup=Setup(against, Comparing.from_options(options), Intervals.from_options(options)),
         date=when, command=command, progress=progress, drawn=drawn,
     )  # fmt: skip
     with unchecked():
