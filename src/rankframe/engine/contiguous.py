@@ -62,6 +62,10 @@ def take_grouped(
     `surely`: they are known to be. `much`: the work takes longer than reading.
     """
 
+    def split_within_budget(batch: pl.DataFrame, size: int) -> _Split:
+        with budget.releasing(size):
+            return split(batch)
+
     def split(batch: pl.DataFrame) -> _Split:
         batches.check(batch)
         starts = query_starts(batch[QUERY])
@@ -81,6 +85,7 @@ def take_grouped(
     at_once = _LONG_BATCH if much else BATCH_ROWS
     if batches.bounded:
         at_once = min(BATCH_ROWS, _SHORT_BATCH)
+    budget = batches.budget()
     with ThreadPoolExecutor(threads) as pool:
         chunks: deque[Future[bool]] = deque()
 
@@ -106,11 +111,14 @@ def take_grouped(
         # Reading is not easily stopped once it began.
         if unsure and not _looks_grouped(batches.beginning(_LOOKED_AT)):
             return False
-        for batch in batches.read(at_once):
+        for batch in batches.read(at_once, threads):
             if unsure and not _looks_grouped(batch):
                 return False
             unsure = False
-            waiting.append(pool.submit(split, batch))
+            size = int(batch.estimated_size()) if batches.bounded else 0
+            budget.acquire(size)
+            waiting.append(pool.submit(split_within_budget, batch, size))
+            del batch
             if not settled(2 * threads):
                 return False
         if not settled(0):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY
 from rankframe.core.errors import MetricParameterError
+from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.contiguous import workers
@@ -107,7 +108,10 @@ def evaluate_found(found: Found, job: Job) -> Iterator[Piece]:
     if job.plan.whole_input:
         blocks = [(0, len(found.judgments.starts))]
     with ThreadPoolExecutor(workers()) as pool:
-        yield from pool.map(lambda block: _evaluated(matched(found, *block), job), blocks)
+        # Not all at once: their values are held until somebody has written them.
+        yield from map_ahead(
+            pool, lambda block: _evaluated(matched(found, *block), job), blocks, 2 * workers()
+        )
 
 
 def found_values(found: Found, job: Job) -> PerQuery:

@@ -97,6 +97,17 @@ def bytes_at_once(*sides: InputTable) -> int:
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
 
 
+def bytes_for_pieces(*sides: InputTable) -> int:
+    """Return what the pieces of these inputs that are under way may need together, in bytes."""
+    limits = [side.limit for side in sides if side.limit is not None]
+    return int(for_rows(min(limits, default=limit_of(None))) * _PIECE_SHARE)
+
+
+def need_of(table: pl.DataFrame, row_bytes: int) -> int:
+    """Return how many bytes it takes to work on these rows."""
+    return table.height * (row_bytes + _long_ids_of(table.select(QUERY, DOC)))
+
+
 def for_rows(limit: int) -> int:
     """Of a limit, what is left for rows."""
     return max(limit - _BASE, limit // 3, 1)

@@ -17,7 +17,8 @@ import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError, UnreadableInputError
-from rankframe.engine.memory import bytes_at_once
+from rankframe.core.memory_budget import MemoryBudget
+from rankframe.engine.memory import bytes_at_once, bytes_for_pieces, need_of
 from rankframe.engine.work import Piece, Work
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
@@ -30,12 +31,15 @@ _FEWEST = 1 << 10
 class InOrder:
     """Pieces in order of their queries, each of about so many rows, with how many it has.
 
+    Reading waits while the pieces under way need more than a limit leaves for them.
+
     They end early where the inputs turn out not to be sorted, or something is wrong with a row
     that is better said of the whole: `complete` says whether all queries came.
     """
 
     def __init__(self, left: InputTable, right: InputTable, work: Work, *, rows: int) -> None:
         at_once = bytes_at_once(left, right)
+        self._budget = MemoryBudget(bytes_for_pieces(left, right))
         self._sides = [_Stretches(side, rows, at_once) for side in (left, right)]
         self._work = work
         self.complete = False
@@ -47,13 +51,20 @@ class InOrder:
         waiting: deque[tuple[Future[Piece], int]] = deque()
         with ThreadPoolExecutor(workers) as pool, suppress(BadValueError, DuplicateError):
             for ours, theirs in _side_by_side(*self._sides):
-                piece = pool.submit(self._work.piece, ours, theirs)
-                waiting.append((piece, ours.height + theirs.height))
+                rows = ours.height + theirs.height
+                need = sum(map(need_of, (ours, theirs), self._work.row_bytes))
+                self._budget.acquire(need)
+                waiting.append((pool.submit(self._piece, ours, theirs, need), rows))
+                del ours, theirs
                 if len(waiting) > workers:
                     yield _first(waiting)
             while waiting:
                 yield _first(waiting)
             self.complete = all(side.in_order for side in self._sides)
+
+    def _piece(self, ours: pl.DataFrame, theirs: pl.DataFrame, need: int) -> Piece:
+        with self._budget.releasing(need):
+            return self._work.piece(ours, theirs)
 
 
 def _first(waiting: deque[tuple[Future[Piece], int]]) -> tuple[Piece, int]:

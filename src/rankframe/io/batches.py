@@ -13,6 +13,7 @@ import polars as pl
 from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.core.errors import EmptyInputError
+from rankframe.core.memory_budget import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
@@ -25,6 +26,9 @@ from rankframe.kernel.batch import (
     hashed,
     numbers_of,
 )
+
+# How many times the bytes that may be read at once the batches under way may take together.
+_UNDER_WAY = 4
 
 
 class Batches:
@@ -48,15 +52,24 @@ class Batches:
         """Whether not everything may be in memory at once."""
         return self._at_once is not None
 
-    def read(self, rows: int) -> Iterator[pl.DataFrame]:
+    def budget(self) -> MemoryBudget:
+        """Return what the batches under way may take together.
+
+        Whoever reads must acquire the bytes of each batch before it is handed to a thread, and the
+        thread must release them: it is by this that a memory limit is held, whoever is faster.
+        """
+        return MemoryBudget(None if self._at_once is None else _UNDER_WAY * self._at_once)
+
+    def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
         """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
 
         They are cut from the tables as they are read, small ones put together: nothing is copied
-        where these are large.
+        where these are large. Within a limit they are small enough for each of so many threads to
+        have one within the budget.
         """
         small: list[pl.DataFrame] = []
         waiting = 0
-        for table in self._tables():
+        for table in self._tables(threads):
             if small and waiting + table.height > rows:
                 yield pl.concat(small, rechunk=True)
                 small, waiting = [], 0
@@ -71,9 +84,11 @@ class Batches:
         if small:
             yield pl.concat(small, rechunk=True)
 
-    def _tables(self) -> Iterator[pl.DataFrame]:
+    def _tables(self, threads: int = 1) -> Iterator[pl.DataFrame]:
         """As polars reads them: as a rule a row group at a time; or in steps."""
         hashes, at_once = hashed(self._frame), self._at_once
+        if at_once is not None:  # a batch for each thread, one that waits, one that is read
+            at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
         nothing = True
         try:
             for table in (

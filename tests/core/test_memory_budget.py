@@ -1,0 +1,86 @@
+"""Reading waits for work, whoever is faster, and nothing waits forever."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import pytest
+
+from rankframe.core.memory_budget import MemoryBudget, map_ahead
+
+
+def test_reading_waits_until_there_is_room() -> None:
+    """No time is measured: the batches are released in an order that the test decides."""
+    budget = MemoryBudget(100)
+    sizes = [60, 30, 50, 10, 40, 100, 1]
+    handed_over: list[Future[int]] = [Future() for _ in sizes]
+
+    def read() -> None:
+        for size, handed in zip(sizes, handed_over, strict=True):
+            budget.acquire(size)
+            handed.set_result(size)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for handed in handed_over:
+        size = handed.result()
+        assert budget.used <= 100
+        budget.release(size)
+    reader.join()
+    assert budget.used == 0
+    assert budget.most <= 100
+
+
+def test_a_batch_that_is_larger_than_the_budget_passes_alone() -> None:
+    budget = MemoryBudget(10)
+    budget.acquire(25)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(budget.acquire, 1)
+        assert not wait([second], timeout=0.05).done
+        budget.release(25)
+        second.result()
+    assert (budget.used, budget.most) == (1, 25)
+
+
+def test_without_a_size_nothing_waits() -> None:
+    budget = MemoryBudget()
+    for _ in range(3):
+        budget.acquire(1 << 40)
+    assert budget.most == 3 << 40
+
+
+def test_what_fails_is_released() -> None:
+    budget = MemoryBudget(10)
+    budget.acquire(7)
+    with pytest.raises(ZeroDivisionError), budget.releasing(7):
+        _ = 1 / 0
+    assert budget.used == 0
+
+
+def test_results_are_not_made_long_before_they_are_taken() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        return number * number
+
+    with ThreadPoolExecutor(4) as pool:
+        taken = []
+        for result in map_ahead(pool, make, range(50), 3):
+            # The one that was taken, those that may wait.
+            assert len(made) <= len(taken) + 4
+            taken.append(result)
+    assert taken == [number * number for number in range(50)]
+
+
+def test_an_error_ends_the_work() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        return 1 // (number - 2)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ZeroDivisionError):
+        list(map_ahead(pool, make, range(50), 3))
+    assert len(made) <= 7
