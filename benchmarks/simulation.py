@@ -34,9 +34,9 @@ from rankframe.engine.summary import summarise, summarise_gaps
 from rankframe.engine.tally import WHOLE, tally_values
 from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
+from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
+from rankframe.stats.corrections import correct_p_values
 from rankframe.stats.gaps import gap_between
-from rankframe.stats.resample import Grouping, Groups
-from rankframe.stats.significance import corrected
 
 Floats = NDArray[np.float64]
 # Of one experiment: for each row and column of a table, whether it happened.
@@ -153,7 +153,11 @@ def groups_at_most(most: int | None) -> Iterator[None]:
     """Gather queries into so many groups, where not into as many as ever."""
     with ExitStack() as stack:
         if most is not None:
-            for function in (vars(Groups)["of"].__func__, Groups.added, Grouping.__init__):
+            for function in (
+                vars(BootstrapBuckets)["from_queries"].__func__,
+                BootstrapBuckets.merge,
+                QueryBuckets.__init__,
+            ):
                 stack.enter_context(patch.object(function, "__defaults__", (most,)))
         yield
 
@@ -290,7 +294,7 @@ def families(experiment: int, rng: np.random.Generator) -> Outcomes:
             table = rf.compare(None, systems, baseline="a", ci=None).table
             found[f"{what}: not corrected", column] = bool((table["p_value"] < LEVEL).any())
             for how in CORRECTIONS:
-                after = corrected(table["p_value"].to_list(), how)
+                after = correct_p_values(table["p_value"].to_list(), how)
                 found[f"{what}: {how}", column] = any(p is not None and p < LEVEL for p in after)
         table = _tested(_null_systems(experiment, rng, n, 4, {"ndcg": ndcg}), "tukey", most)
         found["4 systems, all pairs: tukey", column] = bool(table["significant"].any())

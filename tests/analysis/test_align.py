@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.align import Column, align
+from rankframe.analysis.comparison_inputs import align
 from rankframe.analysis.systems import System
 from rankframe.core.options import Unpaired
 from rankframe.engine.plan import PerQuery
@@ -88,7 +88,7 @@ def test_systems_with_the_same_queries_stay_as_they_are() -> None:
     systems = {"a": system("pq", map=[1, 0]), "b": system("pq", map=[0, 1])}
     for unpaired in get_args(Unpaired):
         found = align(systems, resolve("map"), unpaired)
-        assert found.systems is systems
+        assert found.by_name is systems
         assert (found.unpaired, found.lacking) == (0, {"a": 0, "b": 0})
 
 
@@ -97,8 +97,8 @@ def test_what_each_system_lacks_is_counted() -> None:
     found = align(systems, resolve("map"), "skip")
     assert found.queries.to_list() == ["q", "r"]
     assert (found.unpaired, found.lacking) == (3, {"a": 2, "b": 1})
-    assert found.systems["a"].values["map"].to_list() == [0.5, 0.25]
-    assert found.systems["b"].values["map"].to_list() == [1, 2]
+    assert found.by_name["a"].values["map"].to_list() == [0.5, 0.25]
+    assert found.by_name["b"].values["map"].to_list() == [1, 2]
 
 
 def test_what_is_lacking_is_worth_0_or_undefined_where_lower_is_better() -> None:
@@ -109,33 +109,33 @@ def test_what_is_lacking_is_worth_0_or_undefined_where_lower_is_better() -> None
     found = align(systems, resolve(["map", "lag"]), "zero")
     assert found.queries.to_list() == ["p", "q", "r"]
     # what a system itself leaves undefined stays so
-    assert found.systems["a"].values.rows() == [("p", 1, 1), ("q", None, 2), ("r", 0, None)]
-    assert found.systems["b"].values.rows() == [("p", 0, None), ("q", 1, 3), ("r", 2, 4)]
+    assert found.by_name["a"].values.rows() == [("p", 1, 1), ("q", None, 2), ("r", 0, None)]
+    assert found.by_name["b"].values.rows() == [("p", 0, None), ("q", 1, 3), ("r", 2, 4)]
 
 
 def test_a_query_that_a_system_lacks_weighs_as_in_the_others() -> None:
     systems = {"a": micro("pq", [1, 1], [4, 2]), "b": micro("qr", [1, 3], [2, 5])}
     found = align(systems, resolve([MICRO]), "zero")
-    of = Column.of(resolve([MICRO])[0], found)
+    of = found.values(resolve([MICRO])[0])
     assert of.above.tolist() == [[1, 1, 0], [0, 1, 3]]
     assert of.below.tolist() == [[4, 2, 5], [4, 2, 5]]
 
 
 def test_a_query_that_is_undefined_for_one_is_left_out_for_all() -> None:
     systems = {"a": system("pq", lag=[1, 2]), "b": system("pq", lag=[None, 3])}
-    of = Column.of(resolve("lag")[0], align(systems, resolve("lag"), "error"))
+    of = align(systems, resolve("lag"), "error").values(resolve("lag")[0])
     assert of.complete.tolist() == [False, True]
     assert of.values.tolist() == [[0, 2], [0, 3]]
     assert of.below.tolist() == [[0, 1], [0, 1]]
     assert of.judged is None
-    some = of.taken(np.array([1]))
+    some = of.take(np.array([1]))
     assert (some.values.tolist(), some.complete.tolist()) == ([[2], [3]], [True])
-    assert of.taken(np.arange(2)) is of
+    assert of.take(np.arange(2)) is of
 
 
 def test_values_that_are_not_finite_have_no_mean_to_compare(refusal) -> None:
     systems = {"a": system("pq", map=[1, 2]), "b": system("pq", map=[math.inf, 3])}
     aligned = align(systems, resolve("map"), "error")
-    assert refusal(Column.of, resolve("map")[0], aligned) == (
+    assert refusal(aligned.values, resolve("map")[0]) == (
         "'map' is not finite for 1 query of 'b': there is no mean of it to compare."
     )

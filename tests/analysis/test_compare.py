@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.stats.significance import corrected
+from rankframe.stats.corrections import correct_p_values
 from tests.support.compared import (
     ATTRIBUTES,
     FAST,
@@ -35,7 +35,7 @@ def test_the_whole_is_a_family_and_each_way_of_slicing_another(how: Any, baselin
     families = table.partition_by("by", maintain_order=True)
     assert [family["by"][0] for family in families] == [None, "locale", "locale × w"]
     for family in families:
-        assert family["p_corrected"].to_list() == corrected(family["p_value"].to_list(), how)
+        assert family["p_corrected"].to_list() == correct_p_values(family["p_value"].to_list(), how)
     assert families[1].height == len(METRICS) * 3 * (2 if baseline else 3)
     # what is said of all queries does not depend on what else is looked at
     assert families[0].equals(compared(**options).table)
@@ -95,7 +95,7 @@ def test_tukey_is_corrected_over_what_it_does_not_know_of(how: Any) -> None:
     one = compared(["map"], test="tukey").table
     assert one["p_corrected"].equals(one["p_value"].alias("p_corrected"))
     bh = compared(test="tukey", correction="bh").table
-    assert bh["p_corrected"].to_list() == corrected(bh["p_value"].to_list(), "bh")
+    assert bh["p_corrected"].to_list() == correct_p_values(bh["p_value"].to_list(), "bh")
 
 
 # --- slices

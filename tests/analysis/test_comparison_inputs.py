@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.comparison_inputs import Opening, everything, open_systems, slices_of
+from rankframe.analysis.comparison_inputs import SystemInputs, open_systems, slices_of
 from rankframe.analysis.systems import Runs
 from rankframe.core.options import Policies
 from rankframe.engine.evaluate import DEFAULT_METRICS
@@ -42,7 +42,7 @@ def opened(
     metrics: Any = None,
     unpaired: Any = "error",
     **options: Any,
-) -> Opening:
+) -> SystemInputs:
     of = None if runs is None else Runs(QRELS, runs, Policies())
     return open_systems(stored or {}, of, metrics, unpaired=unpaired, **options)
 
@@ -50,20 +50,20 @@ def opened(
 STORED = {name: rf.evaluate(QRELS, RUNS[name], ["map", "mrr"], ci=None) for name in ("old", "new")}
 
 
-def labels(opening: Opening) -> list[str]:
+def labels(opening: SystemInputs) -> list[str]:
     return [metric.label for metric in opening.metrics]
 
 
-def test_stored_values_and_runs_stand_side_by_side() -> None:
+def test_stored_values_and_runs_stand_evaluate() -> None:
     opening = opened({"kept": STORED["old"]}, {"new": RUNS["new"]}, ["map"])
     assert opening.names == ["kept", "new"]
-    found = opening.side_by_side()
-    assert list(found.systems) == list(found.aligned.systems) == ["kept", "new"]
-    assert found.aligned.queries.to_list() == QUERIES
+    found = opening.evaluate()
+    assert list(found.by_name) == ["kept", "new"]
+    assert found.queries.to_list() == QUERIES
     for name, of in (("kept", "old"), ("new", "new")):
-        assert found.aligned.systems[name].values["map"].equals(STORED[of].per_query["map"])
+        assert found.by_name[name].values["map"].equals(STORED[of].per_query["map"])
     assert found.held is not None
-    assert opened(STORED).side_by_side().held is None
+    assert opened(STORED).evaluate().held is None
 
 
 def test_metrics_are_those_asked_for_those_stored_or_the_default() -> None:
@@ -75,18 +75,18 @@ def test_metrics_are_those_asked_for_those_stored_or_the_default() -> None:
 
 def test_how_much_was_judged_is_known_at_more_depths() -> None:
     opening = opened(None, {"old": RUNS["old"]}, "ndcg@3")
-    assert set(opening.side_by_side().systems["old"].judged) == {3}
-    assert set(opening.side_by_side([7]).systems["old"].judged) == {3, 7}
+    assert set(opening.evaluate().by_name["old"].judged) == {3}
+    assert set(opening.evaluate([7]).by_name["old"].judged) == {3, 7}
 
 
 def test_all_queries_and_every_slice_of_them() -> None:
-    found = opened(STORED, queries=ATTRIBUTES, by="locale", weight=None).side_by_side()
-    assert [subset.title for subset in found.subsets] == [
-        "all queries", "locale: de", "locale: en", "locale: (none)",
+    found = opened(STORED, queries=ATTRIBUTES, by="locale", weight=None).evaluate()
+    assert [(subset.by, subset.name) for subset in found.subsets] == [
+        (None, None), ("locale", "de"), ("locale", "en"), ("locale", "(none)"),
     ]  # fmt: skip
     whole, *slices = (subset.rows.tolist() for subset in found.subsets)
     assert whole == list(range(40)) == sorted(row for rows in slices for row in rows)
-    assert found.known.weights is None
+    assert found.attributes.weights is None
 
 
 def test_what_cannot_be_opened_is_refused_before_any_run_is_read(refusal) -> None:
@@ -94,7 +94,7 @@ def test_what_cannot_be_opened_is_refused_before_any_run_is_read(refusal) -> Non
     assert "unpaired='drop' is not one of" in refusal(opened, None, runs, unpaired="drop")
     assert "Did you mean" in refusal(opened, None, runs, "mapp")
     assert "by= needs queries=" in refusal(opened, None, runs, "map", by="locale")
-    assert "no such file" in refusal(opened(None, runs, "map").side_by_side)
+    assert "no such file" in refusal(opened(None, runs, "map").evaluate)
 
 
 SOME = pl.Series("query_id", ["a", "b", "c", "d"])
@@ -103,17 +103,11 @@ KNOWN_OF_THEM = pl.DataFrame(
 )
 
 
-def test_everything_is_called_so() -> None:
-    whole = everything(SOME)
-    assert (whole.by, whole.name, whole.title) == (None, None, "all queries")
-    assert whole.rows.tolist() == [0, 1, 2, 3]
-
-
 def test_each_query_is_in_one_slice_of_each_way() -> None:
     attributes = read_attributes(KNOWN_OF_THEM, by=["locale", ("locale", "size")])
     assert attributes is not None
     found = slices_of(attributes, attributes.of(SOME))
-    assert [(some.title, some.rows.tolist()) for some in found] == [
+    assert [(f"{some.by}: {some.name}", some.rows.tolist()) for some in found] == [
         ("locale: de", [1, 3]),
         ("locale: en", [0]),
         ("locale: (none)", [2]),

@@ -15,8 +15,8 @@ from rankframe.engine.summary import summarise
 from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.io.queries import Known
 from rankframe.metrics.names import resolve
+from rankframe.stats.bootstrap import BootstrapBuckets
 from rankframe.stats.intervals import percentile_interval
-from rankframe.stats.resample import Groups
 from tests.support.draws import poisson_weights
 from tests.support.summaries import (
     CASE,
@@ -90,8 +90,8 @@ def test_fewer_groups_than_queries_give_the_same_bits_in_any_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = summary(replicates=2_000)
-    monkeypatch.setattr(Groups.of.__func__, "__defaults__", (16,))
-    monkeypatch.setattr(Groups.added, "__defaults__", (16,))
+    monkeypatch.setattr(BootstrapBuckets.from_queries.__func__, "__defaults__", (16,))
+    monkeypatch.setattr(BootstrapBuckets.merge, "__defaults__", (16,))
     sides = frames(CASE)
     whole = in_pieces(sides[0], sides[1], 1, replicates=2_000).summary
     for pieces in (2, 7):

@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.core.options import Intervals
-from rankframe.stats.intervals import finished, percentile_interval, replicated, t_interval
-from rankframe.stats.resample import Groups
+from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios
+from rankframe.stats.intervals import finish_average, percentile_interval, t_interval
 from tests.support.draws import plain_poisson
 
 QRELS, RUN = {"q": {"a": 1}, "p": {"a": 1}}, {"q": {"a": 1.0}, "p": {"b": 1.0}}
@@ -97,19 +96,16 @@ def test_there_is_no_t_interval_of_one_query() -> None:
 def test_ratios_of_every_replicate_share_their_draws() -> None:
     hashes = np.arange(1, 21, dtype=np.uint64)
     above, below = np.arange(20.0), np.ones(20)
-    groups = Groups.of(hashes, {})
-    options = Intervals(replicates=100, seed=5)
-    found = replicated(groups, {"a": (above, below), "b": (2 * above, below)}, options)
+    ratios = [(above, below), (2 * above, below)]
+    drawn = bootstrap_ratios(hashes, ratios, replicates=100, seed=5)
     weights = np.array([[plain_poisson(o, r, 5) for o in range(1, 21)] for r in range(100)])
-    assert found["a"] == pytest.approx((weights @ above) / weights.sum(axis=1), abs=1e-12)
-    assert np.array_equal(found["b"], 2 * found["a"])
-    assert replicated(groups, {}, options) == {}
+    assert drawn[:, 0] == pytest.approx((weights @ above) / weights.sum(axis=1), abs=1e-12)
+    assert np.array_equal(drawn[:, 1], 2 * drawn[:, 0])
 
 
 def test_a_replicate_without_a_denominator_has_no_value() -> None:
-    groups = Groups.of(np.array([7], np.uint64), {})
-    options = Intervals(replicates=100)
-    drawn = replicated(groups, {"a": (np.ones(1), np.ones(1))}, options)["a"]
+    origins, ones = np.array([7], np.uint64), np.ones(1)
+    drawn = bootstrap_ratios(origins, [(ones, ones)], replicates=100, seed=0)[:, 0]
     weights = np.array([plain_poisson(7, r) for r in range(100)])
     assert np.array_equal(np.isnan(drawn), weights == 0)
     assert np.unique(drawn[weights > 0]).tolist() == [1.0]
@@ -117,9 +113,9 @@ def test_a_replicate_without_a_denominator_has_no_value() -> None:
 
 def test_what_a_summary_makes_of_a_ratio() -> None:
     ratio = np.array([0.5, -1.0])
-    assert finished("macro", ratio, 9).tolist() == [0.5, -1.0]
-    assert finished("sum", ratio, 9).tolist() == [4.5, -9.0]
-    assert finished("geometric", ratio, 9).tolist() == np.exp(ratio).tolist()
+    assert finish_average("macro", ratio, 9).tolist() == [0.5, -1.0]
+    assert finish_average("sum", ratio, 9).tolist() == [4.5, -9.0]
+    assert finish_average("geometric", ratio, 9).tolist() == np.exp(ratio).tolist()
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
@@ -127,10 +123,10 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     hit, times, queries = 0, 300, 25
     for _ in range(times):
         values = rng.random(queries) ** 2
-        groups = Groups.of(rng.integers(0, 2**64, queries, np.uint64), {"v": values})
-        drawn = replicated(
-            groups, {"v": (groups.values("v"), groups.counts)}, Intervals(replicates=300)
-        )["v"]
+        hashes = rng.integers(0, 2**64, queries, np.uint64)
+        buckets = BootstrapBuckets.from_queries(hashes, {"v": values})
+        ratios = [(buckets.values("v"), buckets.counts)]
+        drawn = bootstrap_ratios(buckets.origins, ratios, replicates=300, seed=0)[:, 0]
         low, high = percentile_interval(drawn, queries, 0.9) or (0, 0)
         hit += low <= 1 / 3 <= high
     # 0.9 within four standard errors of so many trials

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankframe.stats.paired import Paired, difference_error, differences, ranked_differences
+from rankframe.stats.paired import PairedValues, difference_error, differences, ranked_differences
 from tests.support.paired_cases import p_value, plain, random_values, ratio_case
 
 
@@ -48,7 +48,7 @@ def test_differences_of_what_is_not_finite() -> None:
 
 def test_a_weight_of_a_half_for_all_is_none() -> None:
     values = random_values(2, 12)
-    halved = Paired(values, values / 2, np.full_like(values, 0.5))
+    halved = PairedValues(values, values / 2, np.full_like(values, 0.5))
     assert difference_error(halved, 0, 1) == pytest.approx(
         difference_error(plain(values), 0, 1), rel=1e-12
     )

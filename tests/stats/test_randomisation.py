@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankframe.stats.paired import Chance, Paired
-from rankframe.stats.significance import TESTS
+from rankframe.stats.paired import PairedValues
+from rankframe.stats.significance import TESTS, Draws
 from tests.support.paired_cases import (
     MANY,
     by_chance,
@@ -61,7 +61,7 @@ def test_randomisation_swaps_numerators_with_their_denominators(seed: int) -> No
 def test_randomisation_of_a_weighted_mean() -> None:
     values = random_values(2, 9, shift=0.5)
     weights: Any = np.tile(np.random.default_rng(3).integers(0, 6, 9) + 0.5, (2, 1))
-    paired = Paired(values, values * weights, weights)
+    paired = PairedValues(values, values * weights, weights)
     assert_near(by_chance(paired), swapped_p(paired.above, paired.below))
 
 
@@ -77,7 +77,7 @@ def test_more_permutations_than_are_drawn_at_once(monkeypatch: pytest.MonkeyPatc
         found = [
             drawn(test, plain(values), [(0, 1), (2, 0)], chance(12), permutations=700, seed=1)
             for at_once in (1_000, 64, 99)
-            if monkeypatch.setattr("rankframe.stats.randomisation._AT_ONCE", at_once) is None
+            if monkeypatch.setattr("rankframe.stats.significance._AT_ONCE", at_once) is None
         ]
         assert found[0] == found[1] == found[2]
 
@@ -90,7 +90,7 @@ def test_the_order_of_queries_does_not_show(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(25)
     for test in DRAWING:
         one, other = (
-            drawn(test, plain(values[:, o]), [(0, 1), (1, 2)], Chance(hashes[o]), permutations=200,
+            drawn(test, plain(values[:, o]), [(0, 1), (1, 2)], Draws(hashes[o]), permutations=200,
                      seed=1)
             for o in (slice(None), order)
         )  # fmt: skip
@@ -140,12 +140,12 @@ def test_sums_that_tie_exactly_count_as_extreme() -> None:
 
 def test_a_swap_that_leaves_nothing_below_the_line_is_no_warning() -> None:
     below = np.array([[3.0, 0.0], [0.0, 3.0]])
-    paired = Paired(np.ones((2, 2)), np.array([[1.0, 0.0], [0.0, 2.0]]), below)
+    paired = PairedValues(np.ones((2, 2)), np.array([[1.0, 0.0], [0.0, 2.0]]), below)
     assert 0 < by_chance(paired, 500) <= 1
 
 
 def test_without_an_average_there_is_no_p_value() -> None:
-    nothing = Paired(np.ones((2, 5)), np.zeros((2, 5)), np.zeros((2, 5)))
+    nothing = PairedValues(np.ones((2, 5)), np.zeros((2, 5)), np.zeros((2, 5)))
     for test in DRAWING:
         assert drawn(test, nothing, [(0, 1)], chance(5), permutations=100, seed=0) == [None]
 
@@ -158,7 +158,7 @@ def test_groups_of_queries_keep_the_level() -> None:
         for seed in range(times):
             values = random_values(2, queries, 1_000 + seed)
             groups = chance(queries, seed, most=24)
-            assert len(groups.grouping.origins) <= 24
+            assert len(groups.buckets.origins) <= 24
             found += drawn(test, plain(values), [(0, 1)], groups, permutations=199, seed=seed)
         for level in (0.1, 0.5):
             share = np.mean(np.array(found) <= level)
@@ -211,7 +211,7 @@ def test_many_systems_are_shuffled_evenly(monkeypatch: pytest.MonkeyPatch) -> No
     # eight are too many to list their orders; with the same, seven may be shuffled both ways
     values = random_values(7, 20, shift=0.15)
     listed = tukey(values, 4_000)
-    monkeypatch.setattr("rankframe.stats.randomisation._TABLE_SYSTEMS", 6)
+    monkeypatch.setattr("rankframe.stats.significance._TABLE_SYSTEMS", 6)
     for one, other in zip(listed, tukey(values, 4_000), strict=True):
         assert one == pytest.approx(other, abs=0.05)
     eight = tukey(random_values(8, 20, shift=0.15), 500)

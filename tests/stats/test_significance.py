@@ -14,14 +14,9 @@ from scipy import stats
 
 import rankframe as rf
 from rankframe.core.options import Correction, Test
-from rankframe.stats.paired import Paired
-from rankframe.stats.significance import (
-    CORRECTIONS,
-    TESTS,
-    against_margin,
-    corrected,
-    fewest_queries,
-)
+from rankframe.stats.corrections import CORRECTIONS, correct_p_values
+from rankframe.stats.paired import PairedValues
+from rankframe.stats.significance import TESTS, against_margin, fewest_queries
 from tests.support.paired_cases import by_chance, chance, drawn, p_value, plain, random_values
 
 # --- the registers
@@ -115,7 +110,9 @@ def test_where_differences_do_not_vary_t_goes_by_their_signs(queries: int) -> No
     for after in (before + 0.1, before + 0.1 + 1e-16 * np.arange(queries)):
         assert p_value("t", plain([before, after])) == expected
     weights = np.full((2, queries), 0.3)
-    weighted = Paired(np.stack([before, before + 0.1]), weights * [before, before + 0.1], weights)
+    weighted = PairedValues(
+        np.stack([before, before + 0.1]), weights * [before, before + 0.1], weights
+    )
     assert p_value("t", weighted) == expected
 
 
@@ -172,54 +169,54 @@ p_values = st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.01, 0.05, 1.0]), m
 @given(p_values)
 def test_bh_is_scipys(values: list[float]) -> None:
     expected = stats.false_discovery_control(values).tolist() if values else []
-    assert corrected(values, "bh") == pytest.approx(expected, abs=1e-15)
+    assert correct_p_values(values, "bh") == pytest.approx(expected, abs=1e-15)
 
 
 @given(p_values)
 def test_bonferroni_and_holm_by_definition(values: list[float]) -> None:
     m = len(values)
-    assert corrected(values, "bonferroni") == [min(p * m, 1.0) for p in values]
+    assert correct_p_values(values, "bonferroni") == [min(p * m, 1.0) for p in values]
     # Holm: p of those up to it, each times how many are not before it, the largest
-    for p, found in zip(values, corrected(values, "holm"), strict=True):
+    for p, found in zip(values, correct_p_values(values, "holm"), strict=True):
         steps = [(m - sum(other < q for other in values)) * q for q in values if q <= p]
         assert found == pytest.approx(min(max(steps), 1.0), abs=1e-15)
 
 
 @given(p_values, st.sampled_from(list(CORRECTIONS)))
 def test_corrections_keep_the_order_and_pass_over_what_is_unknown(values: list, how: Any) -> None:
-    found = corrected(values, how)
+    found = correct_p_values(values, how)
     for (p, one), (q, other) in combinations(zip(values, found, strict=True), 2):
         assert one is not None
         assert other is not None
         assert p > q or one <= other
     assert all(p <= one for p, one in zip(values, found, strict=True) if one is not None)
     spaced = [x for p in values for x in (None, p)]
-    assert corrected([*spaced, None], how) == [*(x for p in found for x in (None, p)), None]
+    assert correct_p_values([*spaced, None], how) == [*(x for p in found for x in (None, p)), None]
 
 
 @pytest.mark.parametrize("how", CORRECTIONS)
 def test_families_that_are_corrected_already(how: Any) -> None:
     values = [0.01, None, 0.04, 0.3]
-    found = corrected(values, how, families=4)
+    found = correct_p_values(values, how, families=4)
     by_family = [0.04, None, 0.16, 1.0]
-    assert found == (by_family if CORRECTIONS[how].any_alarm else corrected(values, how))
+    assert found == (by_family if CORRECTIONS[how].any_alarm else correct_p_values(values, how))
 
 
 def test_corrections_are_those_of_statsmodels() -> None:
     # statsmodels.stats.multitest.multipletests
     for how, expected in RECORDED.items():
-        assert corrected(P_VALUES, how) == pytest.approx(expected, rel=1e-12)
+        assert correct_p_values(P_VALUES, how) == pytest.approx(expected, rel=1e-12)
 
 
 def test_no_correction_changes_nothing() -> None:
-    assert corrected([0.01, None, 0.04], "none") == [0.01, None, 0.04]
-    assert corrected([0.01, None, 0.04], "none", families=3) == [0.01, None, 0.04]
+    assert correct_p_values([0.01, None, 0.04], "none") == [0.01, None, 0.04]
+    assert correct_p_values([0.01, None, 0.04], "none", families=3) == [0.01, None, 0.04]
 
 
 def test_nothing_to_correct() -> None:
-    assert corrected([], "holm") == []
-    assert corrected([None, None], "bh") == [None, None]
-    assert corrected([0.04], "holm") == [0.04]
+    assert correct_p_values([], "holm") == []
+    assert correct_p_values([None, None], "bh") == [None, None]
+    assert correct_p_values([0.04], "holm") == [0.04]
 
 
 def test_unknown_tests_and_corrections_are_refused(refusal) -> None:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rankframe.stats.paired import Chance, Paired
-from rankframe.stats.significance import TESTS
+from rankframe.stats.paired import PairedValues
+from rankframe.stats.significance import TESTS, Draws
 
 MANY = 20_000
 
 
-def plain(values: Any) -> Paired:
+def plain(values: Any) -> PairedValues:
     """Systems × queries of plain means."""
     values = np.asarray(values, float)
-    return Paired(values, values, np.ones_like(values))
+    return PairedValues(values, values, np.ones_like(values))
 
 
 def random_values(
@@ -29,19 +29,19 @@ def random_values(
     return np.round(values / step) * step if step else values
 
 
-def chance(queries: int, seed: int = 7, most: int = 1 << 16) -> Chance:
+def chance(queries: int, seed: int = 7, most: int = 1 << 16) -> Draws:
     hashes = np.random.default_rng(seed).integers(0, 2**64, queries, np.uint64)
-    return Chance(hashes, most=most)
+    return Draws(hashes, most_buckets=most)
 
 
-def p_value(test: str, paired: Paired, base: int = 0, other: int = 1) -> float | None:
+def p_value(test: str, paired: PairedValues, base: int = 0, other: int = 1) -> float | None:
     """Of a test that does not draw."""
     ((found,),) = TESTS[test].p_values([paired], [(base, other)], chance(0))
     return found
 
 
 def drawn(
-    test: str, paired: Paired, pairs: list, of: Chance, *, permutations: int, seed: int
+    test: str, paired: PairedValues, pairs: list, of: Draws, *, permutations: int, seed: int
 ) -> list[float | None]:
     """Of one metric, by a test that draws."""
     draws = replace(of, permutations=permutations, seed=seed)
@@ -49,16 +49,18 @@ def drawn(
     return found
 
 
-def by_chance(paired: Paired, count: int = MANY, seed: int = 0, of: Chance | None = None) -> float:
+def by_chance(
+    paired: PairedValues, count: int = MANY, seed: int = 0, of: Draws | None = None
+) -> float:
     of = of or chance(paired.queries)
     (p,) = drawn("randomisation", paired, [(0, 1)], of, permutations=count, seed=seed)
     assert p is not None
     return p
 
 
-def ratio_case(queries: int, seed: int = 4) -> Paired:
+def ratio_case(queries: int, seed: int = 4) -> PairedValues:
     """Hits of so many, which differ between the systems."""
     rng = np.random.default_rng(seed)
     below = rng.integers(1, 6, (2, queries)).astype(float)
     above = rng.integers(0, below + 1).astype(float)
-    return Paired(above / below, above, below)
+    return PairedValues(above / below, above, below)

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.align import Column
+from rankframe.analysis.aligned_values import AlignedValues
 from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
@@ -17,10 +17,17 @@ from rankframe.analysis.comparison import (
     WARNING,
     Comparison,
 )
-from rankframe.analysis.comparison_inputs import Opened, Opening, open_systems
-from rankframe.analysis.contrast import Setup, contrasts, p_values
+from rankframe.analysis.comparison_inputs import SystemInputs, Systems, open_systems
+from rankframe.analysis.differences import (
+    Setup,
+    draw_replicates,
+    p_values,
+    pair_row,
+    system_row,
+)
 from rankframe.analysis.directions import Names
-from rankframe.analysis.document_comparison import items_of_gaps, rows_of_gaps, rows_over_documents
+from rankframe.analysis.document_comparison import document_rows
+from rankframe.analysis.gap_comparison import gap_items, gap_rows
 from rankframe.analysis.missing_queries import MANY, MISSING
 from rankframe.analysis.systems import Runs
 from rankframe.analysis.unjudged import with_bounds
@@ -36,8 +43,7 @@ from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics
-from rankframe.stats.resample import hash_ids
-from rankframe.stats.significance import corrected
+from rankframe.stats.corrections import correct_p_values
 
 
 @reaching
@@ -103,60 +109,58 @@ def compare(
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     if qrels is not None or policies.shows:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
-    opening = open_systems(
+    inputs = open_systems(
         systems if runs is None else {}, runs, metrics,
         unpaired=comparing.unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
-    return compared(opening, setup, bounds=bounds, progress=progress)[0]
+    return compare_systems(inputs, setup, bounds=bounds, progress=progress)[0]
 
 
-def compared(
-    opening: Opening,
+def compare_systems(
+    inputs: SystemInputs,
     setup: Setup,
     *,
     bounds: bool = False,
     depths: Iterable[int] = (),
     progress: Report | None = None,
-) -> tuple[Comparison, Opened]:
-    """Compare what was opened; also the systems side by side, for who looks at them further.
+) -> tuple[Comparison, Systems]:
+    """Evaluate and compare systems; return also their aligned values, for further use.
 
-    `depths`: where to look at how much was judged, besides the cutoffs of metrics.
+    `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
     """
-    chosen, baseline = opening.metrics, setup.baseline
-    _check_names(opening.names, baseline)
-    setup.check_metrics(chosen)
-    opened = opening.side_by_side(depths)
-    averaged = [metric for metric in opening.computed if metric.frame != "documents"]
-    columns_of = {
-        metric.label: Column.of(metric, opened.aligned, weights=opened.known.weights)
-        for metric in averaged
-    }
-    table, values = _compared(opened, columns_of, chosen, setup, progress)
-    if bounds and opened.held is not None and opening.runs is not None:
-        judged = [metric for metric in chosen if metric.of_judgments]
-        values = with_bounds(values, opened.held, opening.names, judged, opening.runs.policies,
-                             opening.attributes)  # fmt: skip
-    found = Comparison(
+    metrics, baseline = inputs.metrics, setup.baseline
+    _check_names(inputs.names, baseline)
+    setup.check_metrics(metrics)
+    systems = inputs.evaluate(depths)
+    values = {metric.label: systems.values(metric) for metric in inputs.averaged}
+    pairs, singles = _rows(systems, values, metrics, setup, progress)
+    table = _correct(pairs, setup)
+    if bounds and systems.held is not None and inputs.runs is not None:
+        judged = [metric for metric in metrics if metric.of_judgments]
+        singles = with_bounds(
+            singles, systems.held, inputs.names, judged, inputs.runs.policies, inputs.attributes
+        )
+    ledger = _ledger(
+        systems,
+        setup,
+        gap_items(systems, values, metrics),
+        _warnings(systems, list(values.values()), table, setup),
+    )
+    comparison = Comparison(
         table=table,
-        systems=values,
-        ledger=_ledger(
-            opened,
-            setup,
-            items_of_gaps(opened, columns_of, chosen),
-            _warnings(opened, list(columns_of.values()), table, setup),
-        ),
-        metrics=tuple(chosen),
-        names=tuple(opened.systems),
+        systems=singles,
+        ledger=ledger,
+        metrics=tuple(metrics),
+        names=tuple(systems.by_name),
         per_query={
-            name: system.values.select(QUERY, *(metric.label for metric in averaged))
-            for name, system in opened.aligned.systems.items()
+            name: system.values.select(QUERY, *values) for name, system in systems.by_name.items()
         },
         baseline=baseline,
-        lacks=opened.lacks,
-        inputs={name: system.inputs for name, system in opened.systems.items()},
+        lacks=systems.lacks,
+        inputs={name: system.inputs for name, system in systems.by_name.items()},
     )
-    return found, opened
+    return comparison, systems
 
 
 def _check_mapping(systems: object) -> None:
@@ -180,125 +184,123 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         )
 
 
-def _compared(
-    opened: Opened, known: Mapping[str, Column], metrics: Sequence[Metric], setup: Setup,
+def _rows(
+    systems: Systems,
+    values: Mapping[str, AlignedValues],
+    metrics: Sequence[Metric],
+    setup: Setup,
     progress: Report | None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:  # fmt: skip
-    """One row for each metric, subset and pair of systems; and one for each system."""
-    aligned, subsets = opened.aligned, opened.subsets
-    names = list(aligned.systems)
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a row for each metric, subset and pair of systems, and a row for each system."""
+    names = list(systems.by_name)
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
         base = names.index(setup.baseline)
-        pairs = [(base, at) for at in range(len(names)) if at != base]
-    hashes = hash_ids(aligned.queries)
-    places = {metric.label: at for at, metric in enumerate(metrics)}
-    # A gap's own metric is not compared where nobody asks for it: it would be one more test.
-    columns = [column for label, column in known.items() if label in places]
-    found: list[tuple[int, dict[str, object]]] = []
-    singles: list[tuple[int, dict[str, object]]] = []
-    total, done = sum(len(subset.rows) for subset in subsets), 0
-    for subset in subsets:
-        if not columns:  # none has values per query
-            break
+        pairs = [(base, other) for other in range(len(names)) if other != base]
+    # Of a gap's own metric there are no rows unless it is requested: it would be one more test.
+    compared = [values[metric.label] for metric in metrics if metric.label in values]
+    rows: list[tuple[str, list[dict[str, object]], list[dict[str, object]]]] = []
+    total, done = sum(len(subset.rows) for subset in systems.subsets), 0
+    for subset in systems.subsets if compared else ():
         if progress is not None:
-            progress(Progress("comparing", done, total, len(aligned.queries), "queries"))
-        here = contrasts(
-            [column.taken(subset.rows) for column in columns], hashes[subset.rows], setup
+            progress(Progress("comparing", done, total, len(systems.queries), "queries"))
+        hashes = systems.hashes[subset.rows]
+        inside = draw_replicates(
+            [values.take(subset.rows) for values in compared], hashes, setup.intervals
         )
-        of = {"by": subset.by, "slice": subset.name}
-        found_p = p_values(here, pairs, setup)
-        for one, of_one in zip(here, found_p, strict=True):
-            at = places[one.column.metric.label]
-            singles += [
-                (at, {**of, "system": name, **one.single(i)}) for i, name in enumerate(names)
-            ]
-            for (i, j), p_value in zip(pairs, of_one, strict=True):
-                named = {**of, "baseline": names[i], "system": names[j], "p_value": p_value}
-                found.append((at, {**named, **one.pair(i, j)}))
+        by = {"by": subset.by, "slice": subset.name}
+        p_of_metrics = p_values(inside, pairs, hashes, setup)
+        for metric_values, p_of_pairs in zip(inside, p_of_metrics, strict=True):
+            rows.append(
+                (
+                    metric_values.metric.label,
+                    [
+                        {
+                            **by,
+                            "baseline": names[i],
+                            "system": names[j],
+                            "p_value": p_value,
+                            **pair_row(metric_values, i, j, setup.intervals),
+                        }
+                        for (i, j), p_value in zip(pairs, p_of_pairs, strict=True)
+                    ],
+                    [
+                        {**by, "system": name, **system_row(metric_values, i, setup.intervals)}
+                        for i, name in enumerate(names)
+                    ],
+                )
+            )
         done += len(subset.rows)
-    for label, of_pairs, of_systems in chain(
-        rows_over_documents(opened, metrics, pairs, setup),
-        rows_of_gaps(opened, known, metrics, pairs, setup),
-    ):
-        found += [(places[label], row) for row in of_pairs]
-        singles += [(places[label], row) for row in of_systems]
-    table = _in_order(found, PAIR_SCHEMA)
-    return _with_corrected(table, setup), _in_order(singles, SYSTEM_SCHEMA)
-
-
-def _in_order(
-    rows: list[tuple[int, dict[str, object]]], schema: Mapping[str, type[pl.DataType]]
-) -> pl.DataFrame:
-    """Rows by metric, then as they came."""
-    return pl.DataFrame([row for _, row in sorted(rows, key=lambda row: row[0])], schema=schema)
-
-
-def _with_corrected(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
-    """Corrected over all queries, and over each way of slicing by itself: to look at slices does
-    not change what is said of the whole.
-    """
-    numbered, after = table.with_row_index("_row"), []
-    for family in numbered.partition_by("by", maintain_order=True):
-        p_values = corrected(
-            family["p_value"].to_list(),
-            setup.comparing.correction,
-            families=_groups(family) if setup.significance.over_pairs else None,
-        )
-        after.append(family.select("_row", p_corrected=pl.Series(p_values, dtype=pl.Float64)))
-    corrected_ones = pl.concat(after).sort("_row")["p_corrected"] if after else None
-    sure = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
-    return table.with_columns(p_corrected=corrected_ones).with_columns(
-        significant=sure.fill_null(value=False)
+    rows += document_rows(systems, metrics, pairs, setup)
+    rows += gap_rows(systems, values, metrics, pairs, setup)
+    # By metric, then as they came.
+    places = {metric.label: place for place, metric in enumerate(metrics)}
+    rows.sort(key=lambda row: places[row[0]])
+    return (
+        pl.DataFrame(list(chain.from_iterable(row[1] for row in rows)), schema=PAIR_SCHEMA),
+        pl.DataFrame(list(chain.from_iterable(row[2] for row in rows)), schema=SYSTEM_SCHEMA),
     )
 
 
-def _groups(family: pl.DataFrame) -> int:
-    """Metrics × slices: pairs within each are one group."""
-    return family.select("metric", "slice").unique().height
+def _correct(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
+    """Correct p values over all queries, and over each way of slicing by itself.
+
+    So looking at slices does not change what is significant over all queries.
+    """
+    numbered, parts = table.with_row_index("_row"), []
+    for family in numbered.partition_by("by", maintain_order=True):
+        p_corrected = correct_p_values(
+            family["p_value"].to_list(),
+            setup.comparing.correction,
+            families=_count_families(family) if setup.significance.over_pairs else None,
+        )
+        parts.append(family.select("_row", p_corrected=pl.Series(p_corrected, dtype=pl.Float64)))
+    corrected = pl.concat(parts).sort("_row")["p_corrected"] if parts else None
+    significant = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
+    return table.with_columns(p_corrected=corrected).with_columns(
+        significant=significant.fill_null(value=False)
+    )
+
+
+def _count_families(rows: pl.DataFrame) -> int:
+    """Count metrics × slices: the pairs of systems within each are one family."""
+    return rows.select("metric", "slice").unique().height
 
 
 def _warnings(
-    opened: Opened, columns: Sequence[Column], table: pl.DataFrame, setup: Setup
+    systems: Systems, metrics: Sequence[AlignedValues], table: pl.DataFrame, setup: Setup
 ) -> list[str]:
-    """What makes the numbers doubtful."""
-    many = [str(lack) for lack in opened.lacks if lack.many]
-    for column in columns:
-        known = np.logical_or.reduce(column.defined)
-        if (lost := int((known & ~column.complete).sum())) > MANY * int(known.sum()):
-            many.append(
-                f"{column.metric.label} is undefined for some systems only in {lost:,} of "
-                f"{number_of(len(known), 'query')}: left out for all"
+    """Return what makes the numbers doubtful."""
+    warnings = [str(lack) for lack in systems.lacks if lack.many]
+    for values in metrics:
+        anywhere = np.logical_or.reduce(values.defined)
+        if (lost := int((anywhere & ~values.complete).sum())) > MANY * int(anywhere.sum()):
+            warnings.append(
+                f"{values.metric.label} is undefined for some systems only in {lost:,} of "
+                f"{number_of(len(anywhere), 'query')}: left out for all"
             )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
-    said = [setup.out_of_reach(family.height, _groups(family)) for family in families]
-    return [*many, *dict.fromkeys(filter(None, said))]
+    reach = [setup.out_of_reach(family.height, _count_families(family)) for family in families]
+    return [*warnings, *dict.fromkeys(filter(None, reach))]
 
 
 def _ledger(
-    opened: Opened, setup: Setup, gaps: Sequence[Item], warnings: Sequence[str]
+    systems: Systems, setup: Setup, gaps: Sequence[Item], warnings: Sequence[str]
 ) -> pl.DataFrame:
-    """system, item, value, note: what was compared, then what was counted for each system."""
-    aligned, known = opened.aligned, opened.known
+    """List what was compared, then what was counted for each system."""
+    unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
     items: list[tuple[str | None, str, float | None, str]] = [
-        (None, "queries_compared", len(aligned.queries), "queries that are compared"),
-        (
-            None,
-            "queries_unpaired",
-            aligned.unpaired,
-            f"not in every system{': ' if aligned.done else ''}{aligned.done}",
-        ),
+        (None, "queries_compared", len(systems.queries), "queries that are compared"),
+        (None, "queries_unpaired", systems.unpaired, f"{unpaired_note}{systems.unpaired_note}"),
     ]
-    if known.absent:
-        items.append(
-            (None, "queries_without_attributes", known.absent, "not in the frame of queries")
-        )
+    if absent := systems.attributes.absent:
+        items.append((None, "queries_without_attributes", absent, "not in the frame of queries"))
     items += [(None, *item) for item in gaps]
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
     items += [(None, WARNING, None, note) for note in warnings]
-    became = {lack.system: lack.done for lack in opened.lacks}
-    for name, system in opened.systems.items():
-        items.append((name, "queries_lacking", aligned.lacking[name], "that other systems have"))
+    became = {lack.system: lack.done for lack in systems.lacks}
+    for name, system in systems.by_name.items():
+        items.append((name, "queries_lacking", systems.lacking[name], "that other systems have"))
         if system.ledger is not None:
             kept = system.ledger.filter(pl.col("item") != f"{POLICY}ci")
             note = pl.col("note") + pl.lit(f": {became[name]}" if name in became else "")

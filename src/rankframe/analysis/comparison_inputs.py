@@ -1,25 +1,31 @@
-"""The opening that compare and gate share: systems read or evaluated, and put side by side."""
+"""What compare and gate share: systems are opened, evaluated, and aligned on the same queries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.align import Aligned, Column, align
+from rankframe.analysis.aligned_values import AlignedValues
 from rankframe.analysis.directions import Names, with_directions
-from rankframe.analysis.missing_queries import Lack, lacks, refuse_unshared
+from rankframe.analysis.missing_queries import Lack, describe_filled, lacks, refuse_unshared
 from rankframe.analysis.stored import read_systems, refuse_other_evaluations, stored_metrics
-from rankframe.analysis.systems import Runs, System, evaluate_runs
+from rankframe.analysis.systems import Runs, System, depth_of, evaluate_runs
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, MissingAmong, Unpaired
 from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.input_cache import Held
+from rankframe.engine.plan import PerQuery
 from rankframe.engine.summary import SMALL
 from rankframe.engine.tally import WHOLE, SliceKey
+from rankframe.engine.terms import Terms
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     NO_VALUE,
@@ -32,11 +38,12 @@ from rankframe.io.queries import (
     slicings,
 )
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
+from rankframe.stats.bootstrap import Hashes, hash_ids
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Queries that are compared among themselves, by their places: all, or a slice."""
+    """Name the rows of queries that are compared among themselves: all queries, or a slice."""
 
     by: str | None
     name: str | None
@@ -44,63 +51,66 @@ class Subset:
     # the way of slicing and the number of the slice
     key: SliceKey = WHOLE
 
-    @property
-    def title(self) -> str:
-        """What it is called."""
-        return "all queries" if self.by is None else f"{self.by}: {self.name}"
-
-
-def everything(queries: pl.Series) -> Subset:
-    """All of them."""
-    return Subset(None, None, np.arange(len(queries)))
-
-
-def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
-    """Every slice of the queries that something is known of."""
-    if attributes is None:
-        return []
-    return [
-        Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
-        for way, numbers in enumerate(known.slices)
-        for number in np.unique(numbers).tolist()
-    ]
-
 
 @dataclass(frozen=True)
-class Opened:
-    """Systems over the same queries, and what is known of these."""
+class Systems:
+    """Hold systems that were read or evaluated, with values for the same queries."""
 
-    systems: Mapping[str, System]
-    aligned: Aligned
-    known: Known
-    # all queries, and every slice of them that was asked for
-    subsets: Sequence[Subset]
-    # by an attribute of queries: the slices that gaps are between
-    between: Mapping[str, Sequence[Subset]]
-    # what was evaluated, if anything was
-    held: Held | None
+    # in the same order for each system
+    queries: pl.Series
+    by_name: Mapping[str, System]
+    # how many queries not every system has, how many each lacks, and what became of them
+    unpaired: int
+    lacking: Mapping[str, int]
+    unpaired_note: str = ""
     # judged queries that runs lack
-    lacks: Sequence[Lack]
+    lacks: Sequence[Lack] = ()
+    attributes: Known = Known()  # noqa: RUF009 (frozen)
+    # all queries, and every slice of them that was requested
+    subsets: Sequence[Subset] = ()
+    # by an attribute of queries: the slices that gaps are between
+    gap_slices: Mapping[str, Sequence[Subset]] | None = None
+    # what was evaluated, if anything was
+    held: Held | None = None
 
-    def large(
-        self, metric: Metric, column: Column
-    ) -> tuple[list[tuple[Subset, Column]], list[str]]:
-        """The slices that a gap is between, with their part of its column; the names of others."""
-        assert metric.gap is not None  # that is what it is
-        found: list[tuple[Subset, Column]] = []
-        out: list[str] = []
-        for subset in self.between[metric.gap.by]:
-            here = column.taken(subset.rows)
-            if subset.name == NO_VALUE or int(here.complete.sum()) < SMALL:
-                out.append(str(subset.name))
+    @cached_property
+    def hashes(self) -> Hashes:
+        """Return the hashes of the query ids, which the bootstrap and permutations draw from."""
+        return hash_ids(self.queries)
+
+    def values(self, metric: Metric) -> AlignedValues:
+        """Return the values of a metric, and how much of each ranking was judged."""
+        systems = self.by_name.values()
+        terms = {
+            name: Terms.of(metric, system.computed, self.attributes.weights)
+            for name, system in self.by_name.items()
+        }
+        depth, judged = depth_of(metric), None
+        if all(depth in system.judged for system in systems):
+            shares = [system.values[system.judged[depth]] for system in systems]
+            judged = np.stack([share.to_numpy() for share in shares])  # NaN where it has none
+        return AlignedValues.from_terms(metric, terms, judged)
+
+    def split_slices(
+        self, metric: Metric, values: AlignedValues
+    ) -> tuple[list[tuple[Subset, AlignedValues]], list[str]]:
+        """Split the slices of a gap: large ones with their values, and the names of the others."""
+        assert metric.gap is not None  # callers see to it
+        assert self.gap_slices is not None  # or there would be no gap
+        large: list[tuple[Subset, AlignedValues]] = []
+        others: list[str] = []
+        for subset in self.gap_slices[metric.gap.by]:
+            inside = values.take(subset.rows)
+            if subset.name == NO_VALUE or int(inside.complete.sum()) < SMALL:
+                others.append(str(subset.name))
             else:
-                found.append((subset, here))
-        return found, out
+                large.append((subset, inside))
+        return large, others
 
 
 @dataclass(frozen=True)
-class Opening:
-    """What is to be compared, before any run is read."""
+class SystemInputs:
+    """Name what is to be compared, before any run is read."""
 
     stored: Mapping[str, System]
     runs: Runs | None
@@ -108,46 +118,56 @@ class Opening:
     attributes: Attributes | None
     unpaired: Unpaired
     missing: MissingAmong
-    # how many ways of slicing were asked for; what follows them is for gaps alone
+    # how many ways of slicing were requested; those after them are for gaps alone
     ways: int = 0
 
     @property
     def computed(self) -> list[Metric]:
-        """The metrics that have values: instead of gaps, what they are of."""
+        """Return the metrics that have values; for a gap, the metric that it is of."""
         return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
 
     @property
+    def averaged(self) -> list[Metric]:
+        """Return the metrics that have values per query."""
+        return [metric for metric in self.computed if metric.frame != "documents"]
+
+    @property
     def names(self) -> list[str]:
-        """The systems."""
+        """Return the names of the systems."""
         return [*self.stored, *(() if self.runs is None else self.runs.sources)]
 
-    def side_by_side(self, depths: Iterable[int] = ()) -> Opened:
-        """Evaluate the runs, and refuse what cannot be compared.
+    def evaluate(self, depths: Iterable[int] = ()) -> Systems:
+        """Evaluate the runs, align all systems, and refuse what cannot be compared.
 
-        `depths`: where to look at how much was judged, besides the cutoffs of metrics.
+        `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
         """
-        systems, held = dict(self.stored), None
+        by_name, held = dict(self.stored), None
         if self.runs is not None:
-            found, held = evaluate_runs(
+            evaluated, held = evaluate_runs(
                 self.runs, self.computed, depths=depths, attributes=self.attributes
             )
-            systems |= found
-        refuse_other_evaluations(systems)
+            by_name |= evaluated
+        refuse_other_evaluations(by_name)
         if self.missing == "zero_if_few":
-            refuse_unshared(systems)
-        averaged = [metric for metric in self.computed if metric.frame != "documents"]
-        aligned = align(systems, averaged, self.unpaired)
-        queries, attributes = aligned.queries, self.attributes
+            refuse_unshared(by_name)
+        averaged = self.averaged
+        systems = align(by_name, averaged, self.unpaired)
+        queries, attributes = systems.queries, self.attributes
         known = Known() if attributes is None else attributes.of(queries)
         refuse_strangers(known.absent, len(queries), queries)
         if any(metric.average == "weighted" for metric in averaged):
             known.refuse_unweighted(len(queries))
         slices = slices_of(attributes, known)
-        subsets = [everything(queries), *(one for one in slices if one.key[0] < self.ways)]
+        everything = Subset(None, None, np.arange(len(queries)))
         gaps = {metric.gap.by for metric in self.metrics if metric.gap is not None}
-        between = {by: [one for one in slices if one.by == by] for by in sorted(gaps)}
-        lacking = lacks(systems, averaged)
-        return Opened(systems, aligned, known, subsets, between, held, lacking)
+        return replace(
+            systems,
+            attributes=known,
+            subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
+            gap_slices={by: [part for part in slices if part.by == by] for by in sorted(gaps)},
+            held=held,
+            lacks=lacks(by_name, averaged),
+        )
 
 
 def open_systems(
@@ -163,22 +183,114 @@ def open_systems(
     columns: Columns | None = None,
     lower_is_better: Names = (),
     higher_is_better: Names = (),
-) -> Opening:
+) -> SystemInputs:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
     Comparing(unpaired=unpaired)  # refuses what it cannot be
     systems = read_systems(stored)
     if runs is None:
         chosen = stored_metrics(systems, metrics)
     else:
-        given = DEFAULT_METRICS[:-1] if metrics is None else metrics
-        chosen = resolve(given, *RUN_FRAMES, "gap", inner=False)
+        wanted = DEFAULT_METRICS[:-1] if metrics is None else metrics
+        chosen = resolve(wanted, *RUN_FRAMES, "gap", inner=False)
         averaged = [metric for metric in chosen if metric.frame != "documents"]
-        if systems and averaged:  # which have values per query alone
+        if systems and averaged:  # only these are stored
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
     chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
-    ways, asked = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
-    averaged = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
-    attributes = read_attributes(queries, by=ways, weight=weight, metrics=averaged, columns=columns)
+    ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
+    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
         refuse_absent_columns(columns, queries=asked_of(attributes))
-    return Opening(systems, runs, chosen, attributes, unpaired, missing, asked)
+    return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
+
+
+def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
+    """Return every slice of the queries that have attributes."""
+    if attributes is None:
+        return []
+    return [
+        Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
+        for way, numbers in enumerate(known.slices)
+        for number in np.unique(numbers).tolist()
+    ]
+
+
+def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Systems:
+    """Give every system the same queries, as the policy has it."""
+    own = {name: system.values[QUERY] for name, system in systems.items()}
+    first = next(iter(own.values()))
+    if all(queries.equals(first) for queries in own.values()):
+        return Systems(first, systems, 0, dict.fromkeys(systems, 0))
+    every = pl.concat(own.values()).unique().sort()
+    absent = {
+        name: every.to_frame().join(queries.to_frame(), on=QUERY, how="anti",
+                                    maintain_order="left")[QUERY]
+        for name, queries in own.items()
+    }  # fmt: skip
+    unshared = pl.concat(absent.values()).unique().sort()
+    if unpaired == "error":
+        name = next(name for name, queries in absent.items() if len(queries))
+        raise OptionError(
+            f"{len(unshared):,} of {number_of(len(every), 'query')} "
+            f"{'is' if len(unshared) == 1 else 'are'} not in every system, e.g. "
+            f"{absent[name][0]!r}, which {name!r} lacks. Pass ",
+            Option("unpaired", "skip"),
+            " to leave them out, or ",
+            Option("unpaired", "zero"),
+            " to score them 0.",
+        )
+    zero, kept = unpaired == "zero", every.to_frame()
+    if not zero:
+        kept = kept.join(unshared.to_frame(), on=QUERY, how="anti", maintain_order="left")
+        if kept.is_empty():
+            raise OptionError("the systems have no query in common. Is the key column right?")
+    worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
+    aligned = {
+        name: _take_queries(system, kept, worst if zero else None)
+        for name, system in systems.items()
+    }
+    if zero:
+        _share_denominators(aligned)
+    undefined = [metric.label for metric in metrics if not metric.higher_is_better]
+    note = describe_filled(metrics, undefined) if zero else "left out"
+    counts = {name: len(queries) for name, queries in absent.items()}
+    return Systems(kept[QUERY], aligned, len(unshared), counts, note)
+
+
+def _take_queries(
+    system: System, queries: pl.DataFrame, worst: Mapping[str, float] | None
+) -> System:
+    """Take the values of these queries; one that is absent has the worst value, or is undefined."""
+    own = system.values.select(QUERY).with_row_index("_row")
+    rows = queries.join(own, on=QUERY, how="left", maintain_order="left")["_row"]
+    absent = rows.is_null()
+    frames = [
+        frame.select(pl.all().gather(rows)) if frame.width else frame
+        for frame in system.computed.frames
+    ]
+    if worst is not None and absent.any():
+        filled = {**worst, **dict.fromkeys(system.judged.values(), 0.0)}
+        frames = [
+            frame.with_columns(
+                pl.when(absent).then(pl.lit(filled.get(label), pl.Float64)).otherwise(label)
+                .alias(label)
+                for label in frame.columns if label != QUERY
+            )
+            for frame in frames
+        ]  # fmt: skip
+    values, above, below = frames
+    return replace(system, computed=PerQuery(values.with_columns(queries[QUERY]), above, below))
+
+
+def _share_denominators(systems: dict[str, System]) -> None:
+    """Give a query that a system lacks the denominator that it has in other systems."""
+    frames = [system.computed.below for system in systems.values()]
+    for label in frames[0].columns:
+        largest = pl.DataFrame(
+            [frame[label].alias(str(i)) for i, frame in enumerate(frames) if label in frame.columns]
+        ).max_horizontal()
+        own = pl.col(label)
+        for name, system in systems.items():
+            shared = pl.when(own == 0).then(largest).otherwise(own).alias(label)
+            below = system.computed.below.with_columns(shared)
+            systems[name] = replace(system, computed=replace(system.computed, below=below))

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.align import Column
-from rankframe.analysis.comparison_inputs import Opened, Subset, open_systems
-from rankframe.analysis.contrast import Contrast, Setup
+from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.analysis.comparison_inputs import Subset, Systems, open_systems
 from rankframe.analysis.directions import Names, refuse_unknown
-from rankframe.analysis.document_comparison import Gaps, document_check
+from rankframe.analysis.document_comparison import check_document_rule
+from rankframe.analysis.gap_comparison import AlignedGaps
 from rankframe.analysis.gate_rules import Demands, Rule, read_demands
 from rankframe.analysis.missing_queries import MANY
 from rankframe.analysis.stored import read_systems
@@ -137,59 +137,58 @@ def gate(
         else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES, "gap")}
     )
     wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
-    opening = open_systems(
+    inputs = open_systems(
         stored, runs, wanted,
         unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
-    asked = [metric for metric in opening.metrics if metric.label in changing]
+    asked = [metric for metric in inputs.metrics if metric.label in changing]
     refuse_unknown(asked, lower=lower, higher=higher)
-    return _decide(opening.side_by_side(demands.min_judged), demands, opening.metrics, unpaired)
+    return _decide(inputs.evaluate(demands.min_judged), demands, inputs.metrics, unpaired)
 
 
-def verdict_on(
-    opened: Opened,
+def decide_pair(
+    systems: Systems,
     names: tuple[str, str],
     demands: Demands,
     metrics: Sequence[Metric],
     unpaired: Unpaired = "error",
 ) -> Verdict:
-    """The verdict on one of several systems that were opened: the second, beside the first."""
-    called = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
-    beside = {role: opened.aligned.systems[name] for name, role in called.items()}
-    lacks = [
-        replace(lack, system=called[lack.system]) for lack in opened.lacks if lack.system in called
-    ]
+    """Decide on one of several evaluated systems, the second of `names`, against the first."""
+    roles = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
     pair = replace(
-        opened,
-        systems={role: opened.systems[name] for name, role in called.items()},
-        aligned=replace(opened.aligned, systems=beside),
-        lacks=lacks,
+        systems,
+        by_name={role: systems.by_name[name] for name, role in roles.items()},
+        lacks=[
+            replace(lack, system=roles[lack.system])
+            for lack in systems.lacks
+            if lack.system in roles
+        ],
     )
     return _decide(pair, demands, metrics, unpaired).named(baseline=names[0], candidate=names[1])
 
 
 def _decide(
-    opened: Opened, demands: Demands, metrics: Sequence[Metric], unpaired: Unpaired
+    systems: Systems, demands: Demands, metrics: Sequence[Metric], unpaired: Unpaired
 ) -> Verdict:
-    """What the rules say of two systems side by side."""
-    judge = _Judge(demands, opened, {metric.label: metric for metric in metrics})
-    checks = [check for rule in demands.rules for check in judge.checks(rule)]
+    """Check every rule on a baseline and a candidate."""
+    gate = _Gate(demands, systems, {metric.label: metric for metric in metrics})
+    checks = [check for rule in demands.rules for check in gate.check(rule)]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),
         {
-            "queries": len(opened.aligned.queries),
-            "unpaired": opened.aligned.unpaired,
+            "queries": len(systems.queries),
+            "unpaired": systems.unpaired,
             "unpaired_policy": unpaired,
-            "unpaired_done": opened.aligned.done,
-            "missing": {lack.system: lack.queries for lack in opened.lacks},
-            "without_attributes": opened.known.absent,
-            "every_relevant": any(says_every_relevant(s.ledger) for s in opened.systems.values()),
+            "unpaired_done": systems.unpaired_note,
+            "missing": {lack.system: lack.queries for lack in systems.lacks},
+            "without_attributes": systems.attributes.absent,
+            "every_relevant": any(says_every_relevant(s.ledger) for s in systems.by_name.values()),
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
-        opened.lacks,
+        systems.lacks,
     )
 
 
@@ -203,85 +202,83 @@ def _one(source: Source, name: str) -> System:
 
 
 @dataclass(frozen=True)
-class _Judge:
-    """Looks at one rule after the other."""
+class _Gate:
+    """Check rules on the values of a baseline and a candidate."""
 
     demands: Demands
-    opened: Opened
+    systems: Systems
     metrics: Mapping[str, Metric]
 
-    def checks(self, rule: Rule) -> list[dict[str, object]]:
-        """A rule, for all queries or for each slice that it speaks of."""
+    def check(self, rule: Rule) -> list[dict[str, object]]:
+        """Check a rule for all queries, or for each slice that it names."""
         by = None if rule.by is None else " × ".join(rule.by)
         metric = self.metrics[rule.metric]
-        # A rule that finds no slice cannot be decided: nothing says that it holds.
-        nothing = Subset(None, None, np.empty(0, np.int64))
-        chosen = [some for some in self.opened.subsets if some.by == by] or [nothing]
+        # A rule without any slice cannot be decided: nothing shows that it holds.
+        no_slice = Subset(None, None, np.empty(0, np.int64))
+        subsets = [subset for subset in self.systems.subsets if subset.by == by] or [no_slice]
         if metric.frame == "documents":
             least = self.demands.min_queries
-            return [document_check(rule, metric, self.opened, some, least) for some in chosen]
+            return [
+                check_document_rule(rule, metric, self.systems, subset, least) for subset in subsets
+            ]
         if metric.gap is not None:
-            return [self._gap_check(rule, metric, metric.gap.of)]
-        column = Column.of(metric, self.opened.aligned, weights=self.opened.known.weights)
-        return [self._check(rule, column, some) for some in chosen]
+            return [self._check_gap(rule, metric, metric.gap.of)]
+        values = self.systems.values(metric)
+        return [self._check_subset(rule, values, subset) for subset in subsets]
 
-    def _gap_check(self, rule: Rule, metric: Metric, inner: Metric) -> dict[str, object]:
-        """A rule of a gap between slices, if its metric is known of enough queries."""
+    def _check_gap(self, rule: Rule, metric: Metric, inner: Metric) -> dict[str, object]:
+        """Check a rule about a gap between slices, if its metric has enough queries."""
         if rule.by is not None:
             raise OptionError(
                 f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
                 f"'per {', '.join(rule.by)}'."
             )
-        column = Column.of(inner, self.opened.aligned, weights=self.opened.known.weights)
+        values = self.systems.values(inner)
         any_value = replace(rule, kind="at most", number=math.inf, relative=False)
-        known = self._check(any_value, column, self.opened.subsets[0])
-        gaps = Gaps.of(metric, column, self.opened, Intervals())
-        said = str(known["reason"])
-        found = gaps.check(rule, said if known["status"] == "undecided" else "")
-        if found["status"] == "pass" and rule.against_baseline and gaps.differing < _FEW:
-            found["reason"] = _few_differ(gaps.differing, gaps.queries)
-        if said not in str(found["reason"]):
-            found["reason"] = f"{found['reason']}{'; ' if found['reason'] else ''}{said}"
-        return {**known, **found}
+        whole = self._check_subset(any_value, values, self.systems.subsets[0])
+        gaps = AlignedGaps.draw(metric, values, self.systems, Intervals())
+        doubt = str(whole["reason"])
+        check = gaps.check(rule, doubt if whole["status"] == "undecided" else "")
+        if check["status"] == "pass" and rule.against_baseline and gaps.differing < _FEW:
+            check["reason"] = _few_differ(gaps.differing, gaps.queries)
+        check["reason"] = _join(str(check["reason"]), doubt)
+        return {**whole, **check}
 
-    def _check(self, rule: Rule, column: Column, subset: Subset) -> dict[str, object]:
-        here = column.taken(subset.rows)
-        no_draws = np.empty(0, np.uint64)
-        contrast = Contrast(here, no_draws, None, Setup(intervals=Intervals(None)))
-        before, after = contrast.averages
-        n = contrast.paired.queries
-        alone = here.defined & ~here.defined[::-1]  # for this side, and not for the other one
-        lone, known = alone.sum(axis=1).tolist(), int(here.defined.any(axis=0).sum())
+    def _check_subset(self, rule: Rule, values: AlignedValues, subset: Subset) -> dict[str, object]:
+        inside = values.take(subset.rows)
+        before, after = inside.averages
+        n = inside.paired.queries
+        alone = inside.defined & ~inside.defined[::-1]  # defined for this system only
+        lone_baseline, lone_candidate = alone.sum(axis=1).tolist()
+        anywhere = int(inside.defined.any(axis=0).sum())
         one_sided = self._one_sided(rule, subset, alone)
-        too_many = not rule.where_both and sum(lone) > MANY * known
+        too_many = not rule.where_both and lone_baseline + lone_candidate > MANY * anywhere
         status, reason = "pass", ""
         change = bound = p_value = differing = None
-        if known >= self.demands.min_queries and too_many:
+        if anywhere >= self.demands.min_queries and too_many:
             status, reason = "undecided", one_sided
         elif n < self.demands.min_queries:
             status = "undecided" if subset.by is None else "skipped"
             reason = f"{number_of(n, 'query')}, fewer than {self.demands.min_queries:,}"
             if rule.by is not None and subset.by is None:
                 reason = f"there is no slice per {', '.join(rule.by)} to check"
-        elif shortage := self._unjudged(subset):
+        elif shortage := self._judged_too_little(subset):
             status, reason = "undecided", shortage
         elif after is None or (rule.against_baseline and before is None):
             status, reason = "undecided", f"{rule.metric} is undefined"
         elif not rule.against_baseline:
-            change = after
-            status, reason = rule.holds(after)
+            status, reason = rule.check_value(after)
         elif rule.relative and not before:
             status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
         else:
-            change, error, differing = contrast.improvement(relative=rule.relative)
+            change, error = inside.improvement(relative=rule.relative)
             bound, p_value = against_margin(
                 change, error, n, margin=rule.number, confidence=rule.confidence
             )
-            status, reason = rule.decided(change, bound)
+            status, reason = rule.check_change(change, bound)
+            differing = sum(inside.count_wins(0, 1))
             if status == "pass" and differing < _FEW:
                 reason = _few_differ(differing, n)
-        if one_sided not in reason:
-            reason = f"{reason}{'; ' if reason else ''}{one_sided}"
         return {
             "rule": rule.text,
             "metric": rule.metric,
@@ -289,38 +286,38 @@ class _Judge:
             "slice": subset.name,
             "baseline_value": before,
             "value": after,
-            "change": change if rule.against_baseline else None,
+            "change": change,
             "bound": bound,
             "margin": rule.number,
             "relative": rule.relative,
             "confidence": rule.confidence if rule.against_baseline else None,
             "p_value": p_value,
             "queries": n,
-            "undefined_baseline": lone[1],
-            "undefined_candidate": lone[0],
+            "undefined_baseline": lone_candidate,
+            "undefined_candidate": lone_baseline,
             "differing": differing,
             "status": status,
-            "reason": reason,
+            "reason": _join(reason, one_sided),
         }
 
     def _one_sided(self, rule: Rule, subset: Subset, alone: NDArray[np.bool_]) -> str:
-        """Which queries are left out because the metric is defined on one side only."""
+        """Name the queries that are left out because they are undefined for one side only."""
         if not alone.any():
             return ""
-        ids = self.opened.aligned.queries.gather(subset.rows)
-        said = []
-        for side, places in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
-            if count := int(places.sum()):
-                example = ids.gather(np.flatnonzero(places)[:_NAMED]).to_list()
-                said.append(f"the {side} alone in {count:,} ({', '.join(map(repr, example))}"
-                            f"{', …' if count > _NAMED else ''})")  # fmt: skip
-        total = alone.shape[1]
-        of = f"of {number_of(total, 'query')}, {rule.metric}"
-        return f"{of} is undefined for {' and for '.join(said)}"
+        ids = self.systems.queries.gather(subset.rows)
+        sides = []
+        for side, queries in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
+            if count := int(queries.sum()):
+                examples = ids.gather(np.flatnonzero(queries)[:_NAMED]).to_list()
+                more = ", …" if count > _NAMED else ""
+                listed = f"{', '.join(map(repr, examples))}{more}"
+                sides.append(f"the {side} alone in {count:,} ({listed})")
+        total = number_of(alone.shape[1], "query")
+        return f"of {total}, {rule.metric} is undefined for {' and for '.join(sides)}"
 
-    def _unjudged(self, subset: Subset) -> str:
-        """What to say where too little of the candidate was judged."""
-        candidate = self.opened.aligned.systems[CANDIDATE]
+    def _judged_too_little(self, subset: Subset) -> str:
+        """Explain that too little of the candidate's ranking was judged; "" if enough was."""
+        candidate = self.systems.by_name[CANDIDATE]
         for depth, least in self.demands.min_judged.items():
             if depth not in candidate.judged:
                 raise MetricParameterError(
@@ -332,6 +329,13 @@ class _Judge:
             if share < least:
                 return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"
         return ""
+
+
+def _join(reason: str, more: str) -> str:
+    """Add what else limits a check, unless the reason contains it."""
+    if more in reason:
+        return reason
+    return f"{reason}{'; ' if reason else ''}{more}"
 
 
 def _few_differ(differing: int, queries: int) -> str:

@@ -53,14 +53,14 @@ class Rule:
         """Whether it speaks of a change, not of the value alone."""
         return self.kind in ("no worse than", "better than")
 
-    def holds(self, value: float) -> tuple[Literal["pass", "fail"], str]:
-        """What it says of a value itself, and why."""
+    def check_value(self, value: float) -> tuple[Literal["pass", "fail"], str]:
+        """Check the value itself; return the status and the reason."""
         if value >= self.number if self.kind == "at least" else value <= self.number:
             return "pass", ""
         return "fail", f"{value:.4f} is not {self.kind} {self.number:g}"
 
-    def decided(self, change: float, bound: float) -> tuple[Literal["pass", "fail"], str]:
-        """What it says of a change that is at least this bound, and why."""
+    def check_change(self, change: float, bound: float) -> tuple[Literal["pass", "fail"], str]:
+        """Check a change by its lower bound; return the status and the reason."""
         if bound > self.number if self.kind == "better than" else bound >= self.number:
             return "pass", ""
 

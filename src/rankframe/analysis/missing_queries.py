@@ -77,7 +77,7 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
             )
 
 
-def done_with(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
+def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
     """What became of queries that were lacking, where some metrics leave them out."""
     if len(left_out) == len(metrics):
         return "left out"
@@ -89,7 +89,7 @@ def _done(system: System, metrics: Sequence[Metric]) -> str:
         return "left out"
     values = system.values.filter(pl.Series(_may_lack(system)))
     empty = [m.label for m in metrics if values[m.label].null_count() == values.height]
-    return done_with(metrics, empty)
+    return describe_filled(metrics, empty)
 
 
 def _counted(system: System, item: str) -> int:

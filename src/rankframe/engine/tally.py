@@ -19,13 +19,8 @@ from rankframe.engine.terms import Floats, Sums, Terms
 from rankframe.io.queries import Known
 from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import (
-    Bounds,
-    finished,
-    percentile_interval,
-    replicated,
-)
-from rankframe.stats.resample import Groups, can_resample, hash_ids
+from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios, can_resample, hash_ids
+from rankframe.stats.intervals import Bounds, finish_average, percentile_interval
 
 # The queries that a tally speaks of: all of them, or (way of slicing, number of the slice).
 SliceKey: TypeAlias = tuple[int, int]
@@ -63,7 +58,7 @@ class Tally:
     # one a metric
     sums: tuple[Sums, ...]
     # by groups of queries, for the bootstrap: `above` and `below` (or `undefined`) of each metric
-    groups: Groups | None = None
+    groups: BootstrapBuckets | None = None
     # metrics with values that are too large to be resampled, by their place
     beyond: frozenset[int] = frozenset()
     # the interval of each metric, where nothing is to be added any more
@@ -76,7 +71,7 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         groups = self.groups
         if groups is not None and other.groups is not None:
-            groups += other.groups
+            groups = groups.merge(other.groups)
         return replace(
             self,
             sums=tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True)),
@@ -160,9 +155,17 @@ class Tally:
                     groups.values(above),
                     groups.values(below) if by_sums else groups.counts - groups.values(undefined),
                 )
+        if not ratios:
+            return {}
+        drawn = bootstrap_ratios(
+            groups.origins,
+            list(ratios.values()),
+            replicates=intervals.replicates,
+            seed=intervals.seed,
+        )
         return {
-            at: finished(metrics[at].average, ratio, sums[at].queries)
-            for at, ratio in replicated(groups, ratios, intervals).items()
+            at: finish_average(metrics[at].average, ratio, sums[at].queries)
+            for at, ratio in zip(ratios, drawn.T, strict=True)
         }
 
 
@@ -211,4 +214,4 @@ def _resampled(
             columns[below] = some.divisor
         elif not some.defined.all():
             columns[undefined] = 1.0 - some.divisor
-    return Tally(of.sums, Groups.of(hashes, columns), frozenset(beyond))
+    return Tally(of.sums, BootstrapBuckets.from_queries(hashes, columns), frozenset(beyond))

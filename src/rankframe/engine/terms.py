@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from rankframe.engine.plan import PerQuery
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
-from rankframe.stats.intervals import (
-    Bounds,
-    finished,
-    t_interval,
-)
+from rankframe.stats.intervals import Bounds, finish_average, t_interval
 from rankframe.stats.ordered import Ordered
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
@@ -207,5 +203,5 @@ class Sums:
         bounds = t_interval(float(ratio), error, self.queries, confidence)
         if bounds is None:
             return None
-        low, high = finished(metric.average, np.array(bounds), self.queries).tolist()
+        low, high = finish_average(metric.average, np.array(bounds), self.queries).tolist()
         return low, high

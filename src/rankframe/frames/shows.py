@@ -18,7 +18,7 @@ from rankframe.frames.exposure import Exposed
 from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_rows import ShownRows
 from rankframe.kernel.segments import segment_lengths, segment_starts
-from rankframe.stats.resample import hash_ids
+from rankframe.stats.bootstrap import hash_ids
 
 # Groups of queries: see docs/statistics.md.
 GROUPS: Final = 32

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.options import GapKind
-from rankframe.stats.intervals import Bounds
-from rankframe.stats.student import normal_cdf, t_quantile
+from rankframe.stats.intervals import Bounds, widened_tail
+from rankframe.stats.student import t_quantile
 
 Floats = NDArray[np.float64]
 
@@ -50,9 +50,7 @@ def gap_interval(
     errors = errors[~np.isnan(errors).any(axis=1)]
     if fewest < 2 or not len(errors):
         return None
-    # Widened where queries are few, as percentiles are (see `percentile_interval`).
-    quantile = t_quantile((1 - confidence) / 2, fewest - 1)
-    tail = normal_cdf(math.sqrt(fewest / (fewest - 1)) * quantile)
+    tail = widened_tail(fewest, confidence)
     off = float(np.quantile(gap_between(errors, kind), 1 - 2 * tail))
     gap = float(gap_between(means, kind))
     return max(gap - off, 0.0), gap + off

@@ -1,36 +1,131 @@
-"""Paired tests between systems over the same queries, and corrections for many of them.
+"""Paired tests of significance between systems over the same queries.
 
-To add a test: its function here, or beside those that draw in `randomisation.py`, and its name in
-`Test` (core/options.py). Messages, the ledger and corrections follow from what it registers.
+To add a test, write its function here under `@significance_test` and add its name to `Test`
+(core/options.py). Checks, messages, the ledger and corrections follow from what it registers.
+
+Tests that draw are made of hashes of query ids (`bootstrap.py`), the same for every metric and
+pair, so that their p values are reproducible on any machine.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from itertools import permutations
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankframe.core.options import Correction
-from rankframe.stats import randomisation  # noqa: F401 (registers its tests)
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.stats.bootstrap import (
+    MOST_BUCKETS,
+    Hashes,
+    QueryBuckets,
+    as_exact,
+    random_words,
+    sign_sums,
+)
 from rankframe.stats.paired import (
-    TESTS,
     Floats,
-    Paired,
+    PairedValues,
+    count_moves,
     difference_error,
-    differences,
-    each_pair,
     only_rounding,
     ranked_differences,
-    significance_test,
 )
 
-__all__ = ["CORRECTIONS", "TESTS", "against_margin", "corrected", "fewest_queries"]
+Pair: TypeAlias = tuple[int, int]
+# By metric and pair; None where there is none.
+PValues: TypeAlias = list[list[float | None]]
+# The averages that a test can handle: any; means with the same denominators in every system; means
+# without weights.
+Takes = Literal["any average", "means", "plain means"]
+
+# Replicates drawn at a time: memory does not grow with their number.
+_AT_ONCE = 1_000
+_TABLE_SYSTEMS = 7  # so many systems have few enough orders to be listed: 5,040
+_BUCKETS_AT_ONCE = 256  # their draws fit in the cache
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Describe the permutations of a test: by the hashes of its queries and a seed."""
+
+    hashes: Hashes
+    permutations: int = 10_000
+    seed: int = 0
+    most_buckets: int = MOST_BUCKETS
+
+    @cached_property
+    def buckets(self) -> QueryBuckets:
+        """Return the buckets of queries that are drawn."""
+        return QueryBuckets(self.hashes, self.most_buckets)
+
+
+TestFunction: TypeAlias = Callable[[Sequence[PairedValues], Sequence[Pair], Draws], PValues]
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """Describe a paired test between systems."""
+
+    p_values: TestFunction
+    takes: Takes
+    # It draws queries and needs all of them: an undefined query has 0 above and below.
+    draws: bool
+    # Its p values are corrected over all pairs of systems already.
+    over_pairs: bool
+
+
+TESTS: dict[str, SignificanceTest] = {}
+
+
+def significance_test(
+    name: str, *, takes: Takes = "any average", draws: bool = False, over_pairs: bool = False
+) -> Callable[[TestFunction], TestFunction]:
+    """Register a test under the name by which users call it."""
+
+    def register(function: TestFunction) -> TestFunction:
+        TESTS[name] = SignificanceTest(function, takes, draws, over_pairs)
+        return function
+
+    return register
+
+
+def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> TestFunction:
+    """Turn a test of one metric and one pair, which does not draw, into one of many."""
+
+    @wraps(function)
+    def p_values(metrics: Sequence[PairedValues], pairs: Sequence[Pair], _draws: Draws) -> PValues:
+        return [[function(paired, *pair) for pair in pairs] for paired in metrics]
+
+    return p_values
+
+
+@significance_test("t")
+@each_pair
+def t(paired: PairedValues, base: int, other: int) -> float | None:
+    """Compute Student's t test of averages of any kind, by their standard error.
+
+    Differences that do not vary have no error; they get the p value of the sign test.
+    """
+    difference = paired.ratios[other] - paired.ratios[base]
+    error = difference_error(paired, base, other)
+    if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
+        return None
+    if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
+        if only_rounding(difference, paired, base, other):
+            return 1.0
+        return _sign_p_value(paired, base, other)
+    return two_sided(difference / error, paired.queries - 1)
 
 
 def two_sided(statistic: float, freedom: int) -> float:
-    """How likely Student's t is this far from 0.
+    """Return the chance that Student's t is at least this far from 0.
 
     >>> round(two_sided(2.262157163, 9), 6)
     0.05
@@ -40,28 +135,10 @@ def two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
 
 
-@significance_test("t")
-@each_pair
-def t(paired: Paired, base: int, other: int) -> float | None:
-    """Student's t, of averages of any kind by their standard error.
-
-    Where differences do not vary there is no error to go by: the p value of the sign test.
-    """
-    difference = paired.ratios[other] - paired.ratios[base]
-    error = difference_error(paired, base, other)
-    if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
-        return None
-    if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
-        return (
-            1.0 if only_rounding(difference, paired, base, other) else _signs(paired, base, other)
-        )
-    return two_sided(difference / error, paired.queries - 1)
-
-
 @significance_test("wilcoxon", takes="plain means")
 @each_pair
-def wilcoxon(paired: Paired, base: int, other: int) -> float | None:
-    """Wilcoxon's signed rank test; queries without a difference are left out (scipy)."""
+def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
+    """Compute Wilcoxon's signed rank test by scipy; queries without a difference are left out."""
     from scipy import stats  # noqa: PLC0415
 
     apart = ranked_differences(paired.values[other], paired.values[base])
@@ -69,28 +146,171 @@ def wilcoxon(paired: Paired, base: int, other: int) -> float | None:
         return None
     if not apart.any():
         return 1.0
-    found: Any = stats.wilcoxon(apart)
-    return float(found.pvalue)
+    outcome: Any = stats.wilcoxon(apart)
+    return float(outcome.pvalue)
 
 
 @significance_test("sign", takes="plain means")
 @each_pair
-def sign(paired: Paired, base: int, other: int) -> float | None:
-    """The sign test; queries without a difference are left out (scipy)."""
-    return _signs(paired, base, other)
+def sign(paired: PairedValues, base: int, other: int) -> float | None:
+    """Compute the sign test by scipy; queries without a difference are left out."""
+    return _sign_p_value(paired, base, other)
 
 
-def _signs(paired: Paired, base: int, other: int) -> float:
+def _sign_p_value(paired: PairedValues, base: int, other: int) -> float:
     from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
 
-    apart = differences(paired.values[other], paired.values[base])
-    up, down = int((apart > 0).sum()), int((apart < 0).sum())
+    up, down = count_moves(paired.values[other], paired.values[base])
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
+@significance_test("randomisation", draws=True)
+@np.errstate(divide="ignore", invalid="ignore")  # a swap may leave a denominator of 0
+def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
+    """Compute Fisher's randomisation test of each metric and pair.
+
+    Two systems are swapped in random queries: p is the share of the draws, (b + 1) / (B + 1), that
+    put them at least as far apart as they are. Each draw serves every metric and pair.
+    """
+    buckets, count = draws.buckets, draws.permutations
+    swaps = [_Swap.from_values(paired, pair, buckets) for paired in metrics for pair in pairs]
+    columns = np.column_stack([part for swap in swaps for part in swap.moved])
+    extreme = np.zeros(len(swaps), np.int64)
+    for first in range(0, count, _AT_ONCE):
+        replicates = min(_AT_ONCE, count - first)
+        sums = sign_sums(
+            buckets.origins, columns, replicates=replicates, seed=draws.seed, first=first
+        )
+        column = 0
+        for number, swap in enumerate(swaps):
+            width = len(swap.moved)
+            extreme[number] += swap.count_extreme(sums[:, column : column + width])
+            column += width
+    p_values = [
+        None if swap.undefined else float((extremes + 1) / (count + 1))
+        for swap, extremes in zip(swaps, extreme.tolist(), strict=True)
+    ]
+    return [p_values[i : i + len(pairs)] for i in range(0, len(p_values), len(pairs))]
+
+
+@dataclass(frozen=True)
+class _Swap:
+    """Two systems that are swapped in random buckets of queries."""
+
+    # Σ above and Σ below of each system, as they are
+    base: tuple[float, float]
+    other: tuple[float, float]
+    # by how much Σ above, and where it differs Σ below, of a bucket change if it is swapped
+    moved: list[Floats]
+    # what rounding may add up to: equal sums must count as equal
+    slack: float
+
+    @classmethod
+    def from_values(cls, paired: PairedValues, pair: Pair, buckets: QueryBuckets) -> _Swap:
+        base, other = pair
+        parts = [paired.above] if paired.common else [paired.above, paired.below]
+        moved = list(buckets.sums([part[other] - part[base] for part in parts]).T)
+        totals = [(float(above), float(below)) for above, below in paired.totals]
+        size = abs(totals[base][1])
+        slack = 1e-12 * float(np.abs(moved[0]).sum()) / size if size else 0.0
+        return cls(totals[base], totals[other], moved, slack)
+
+    @property
+    def undefined(self) -> bool:
+        """Tell whether an average is undefined, so that there is nothing to compare."""
+        return not self.base[1] or not self.other[1]
+
+    def count_extreme(self, sums: Floats) -> int:
+        """Count the replicates in which the systems are at least as far apart as they are."""
+        if self.undefined:
+            return 0
+        below = sums[:, 1] if sums.shape[1] > 1 else 0.0
+        apart = (self.other[0] - sums[:, 0]) / (self.other[1] - below)
+        apart -= (self.base[0] + sums[:, 0]) / (self.base[1] + below)
+        observed = self.other[0] / self.other[1] - self.base[0] / self.base[1]
+        return int((np.abs(apart) >= abs(observed) - self.slack).sum())
+
+
+@significance_test("tukey", takes="means", draws=True, over_pairs=True)
+def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
+    """Compute Tukey's honest significant difference by randomisation.
+
+    All systems are shuffled in every query: p is the share of the draws that put the best and the
+    worst at least as far apart as the two systems are. This corrects over all pairs of systems
+    (Carterette 2012). Each draw serves every metric.
+    """
+    if not all(paired.common for paired in metrics):
+        raise OptionError(
+            "tukey compares means: a metric with average=micro has other denominators in every "
+            "system. Use ",
+            Option("test", "randomisation"),
+            " for it.",
+        )
+    buckets, count, seed = draws.buckets, draws.permutations, draws.seed
+    # Whole numbers of one unit a metric, which add up exactly: buckets × systems × metrics.
+    scaled, units = [], []
+    for paired in metrics:
+        sums = buckets.sums(list(paired.above))
+        whole, unit = as_exact((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
+        scaled.append(whole.reshape(sums.shape))
+        units.append(float(unit.max()))
+    values = np.stack(scaled, axis=2)
+    ranges = np.empty((count, len(metrics)))
+    for first in range(0, count, _AT_ONCE):
+        replicates = min(_AT_ONCE, count - first)
+        totals = np.zeros((values.shape[1], replicates, len(metrics)))
+        for start in range(0, len(values), _BUCKETS_AT_ONCE):
+            rows = slice(start, start + _BUCKETS_AT_ONCE)
+            totals += _shuffled_sums(buckets.origins[rows], values[rows], replicates, seed, first)
+        ranges[first : first + replicates] = np.ptp(totals, axis=0) * units
+    p_values = []
+    for number, paired in enumerate(metrics):
+        _, total = paired.totals[0]
+        slack = 1e-12 * float(np.abs(scaled[number]).sum()) * units[number]
+        row: list[float | None] = []
+        for base, other in pairs:
+            apart = abs(paired.ratios[other] - paired.ratios[base]) * float(total)
+            extreme = int((ranges[:, number] >= apart - slack).sum())
+            row.append(None if math.isnan(apart) else (extreme + 1) / (count + 1))
+        p_values.append(row)
+    return p_values
+
+
+def _shuffled_sums(
+    origins: Hashes, values: Floats, replicates: int, seed: int, first: int
+) -> Floats:
+    """Sum over buckets whose systems are in a random order: systems × replicates × metrics."""
+    _, systems, metrics = values.shape
+    totals = np.zeros((systems, replicates, metrics))
+    # The last system stands where no other does, and the last place gets what the others leave.
+    last = values[:, -1]
+    for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
+        totals[place] = last.sum(axis=0)
+        for system in range(systems - 1):
+            here = (chosen == system).astype(np.float64)
+            totals[place] += here.T @ (values[:, system] - last)
+    totals[-1] = values.sum(axis=(0, 1)) - totals.sum(axis=0)
+    return totals
+
+
+def _orders(
+    origins: Hashes, systems: int, replicates: int, seed: int, first: int
+) -> NDArray[np.integer]:
+    """Draw an order of the systems for each bucket and replicate: the system at each place."""
+    if systems <= _TABLE_SYSTEMS:
+        table = np.array(list(permutations(range(systems))), np.uint8)
+        drawn = random_words(origins, replicates, seed, first) >> np.uint64(32)
+        number = ((drawn * np.uint64(len(table))) >> np.uint64(32)).astype(np.intp)
+        return np.stack([column[number] for column in table.T])
+    drawn = random_words(origins, replicates * systems, seed, first * systems)
+    drawn = drawn.reshape(len(origins), replicates, systems)
+    return np.moveaxis(np.argsort(drawn, axis=2, kind="stable"), 2, 0)
+
+
 def fewest_queries(level: float) -> int:
-    """With fewer queries than these, differences all in one direction are no rarer than the level
-    by chance alone: whatever a test assumes, they show nothing.
+    """Return the least number of queries with which any difference can be significant.
+
+    With fewer, differences all in one direction are no rarer than the level by chance alone.
 
     >>> fewest_queries(0.05)
     6
@@ -101,71 +321,11 @@ def fewest_queries(level: float) -> int:
 def against_margin(
     change: float, error: float, queries: int, *, margin: float, confidence: float
 ) -> tuple[float, float]:
-    """The one-sided lower bound of a change (Student's t), and the p value against a margin."""
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (only where something is decided)
+    """Return the one-sided lower bound of a change (Student's t), and the p value of a margin."""
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (only where a gate decides)
 
     above = change - margin
     if error == 0:
         return change, 0.0 if above >= 0 else 1.0
     bound = change - float(stdtrit(queries - 1, confidence)) * error
     return bound, float(stdtr(queries - 1, -above / error))
-
-
-def _none(p_values: Floats) -> Floats:
-    return p_values
-
-
-def _holm(p_values: Floats) -> Floats:
-    order = np.argsort(p_values, kind="stable")
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
-    return adjusted
-
-
-def _bonferroni(p_values: Floats) -> Floats:
-    return p_values * len(p_values)
-
-
-def _benjamini_hochberg(p_values: Floats) -> Floats:
-    from scipy.stats import false_discovery_control  # noqa: PLC0415
-
-    return false_discovery_control(p_values, method="bh")
-
-
-class CorrectionRule(NamedTuple):
-    """A way to correct p values for looking at many of them."""
-
-    adjust: Callable[[Floats], Floats]
-    # It bounds the chance of any false alarm, so that one p value alone is multiplied by how many
-    # there are.
-    any_alarm: bool
-
-
-CORRECTIONS = {
-    "holm": CorrectionRule(_holm, any_alarm=True),
-    "bonferroni": CorrectionRule(_bonferroni, any_alarm=True),
-    "bh": CorrectionRule(_benjamini_hochberg, any_alarm=False),
-    "none": CorrectionRule(_none, any_alarm=False),
-}
-
-
-def corrected(
-    p_values: Sequence[float | None], how: Correction, *, families: int | None = None
-) -> list[float | None]:
-    """The p values corrected for looking at all of them; those that are None are not looked at.
-
-    holm and bonferroni bound the chance of any false alarm, bh the share of false alarms, none
-    bounds nothing.
-    `families`: so many, within each of which the test itself has corrected already.
-
-    >>> corrected([0.01, 0.04, None, 0.03], "holm")
-    [0.03, 0.06, None, 0.06]
-    """
-    known = np.array([p for p in p_values if p is not None])
-    if not len(known):
-        return list(p_values)
-    rule = CORRECTIONS[how]
-    # Over families one by one: within each, a step-down would not hold.
-    adjusted = known * families if families and rule.any_alarm else rule.adjust(known)
-    rest = iter(np.minimum(adjusted, 1.0).tolist())
-    return [None if p is None else next(rest) for p in p_values]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.contrast import Setup
+from rankframe.analysis.differences import Setup
 from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.choosing import Contender, Split
 from rankframe.analysis.tuning.findings import Findings, Tried

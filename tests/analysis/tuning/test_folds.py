@@ -8,7 +8,7 @@ import pytest
 
 from rankframe.analysis.tuning.folds import check_folds, fold_numbers, refuse_more_folds
 from rankframe.core.errors import OptionError
-from rankframe.stats.resample import hash_ids
+from rankframe.stats.bootstrap import hash_ids
 
 IDS = pl.Series([f"q{number}" for number in range(103)])
 

@@ -16,7 +16,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.tuning.folds import fold_numbers
 from rankframe.core.errors import RankframeError
-from rankframe.stats.resample import hash_ids
+from rankframe.stats.bootstrap import hash_ids
 
 FAST: dict[str, Any] = {"replicates": 100, "folds": 3}
 Run = dict[str, dict[str, float]]

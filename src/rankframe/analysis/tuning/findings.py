@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.align import Column
-from rankframe.analysis.contrast import Contrast, Setup, contrasts, p_values
+from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.analysis.differences import (
+    Setup,
+    draw_replicates,
+    p_values,
+    pair_row,
+    system_row,
+)
 from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.choosing import Contender, Split, best_of, goodness
 from rankframe.core.columns import QUERY
 from rankframe.engine.terms import Terms
 from rankframe.metrics.names import Metric
-from rankframe.stats.intervals import finished
-from rankframe.stats.resample import hash_ids
-from rankframe.stats.significance import corrected
+from rankframe.stats.bootstrap import Hashes, hash_ids
+from rankframe.stats.corrections import correct_p_values
+from rankframe.stats.intervals import finish_average
 
 _VALUE: dict[str, Any] = {
     "value": pl.Float64,
@@ -144,13 +150,12 @@ class Findings:
 
     def candidates(self) -> pl.DataFrame:
         """A row for each candidate, the best first."""
-        contrast = self._contrast(
-            {str(at): one.contender.terms for at, one in enumerate(self.tried)}
-        )
+        values = self._values({str(at): one.contender.terms for at, one in enumerate(self.tried)})
+        intervals = self.setup.intervals
         rows, best = [], self.order[0]
         for at in self.order:
-            candidate, single = self.tried[at].candidate, contrast.single(at)
-            apart = contrast.pair(best, at)
+            candidate, single = self.tried[at].candidate, system_row(values, at, intervals)
+            apart = pair_row(values, best, at, intervals)
             low, high = apart["ci_low"], apart["ci_high"]
             as_good = None if low is None else low <= 0 <= high  # pyright: ignore[reportOperatorIssue]
             rows.append(
@@ -171,11 +176,12 @@ class Findings:
 
     def by_run(self) -> pl.DataFrame:
         """A row for each run by itself."""
-        contrast = self._contrast({name: one.terms for name, one in self.runs.items()})
+        values = self._values({name: one.terms for name, one in self.runs.items()})
+        singles = [system_row(values, at, self.setup.intervals) for at in range(len(self.runs))]
         rows = [
             {
                 "run": name,
-                **{key: contrast.single(at)[key] for key in ("value", "ci_low", "ci_high")},
+                **{key: singles[at][key] for key in ("value", "ci_low", "ci_high")},
                 "folds": self.chosen_runs.count(at),
             }
             for at, name in enumerate(self.runs)
@@ -196,16 +202,16 @@ class Findings:
             best = names[best_of(overall, higher=self.metric.higher_is_better)]
             systems[HINDSIGHT] = self.runs[best].terms
             baselines[HINDSIGHT] = f"{best}, best over all queries"
-        contrast, setup = self._contrast(systems), self.setup
+        values, setup = self._values(systems), self.setup
         pairs = [(at, 0) for at in range(1, len(systems))]
-        (raw,) = p_values([contrast], pairs, setup)
+        (raw,) = p_values([values], pairs, self._hashes, setup)
         families = 1 if setup.significance.over_pairs else None
-        after = corrected(raw, setup.comparing.correction, families=families)
+        after = correct_p_values(raw, setup.comparing.correction, families=families)
         rows = []
         for of, pair, p, p_after in zip(baselines, pairs, raw, after, strict=True):
-            row = contrast.pair(*pair)
+            row = pair_row(values, *pair, setup.intervals)
             sure = p_after is not None and p_after < setup.level
-            sure = sure and contrast.paired.queries >= setup.fewest
+            sure = sure and values.paired.queries >= setup.fewest
             gain = row["difference"] or 0.0
             better = gain > 0 if self.metric.higher_is_better else gain < 0  # pyright: ignore[reportOperatorIssue]
             said = {"p_value": p, "p_corrected": p_after, "significant": sure}
@@ -249,13 +255,17 @@ class Findings:
         }
         return pl.DataFrame({QUERY: self.queries, "fold": self.split.folds + 1, **values})
 
-    def _contrast(self, systems: Mapping[str, Terms]) -> Contrast:
+    @cached_property
+    def _hashes(self) -> Hashes:
+        return hash_ids(self.queries)
+
+    def _values(self, systems: Mapping[str, Terms]) -> AlignedValues:
         complete = self.split.complete
         terms = {name: replace(some, defined=complete) for name, some in systems.items()}
-        column = Column.over(self.metric, terms)
-        return contrasts([column], hash_ids(self.queries), self.setup)[0]
+        values = AlignedValues.from_terms(self.metric, terms)
+        return draw_replicates([values], self._hashes, self.setup.intervals)[0]
 
     def _finished(self, ratio: float, queries: int) -> float | None:
         if np.isnan(ratio):
             return None
-        return float(finished(self.metric.average, np.array(ratio), queries))
+        return float(finish_average(self.metric.average, np.array(ratio), queries))

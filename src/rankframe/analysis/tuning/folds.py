@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of, shown
-from rankframe.stats.resample import Hashes, words
+from rankframe.stats.bootstrap import Hashes, random_words
 
 Folds = NDArray[np.int64]
 FEWEST = 2
@@ -25,7 +25,7 @@ def fold_numbers(hashes: Hashes, folds: int, seed: int) -> Folds:
     >>> fold_numbers(np.arange(5, dtype=np.uint64), 2, 0).tolist().count(0)
     3
     """
-    drawn = words(hashes, 1, seed, _FAR)[:, 0]
+    drawn = random_words(hashes, 1, seed, _FAR)[:, 0]
     numbers = np.empty(len(hashes), np.int64)
     numbers[np.argsort(drawn, kind="stable")] = np.arange(len(hashes)) % folds
     return numbers

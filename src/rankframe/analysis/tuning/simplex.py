@@ -14,7 +14,7 @@ import numpy as np
 from rankframe.core.checks import is_number
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import shown
-from rankframe.stats.resample import words
+from rankframe.stats.bootstrap import random_words
 
 # Whole numbers, one a run, that add up to the denominator.
 Point = tuple[int, ...]
@@ -78,7 +78,7 @@ def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
     """Points drawn evenly from all of them, without end; some come again."""
     places = denominator + runs - 1
     for draw in range(1 << 62):
-        drawn = words(np.array([draw], np.uint64), places, seed)[0]
+        drawn = random_words(np.array([draw], np.uint64), places, seed)[0]
         bars = sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist())
         ends = [-1, *bars, places]
         yield tuple(b - a - 1 for a, b in pairwise(ends))

@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.contrast import Setup
+from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.pieces import Portions, held_runs
@@ -53,7 +53,7 @@ from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Attributes, Known, read_attributes, refuse_strangers
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, MetricLike
-from rankframe.stats.resample import hash_ids
+from rankframe.stats.bootstrap import hash_ids
 
 # What every tuned fusion has to beat, besides the runs.
 PLAIN = Candidate("rrf", None, (("k", 60),))

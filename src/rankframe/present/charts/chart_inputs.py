@@ -17,8 +17,8 @@ from rankframe.core.messages import did_you_mean, number_of, shown
 from rankframe.engine.result import Result
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import parse
+from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.resample import hash_ids
 
 # Of one system or of several, by name.
 Values: TypeAlias = Result | Comparison | pl.DataFrame | Mapping[str, Result | pl.DataFrame]

@@ -13,12 +13,12 @@ from typing import Any
 import polars as pl
 
 from rankframe.analysis.change import BETTER, Diff
-from rankframe.analysis.compare import compared
+from rankframe.analysis.compare import compare_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.comparison_inputs import open_systems
-from rankframe.analysis.contrast import Setup
 from rankframe.analysis.diff import described, movers, side_by_side, summed_up
-from rankframe.analysis.gate import verdict_on
+from rankframe.analysis.differences import Setup
+from rankframe.analysis.gate import decide_pair
 from rankframe.analysis.gate_rules import Demands
 from rankframe.analysis.systems import Runs, depth_of
 from rankframe.core.columns import QUERY
@@ -93,7 +93,7 @@ def gather(held: Held, asked: Asked) -> Material:
     tell = _Steps(asked.progress)
     runs = dict(zip(asked.systems, held.rights, strict=True))
     tell("comparing")
-    opening = open_systems(
+    inputs = open_systems(
         {},
         Runs(held.left, runs, asked.policies.each, progress=asked.progress, again=True),
         list(asked.metrics),
@@ -102,7 +102,7 @@ def gather(held: Held, asked: Asked) -> Material:
         **_attributes(asked),
     )
     depths = () if asked.demands is None else asked.demands.min_judged
-    found, opened = compared(opening, asked.setup, depths=depths)
+    found, systems = compare_systems(inputs, asked.setup, depths=depths)
     found = in_order(found, asked.slice_order)
     tell("changes")
     base, others = str(asked.setup.baseline), [n for n in runs if n != asked.setup.baseline]
@@ -127,7 +127,7 @@ def gather(held: Held, asked: Asked) -> Material:
     tell("writing")
     unpaired = asked.setup.comparing.unpaired
     verdicts = {} if asked.demands is None else {
-        name: verdict_on(opened, (base, name), asked.demands, found.metrics, unpaired)
+        name: decide_pair(systems, (base, name), asked.demands, found.metrics, unpaired)
         for name in others
     }  # fmt: skip
     every = next(iter(found.per_query.values()))[QUERY]
@@ -304,7 +304,7 @@ def _bounded(rows: _Rows, asked: Asked) -> Comparison:
     """What values depend on how unjudged documents would be judged, over the same queries."""
     judged = [metric for metric in asked.metrics if metric.of_judgments]
     of_queries = _attributes(replace(asked, metrics=judged))
-    opening = open_systems(
+    inputs = open_systems(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
         judged,
@@ -317,7 +317,7 @@ def _bounded(rows: _Rows, asked: Asked) -> Comparison:
         },
     )
     plain = Setup(asked.setup.baseline, Comparing("t", "none"), Intervals(None))
-    return compared(opening, plain, bounds=True)[0]
+    return compare_systems(inputs, plain, bounds=True)[0]
 
 
 def _made(found: Comparison, asked: Asked) -> Made:

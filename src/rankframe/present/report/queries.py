@@ -21,7 +21,7 @@ from rankframe.present.report.page import (
     text,
     words,
 )
-from rankframe.stats.resample import hash_ids
+from rankframe.stats.bootstrap import hash_ids
 
 MOST_QUERIES = 500
 _MOST_KNOWN = 6  # attributes of a query

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-from rankframe.analysis.contrast import Setup
+from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.errors import OptionError, OutputError

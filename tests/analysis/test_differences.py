@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.analysis.align import Column
-from rankframe.analysis.contrast import Setup, contrasts, p_values
+from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.analysis.differences import Setup, p_values, pair_row
 from rankframe.core.options import Comparing, Intervals, Unpaired
 from rankframe.metrics.names import resolve
+from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.intervals import percentile_interval
-from rankframe.stats.resample import hash_ids
 from rankframe.stats.significance import TESTS
 from tests.support.compared import (
     ATTRIBUTES,
@@ -289,40 +289,41 @@ def test_the_ledger_names_permutations_only_where_there_are_some() -> None:
     assert Setup(intervals=Intervals(confidence=0.9)).level == 0.1
 
 
-def column(
+def aligned(
     *systems: list[float], metric: str = "map", complete: list[bool] | None = None
-) -> Column:
+) -> AlignedValues:
     values, there = np.array(systems), np.array(complete or [True] * len(systems[0]))
     values = np.where(there, values, 0.0)
     ones = np.broadcast_to(there.astype(float), values.shape)
-    return Column(resolve(metric)[0], values, values, ones, np.stack([there] * len(values)), None)
+    return AlignedValues(values, values, ones, resolve(metric)[0], np.stack([there] * len(values)))
+
+
+WITHOUT = Intervals(None)
 
 
 def test_a_pair_by_hand() -> None:
-    of = column([0.5, 0.0, 1.0, 9.0], [1.0, 0.0, 0.75, 9.0], complete=[True, True, True, False])
-    (one,) = contrasts([of], hash_ids(pl.Series(list("abcd"))), Setup(intervals=Intervals(None)))
-    row = one.pair(0, 1)
+    values = aligned(
+        [0.5, 0.0, 1.0, 9.0], [1.0, 0.0, 0.75, 9.0], complete=[True, True, True, False]
+    )
+    row = pair_row(values, 0, 1, WITHOUT)
     assert (row["baseline_value"], row["value"]) == (0.5, 1.75 / 3)
     assert row["difference"] == pytest.approx(0.25 / 3, rel=1e-15)
     assert row["relative"] == pytest.approx(0.5 / 3, rel=1e-15)
     assert (row["wins"], row["ties"], row["losses"]) == (1, 1, 1)
     assert (row["queries"], row["undefined"], row["small"]) == (3, 1, True)
     assert (row["ci_low"], row["ci_high"], row["judged"]) == (None, None, None)
-    back = one.pair(1, 0)
+    back = pair_row(values, 1, 0, WITHOUT)
     assert back["difference"] == -cast("float", row["difference"])
     assert (back["wins"], back["losses"]) == (1, 1)
 
 
-def test_one_query_says_nothing() -> None:
-    of = [column([0.5], [1.0]), column([1.0], [1.0])]
+def test_one_query_shows_nothing() -> None:
+    metrics = [aligned([0.5], [1.0]), aligned([1.0], [1.0])]
     for test in TESTS:
-        chosen = Setup(comparing=Comparing(test=cast("Any", test)), intervals=Intervals(None))
-        found = p_values(contrasts(of, hash_ids(pl.Series(["a"])), chosen), [(0, 1)], chosen)
-        assert found == [[None], [None]], test
+        setup = Setup(comparing=Comparing(test=cast("Any", test)), intervals=WITHOUT)
+        assert p_values(metrics, [(0, 1)], hash_ids(pl.Series(["a"])), setup) == [[None], [None]]
 
 
 def test_where_lower_is_better_less_is_a_win() -> None:
-    of = column([3.0, 1.0], [2.0, 0.0], metric="lag")
-    (one,) = contrasts([of], hash_ids(pl.Series(["a", "b"])), Setup(intervals=Intervals(None)))
-    row = one.pair(0, 1)
+    row = pair_row(aligned([3.0, 1.0], [2.0, 0.0], metric="lag"), 0, 1, WITHOUT)
     assert (row["difference"], row["wins"], row["losses"]) == (-1.0, 2, 0)

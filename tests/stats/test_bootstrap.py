@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankframe.stats.resample import (
-    MOST_GROUPS,
-    Grouping,
-    Groups,
+from rankframe.stats.bootstrap import (
+    MOST_BUCKETS,
+    BootstrapBuckets,
+    QueryBuckets,
     as_exact,
     can_resample,
     hash_ids,
     poisson_sums,
+    random_words,
     sign_sums,
-    words,
 )
 from tests.support.draws import plain_coin, plain_hash, plain_poisson, plain_word
 from tests.support.oracles import ODD_IDS
@@ -29,7 +29,7 @@ def hashes_of(count: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2**64, count, np.uint64)
 
 
-def assert_same_groups(one: Groups, other: Groups) -> None:
+def assert_same_groups(one: BootstrapBuckets, other: BootstrapBuckets) -> None:
     assert one.shift == other.shift
     assert one.keys.tolist() == other.keys.tolist()
     for name in {*one.fine, *other.fine}:
@@ -62,7 +62,7 @@ def test_a_hash_does_not_depend_on_its_neighbours(ids: list[str]) -> None:
 def test_hashes_are_the_same_in_slices(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = pl.Series([f"query {i}" * (i % 5) for i in range(1_000)])
     whole = hash_ids(ids)
-    monkeypatch.setattr("rankframe.stats.resample._IDS_AT_ONCE", at_once)
+    monkeypatch.setattr("rankframe.stats.bootstrap._IDS_AT_ONCE", at_once)
     assert np.array_equal(hash_ids(ids), whole)
 
 
@@ -82,7 +82,7 @@ numbers = st.floats(-1, 1) | st.floats(-(2.0**38), 2.0**38) | st.sampled_from([0
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(numbers, st.integers(0, 4)), min_size=1, max_size=40),
-    st.sampled_from([1, 2, 5, MOST_GROUPS]),
+    st.sampled_from([1, 2, 5, MOST_BUCKETS]),
     st.permutations(range(5)),
     st.integers(0, 2**32),
 )
@@ -91,15 +91,17 @@ def test_any_split_adds_up_to_the_same_groups(
 ) -> None:
     hashes = hashes_of(len(drawn), seed)
     value, piece = map(np.array, zip(*drawn, strict=True))
-    whole = Groups.of(hashes, {"v": value, "w": np.minimum(value, 1.0)}, most)
+    whole = BootstrapBuckets.from_queries(hashes, {"v": value, "w": np.minimum(value, 1.0)}, most)
     assert len(whole.keys) <= most
-    merged: Groups | None = None
+    merged: BootstrapBuckets | None = None
     for at in order:
         some = piece == at
         # what is 0 in a piece may be left out of it
         values = {"v": value[some], "w": np.minimum(value[some], 1.0)}
-        part = Groups.of(hashes[some], {n: v for n, v in values.items() if v.any()}, most)
-        merged = part if merged is None else merged.added(part, most)
+        part = BootstrapBuckets.from_queries(
+            hashes[some], {n: v for n, v in values.items() if v.any()}, most
+        )
+        merged = part if merged is None else merged.merge(part, most)
     assert merged is not None
     assert_same_groups(merged, whole)
 
@@ -108,7 +110,7 @@ def test_groups_hold_what_was_put_into_them() -> None:
     hashes = hashes_of(1_000)
     value = np.random.default_rng(2).normal(0, 100, 1_000)
     for most in (1, 7, 400, 1_000):
-        groups = Groups.of(hashes, {"v": value}, most)
+        groups = BootstrapBuckets.from_queries(hashes, {"v": value}, most)
         assert len(groups.keys) <= most
         assert groups.counts.sum() == 1_000
         assert groups.values("v").sum() == pytest.approx(value.sum(), rel=0, abs=1e-8)
@@ -120,7 +122,7 @@ def test_groups_hold_what_was_put_into_them() -> None:
 
 @pytest.mark.parametrize("value", [1.0, 1.0 + 2.0**-40, -1.5, 2.0**38 + 0.25, -(2.0**39) + 1])
 def test_numbers_beyond_1_are_kept_in_two_parts(value: float) -> None:
-    groups = Groups.of(hashes_of(3), {"v": np.array([value, 0.5, value])})
+    groups = BootstrapBuckets.from_queries(hashes_of(3), {"v": np.array([value, 0.5, value])})
     assert sorted(groups.values("v").tolist()) == sorted([value, 0.5, value])
 
 
@@ -133,7 +135,10 @@ def test_what_may_be_resampled() -> None:
 def test_a_grouping_gathers_as_groups_do() -> None:
     hashes, value = hashes_of(500), np.random.default_rng(2).integers(-9, 9, 500).astype(float)
     for most in (1, 50, 500):
-        grouping, groups = Grouping(hashes, most), Groups.of(hashes, {"v": value}, most)
+        grouping, groups = (
+            QueryBuckets(hashes, most),
+            BootstrapBuckets.from_queries(hashes, {"v": value}, most),
+        )
         assert grouping.origins.tolist() == groups.origins.tolist()
         sums = grouping.sums([value, np.ones(500)])
         assert sums[:, 0].tolist() == groups.values("v").tolist()
@@ -143,7 +148,7 @@ def test_a_grouping_gathers_as_groups_do() -> None:
 @settings(max_examples=20)
 @given(st.integers(0, 2**64 - 1), st.integers(-5, 2**64), st.integers(0, 1000))
 def test_words_are_splitmix(origin: int, seed: int, first: int) -> None:
-    drawn = words(np.array([origin], np.uint64), 3, seed, first)
+    drawn = random_words(np.array([origin], np.uint64), 3, seed, first)
     assert drawn.tolist() == [[plain_word(origin, first + i, seed) for i in range(3)]]
 
 
@@ -160,7 +165,7 @@ def test_poisson_weights_have_mean_and_variance_1() -> None:
 
 
 def _table() -> np.ndarray:
-    from rankframe.stats.resample import _POISSON  # pyright: ignore[reportPrivateUsage]
+    from rankframe.stats.bootstrap import _POISSON  # pyright: ignore[reportPrivateUsage]
 
     return _POISSON
 
@@ -191,7 +196,7 @@ def test_the_order_and_the_blocks_of_groups_do_not_show(
     whole = sums(origins, columns, replicates=50, seed=1)
     order = np.random.default_rng(5).permutation(3_000)
     assert np.array_equal(sums(origins[order], columns[order], replicates=50, seed=1), whole)
-    monkeypatch.setattr("rankframe.stats.resample._BLOCK", 7 * 50)
+    monkeypatch.setattr("rankframe.stats.bootstrap._BLOCK", 7 * 50)
     assert np.array_equal(sums(origins, columns, replicates=50, seed=1), whole)
     assert not np.array_equal(sums(origins, columns, replicates=50, seed=2), whole)
 
@@ -241,19 +246,20 @@ def test_many_queries_are_gathered_without_a_sort_to_the_same_groups(
 ) -> None:
     hashes, rng = hashes_of(count), np.random.default_rng(3)
     values = {"share": rng.random(count), "large": rng.normal(0, 1e6, count)}
-    quick = Groups.of(hashes, values, most=64)
+    quick = BootstrapBuckets.from_queries(hashes, values, most=64)
     pieces = [
-        Groups.of(hashes[at::3], {n: v[at::3] for n, v in values.items()}, 64) for at in range(3)
+        BootstrapBuckets.from_queries(hashes[at::3], {n: v[at::3] for n, v in values.items()}, 64)
+        for at in range(3)
     ]
-    monkeypatch.setattr("rankframe.stats.resample._MOST_SUMMED", 0)
-    assert_same_groups(quick, Groups.of(hashes, values, most=64))
-    assert_same_groups(quick, pieces[0].added(pieces[1], 64).added(pieces[2], 64))
+    monkeypatch.setattr("rankframe.stats.bootstrap._MOST_SUMMED", 0)
+    assert_same_groups(quick, BootstrapBuckets.from_queries(hashes, values, most=64))
+    assert_same_groups(quick, pieces[0].merge(pieces[1], 64).merge(pieces[2], 64))
 
 
 def test_queries_that_share_most_of_their_hash_are_gathered_all_the_same() -> None:
     crowd = np.arange(9_000, dtype=np.uint64)  # all in one group of the leading bits
     alone = hashes_of(1_000)
     hashes = np.concatenate([crowd, alone])
-    groups = Groups.of(hashes, {"v": np.full(10_000, 0.1)}, most=64)
+    groups = BootstrapBuckets.from_queries(hashes, {"v": np.full(10_000, 0.1)}, most=64)
     assert groups.counts.sum() == 10_000
     assert groups.values("v").sum() == pytest.approx(1_000, rel=1e-9)

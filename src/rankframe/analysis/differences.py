@@ -1,0 +1,216 @@
+"""How sure averages and their differences are: intervals, effect sizes, p values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import numpy as np
+
+from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Comparing, Intervals, Test
+from rankframe.engine.summary import SMALL
+from rankframe.metrics.names import Metric
+from rankframe.stats.bootstrap import Hashes, QueryBuckets, bootstrap_ratios
+from rankframe.stats.corrections import CORRECTIONS
+from rankframe.stats.intervals import around, percentile_interval, t_interval
+from rankframe.stats.paired import difference_error, only_rounding
+from rankframe.stats.significance import (
+    TESTS,
+    Draws,
+    Pair,
+    PValues,
+    SignificanceTest,
+    fewest_queries,
+)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Decide how systems are compared: with which baseline, test, correction and intervals."""
+
+    baseline: str | None = None
+    comparing: Comparing = Comparing()  # noqa: RUF009 (frozen)
+    intervals: Intervals = Intervals()  # noqa: RUF009 (frozen)
+
+    @property
+    def significance(self) -> SignificanceTest:
+        """Return the test of significance."""
+        return TESTS[self.comparing.test]
+
+    def check_metrics(self, metrics: Sequence[Metric]) -> None:
+        """Refuse metrics that the test cannot handle."""
+        if self.significance.takes != "plain means":
+            return
+        general = [name for name in get_args(Test) if TESTS[name].takes == "any average"]
+        hints = [part for name in general for part in (" or ", Option("test", name))][1:]
+        for metric in metrics:
+            if metric.average in ("weighted", "micro"):
+                raise OptionError(
+                    f"{metric.label!r} is no plain mean, and the {self.comparing.test} test knows "
+                    "no other. Use ",
+                    *hints,
+                    ".",
+                )
+
+    @property
+    def level(self) -> float:
+        """Return the level below which a corrected p value is called significant."""
+        return round(1 - self.intervals.confidence, 12)
+
+    @property
+    def fewest(self) -> int:
+        """Return the number of queries below which nothing is called significant."""
+        return fewest_queries(self.level)
+
+    def out_of_reach(self, tests: int, families: int) -> str:
+        """Explain that so many tests need more permutations to find anything; "" if they do not.
+
+        `families` is the number of metrics × slices that the tests are of.
+        """
+        correction, count = self.comparing.correction, self.comparing.permutations
+        factor = families if self.significance.over_pairs else tests
+        factor = factor if CORRECTIONS[correction].any_alarm else 1
+        if not self.significance.draws or factor / (count + 1) < self.level:
+            return ""
+        return (
+            f"{count:,} permutations give no p below {1 / (count + 1):.2g}, which corrected "
+            f"({correction}, {factor:,} at once) is not below {self.level:g}: nothing can be "
+            f"significant with fewer than {math.floor(factor / self.level):,} permutations"
+        )
+
+    def described(self) -> dict[str, str]:
+        """Describe the setup for the ledger."""
+        test: str = self.comparing.test
+        if self.significance.draws:
+            count = self.comparing.permutations
+            test += f", {count:,} permutations, seed {self.intervals.seed}"
+        p = "p" if self.comparing.correction == "none" else "corrected p"
+        return {
+            "baseline": self.baseline or "none: every pair is compared",
+            "test": test,
+            "correction": self.comparing.correction,
+            "significant": f"{p} below {self.level:g}",
+            "fewest_queries": f"{self.fewest}: with fewer, nothing is called significant",
+            "unpaired": self.comparing.unpaired,
+            **self.intervals.described(),
+        }
+
+
+def draw_replicates(
+    metrics: Sequence[AlignedValues], hashes: Hashes, intervals: Intervals
+) -> list[AlignedValues]:
+    """Draw the bootstrap of several metrics, the same queries for all of them, if it is wanted."""
+    if intervals.ci != "bootstrap" or not len(hashes):
+        return list(metrics)
+    buckets, ratios = QueryBuckets(hashes), []
+    for values in metrics:
+        systems = len(values.values)
+        # Where queries count the same in every system, one denominator serves all.
+        sums = buckets.sums([*values.above, *(values.below[:1] if values.common else values.below)])
+        above, below = sums.T[:systems], sums.T[systems:]
+        ratios += zip(above, np.broadcast_to(below, above.shape), strict=True)
+    drawn = bootstrap_ratios(
+        buckets.origins, ratios, replicates=intervals.replicates, seed=intervals.seed
+    )
+    columns = np.split(drawn, len(metrics), axis=1)
+    return [
+        replace(values, replicates=np.ascontiguousarray(replicates))
+        for values, replicates in zip(metrics, columns, strict=True)
+    ]
+
+
+def p_values(
+    metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes, setup: Setup
+) -> PValues:
+    """Test each metric and pair of systems, without correction."""
+    test = setup.significance
+    tested = [values if test.draws else values.paired for values in metrics]
+    draws = Draws(hashes, setup.comparing.permutations, setup.intervals.seed)
+    return [
+        # One query shows nothing.
+        row if values.paired.queries > 1 else [None] * len(pairs)
+        for row, values in zip(test.p_values(tested, pairs, draws), metrics, strict=True)
+    ]
+
+
+def system_row(values: AlignedValues, system: int, intervals: Intervals) -> dict[str, object]:
+    """Describe a system by itself: its average with an interval."""
+    average, paired, bounds = values.averages[system], values.paired, None
+    if average is not None and intervals.ci == "t":
+        error = difference_error(paired, None, system)
+        bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
+        if bounds is not None:
+            bounds = (
+                float(values.finish(np.array(bounds[0]))),
+                float(values.finish(np.array(bounds[1]))),
+            )
+    elif average is not None and values.replicates is not None:
+        replicates = values.finish(values.replicates[:, system])
+        bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
+    low, high = around(average, bounds)
+    return {
+        "metric": values.metric.label,
+        "value": average,
+        "ci_low": low,
+        "ci_high": high,
+        "queries": paired.queries,
+        "judged": values.judged_shares[system],
+        "small": paired.queries < SMALL,
+    }
+
+
+def pair_row(
+    values: AlignedValues, base: int, other: int, intervals: Intervals
+) -> dict[str, object]:
+    """Describe one system against another: everything but the p value."""
+    paired, before = values.paired, values.averages[base]
+    relative = effect = bounds = None
+    difference = values.difference(base, other)
+    if difference is not None:
+        relative = difference / abs(before) if before else None
+        effect = _effect_size(values, base, other)
+        if intervals.ci == "t":
+            scales = values.slope(base), values.slope(other)
+            error = difference_error(paired, base, other, scales=scales)
+            bounds = t_interval(difference, error, paired.queries, intervals.confidence)
+        elif values.replicates is not None:
+            averages = values.bootstrap_averages
+            replicates = averages[:, other] - averages[:, base]
+            bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
+    low, high = around(difference, bounds)
+    wins, losses = values.count_wins(base, other)
+    return {
+        "metric": values.metric.label,
+        "baseline_value": before,
+        "value": values.averages[other],
+        "difference": difference,
+        "relative": relative,
+        "ci_low": low,
+        "ci_high": high,
+        "effect_size": effect,
+        "wins": wins,
+        "ties": paired.queries - wins - losses,
+        "losses": losses,
+        "queries": paired.queries,
+        "undefined": values.queries - paired.queries,
+        "judged_baseline": values.judged_shares[base],
+        "judged": values.judged_shares[other],
+        "small": paired.queries < SMALL,
+    }
+
+
+def _effect_size(values: AlignedValues, base: int, other: int) -> float | None:
+    """Return Cohen's d of the differences; None where they do not vary."""
+    paired = values.paired
+    difference = paired.ratios[other] - paired.ratios[base]
+    if only_rounding(difference, paired, base, other):
+        return 0.0
+    spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
+    if only_rounding(spread, paired, base, other):
+        return None
+    return difference / spread

@@ -1,0 +1,363 @@
+"""The bootstrap over queries, without a random number generator: every draw is a hash.
+
+What a replicate does with a query follows from (query_id, seed, replicate) alone, so that the same
+bits come out on any machine, in any order of rows and in any batches. Queries are put into at most
+`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn: up to that many
+queries have a bucket each; beyond it the cost no longer grows, and random buckets of random queries
+are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import exp, factorial
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.kernel.segments import position, segment_starts
+
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+MOST_BUCKETS = 1 << 12
+# Values are kept as whole numbers, so that they add up the same in any order.
+_FINE = 2.0**40
+_LARGEST = 2.0**39
+# Weighted sums of whole numbers below this are exact in floats, in any order, on any processor.
+_EXACT = 2.0**48
+_GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+_BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
+_SINGLE_THREAD = 1 << 18  # steps of a product up to which BLAS takes a single thread
+_IDS_AT_ONCE = 1 << 18
+# With so many queries, a bucket has a few thousand: sums of their whole numbers are below 2^53.
+_MOST_SUMMED = 1 << 23
+
+
+def hash_ids(ids: pl.Series) -> Hashes:
+    """Hash each string to 64 bits: the same wherever and with whatever else it is hashed.
+
+    Polars' own hash may change with its version.
+
+    >>> int(hash_ids(pl.Series(["q1"]))[0]) == int(hash_ids(pl.Series(["x", "q1"]))[1])
+    True
+    """
+    starts = range(0, len(ids), _IDS_AT_ONCE)
+    return np.concatenate(
+        [np.empty(0, np.uint64), *(_hash_slice(ids.slice(i, _IDS_AT_ONCE)) for i in starts)]
+    )
+
+
+def _hash_slice(ids: pl.Series) -> Hashes:
+    """Sum the bytes of each string times a number for their place, and mix the sums."""
+    lengths = ids.str.len_bytes().to_numpy().astype(np.int64)
+    hashes = lengths.astype(np.uint64)
+    content = np.frombuffer(ids.str.join("").item().encode(), np.uint8)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        starts = np.cumsum(lengths[filled]) - lengths[filled]
+        place = position(starts, len(content))
+        factors = mix_bits(np.arange(int(place.max()) + 1, dtype=np.uint64) + _GOLDEN)
+        hashes[filled] += np.add.reduceat(content * factors[place], starts)
+    return mix_bits(hashes)
+
+
+def mix_bits(numbers: Hashes) -> Hashes:
+    """Turn numbers that differ anywhere into numbers that look random (splitmix64)."""
+    numbers = numbers + _GOLDEN
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= np.uint64(0xBF58_476D_1CE4_E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D0_49BB_1331_11EB)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
+
+
+@dataclass(frozen=True)
+class BootstrapBuckets:
+    """Accumulate sums of values over buckets of queries; those of different queries merge."""
+
+    # how many trailing bits of a hash do not matter
+    shift: int
+    # the leading bits of the hashes of each bucket, ascending
+    keys: Hashes
+    # the number of queries of each bucket
+    queries: Ints
+    # by the name of the value: multiples of 2^-40, and the whole part of numbers beyond 1; a name
+    # that is absent has sums of 0
+    fine: Mapping[str, Ints]
+    coarse: Mapping[str, Ints]
+
+    @classmethod
+    def from_queries(
+        cls, hashes: Hashes, values: Mapping[str, Floats], most: int = MOST_BUCKETS
+    ) -> BootstrapBuckets:
+        """Put queries into buckets and add up their values, by name one number a query."""
+        whole = {name: _as_whole(numbers) for name, numbers in values.items()}
+        shift = _shift_of_many(hashes, most)
+        if shift is None:
+            order = np.argsort(hashes, kind="stable")
+            keys, added = hashes[order], lambda numbers: numbers[order]
+        else:
+            number = (hashes >> np.uint64(shift)).astype(np.int64)
+            keys = np.flatnonzero(np.bincount(number)).astype(np.uint64)
+            added = partial(_sum_by_bucket, number, keys)
+        buckets = cls(
+            shift or 0,
+            keys,
+            added(np.ones(len(hashes), np.int64)),
+            {name: added(rest) for name, (rest, _) in whole.items()},
+            {name: added(above) for name, (_, above) in whole.items() if above is not None},
+        )
+        return buckets._coarsened(most)
+
+    def merge(self, other: BootstrapBuckets, most: int = MOST_BUCKETS) -> BootstrapBuckets:
+        """Add the sums of other queries."""
+        shift = max(self.shift, other.shift)
+        keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
+        if np.array_equal(keys[0], keys[1]):
+            merged, added = keys[0], operator.add
+        else:
+            merged = np.concatenate(keys)
+            order = np.argsort(merged, kind="stable")
+            merged, added = merged[order], lambda a, b: np.concatenate([a, b])[order]
+
+        def sums(ours: Mapping[str, Ints], theirs: Mapping[str, Ints]) -> dict[str, Ints]:
+            return {
+                name: added(self._or_zeros(ours, name), other._or_zeros(theirs, name))
+                for name in {**ours, **theirs}
+            }
+
+        return BootstrapBuckets(
+            shift,
+            merged,
+            added(self.queries, other.queries),
+            sums(self.fine, other.fine),
+            sums(self.coarse, other.coarse),
+        )._coarsened(most)
+
+    def only(self, names: Collection[str]) -> BootstrapBuckets:
+        """Keep the sums of these values alone."""
+        fine, coarse = (
+            {name: numbers for name, numbers in sums.items() if name in names}
+            for sums in (self.fine, self.coarse)
+        )
+        return replace(self, fine=fine, coarse=coarse)
+
+    def values(self, name: str) -> Floats:
+        """Return the sum of a value over each bucket."""
+        return self._or_zeros(self.fine, name) / _FINE + self._or_zeros(self.coarse, name)
+
+    @property
+    def counts(self) -> Floats:
+        """Return the number of queries of each bucket."""
+        return self.queries.astype(np.float64)
+
+    @property
+    def origins(self) -> Hashes:
+        """Return the hash that the draws of each bucket are made from."""
+        return self.keys << np.uint64(self.shift)
+
+    def _or_zeros(self, sums: Mapping[str, Ints], name: str) -> Ints:
+        numbers = sums.get(name)
+        return np.zeros(len(self.keys), np.int64) if numbers is None else numbers
+
+    def _coarsened(self, most: int) -> BootstrapBuckets:
+        """Merge buckets with equal keys, after dropping as many trailing bits as it takes to have
+        no more buckets than `most`: how many that are depends on the queries alone.
+        """
+        keys, bits = self.keys, 0
+        if _count_distinct(keys, 0) > most:
+            low, high = 1, 64 - self.shift
+            while low < high:
+                middle = (low + high) // 2
+                enough = _count_distinct(keys, middle) <= most
+                low, high = (low, middle) if enough else (middle + 1, high)
+            bits = low
+        keys = keys >> np.uint64(bits) if bits < 64 else np.zeros_like(keys)
+        starts = segment_starts(keys)
+        if len(starts) == len(keys):
+            return replace(self, shift=self.shift + bits, keys=keys)
+        fine, coarse = (
+            {name: np.add.reduceat(numbers, starts) for name, numbers in sums.items()}
+            for sums in (self.fine, self.coarse)
+        )
+        queries = np.add.reduceat(self.queries, starts)
+        return BootstrapBuckets(self.shift + bits, keys[starts], queries, fine, coarse)
+
+
+def _shift_of_many(hashes: Hashes, most: int) -> int | None:
+    """Return how many trailing bits do not matter if one more bit would make too many buckets.
+
+    That is known without sorting where queries are many; else None.
+    """
+    bits = most.bit_length() - 1
+    if not 4 * most < len(hashes) <= _MOST_SUMMED:
+        return None
+    finer = np.bincount((hashes >> np.uint64(63 - bits)).astype(np.int64))
+    even = finer.max() <= _MOST_SUMMED // most
+    return 64 - bits if bits and even and np.count_nonzero(finer) > most else None
+
+
+def _sum_by_bucket(number: Ints, keys: Hashes, numbers: Ints) -> Ints:
+    """Add up whole numbers by bucket: exact, since a float holds sums of so few of them."""
+    return np.bincount(number, numbers)[keys.astype(np.int64)].astype(np.int64)
+
+
+def _count_distinct(keys: Hashes, shift: int) -> int:
+    if shift >= 64 or not len(keys):
+        return min(len(keys), 1)
+    return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) >> np.uint64(shift)))
+
+
+def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
+    """Split numbers into whole multiples of 2^-40 and, beyond 1, a whole part before the point."""
+    if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
+        return np.rint(numbers * _FINE).astype(np.int64), None
+    with np.errstate(invalid="ignore"):
+        coarse = np.where(np.abs(numbers) <= 1, 0.0, np.rint(numbers))
+        rest = np.rint((numbers - coarse) * _FINE)
+    return rest.astype(np.int64), coarse.astype(np.int64)
+
+
+def can_resample(numbers: Floats) -> bool:
+    """Tell whether buckets can hold all numbers: finite ones that are not too large."""
+    return bool((np.abs(numbers) < _LARGEST).all())  # NaN is not
+
+
+class QueryBuckets:
+    """Assign queries that are all in memory to bootstrap buckets."""
+
+    def __init__(self, hashes: Hashes, most: int = MOST_BUCKETS) -> None:
+        buckets = BootstrapBuckets.from_queries(hashes, {}, most)
+        self.origins = buckets.origins
+        self._bucket = np.searchsorted(buckets.keys, hashes >> np.uint64(buckets.shift))
+
+    def sums(self, columns: Sequence[Floats]) -> Floats:
+        """Add up columns of one number a query: buckets × columns."""
+        count = len(self.origins)
+        return np.column_stack(
+            [
+                np.bincount(self._bucket, column, count).astype(np.float64, copy=False)
+                for column in columns
+            ]
+        )
+
+
+def bootstrap_ratios(
+    origins: Hashes, ratios: Sequence[tuple[Floats, Floats]], *, replicates: int, seed: int
+) -> Floats:
+    """Return Σ above / Σ below of each ratio in every replicate: replicates × ratios.
+
+    Replicates draw the same queries for all ratios, so that their differences are paired. A ratio
+    is NaN where its denominator is 0.
+
+    Args:
+        origins: of the buckets.
+        ratios: above and below, one sum a bucket.
+        replicates: how many to draw.
+        seed: of the draws.
+    """
+    # Most ratios have the same denominator: the number of queries.
+    distinct: list[Floats] = []
+    places: list[int] = []
+    for _, below in ratios:
+        same = (i for i, other in enumerate(distinct) if np.array_equal(below, other))
+        places.append(next(same, len(distinct)))
+        if places[-1] == len(distinct):
+            distinct.append(below)
+    columns = np.column_stack([*(above for above, _ in ratios), *distinct])
+    sums = poisson_sums(origins, columns, replicates=replicates, seed=seed)
+    above, below = sums[:, : len(ratios)], sums[:, len(ratios) :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = above / below[:, places]
+    drawn[~np.isfinite(drawn)] = np.nan
+    return drawn
+
+
+def poisson_sums(origins: Hashes, columns: Floats, *, replicates: int, seed: int) -> Floats:
+    """Add up columns (buckets × columns) under the Poisson weights of each replicate.
+
+    The result is replicates × columns; a bucket's weight in a replicate is the same for every
+    column.
+    """
+    return _weighted_sums(origins, columns, replicates, seed, _poisson_weights)
+
+
+def sign_sums(
+    origins: Hashes, columns: Floats, *, replicates: int, seed: int, first: int = 0
+) -> Floats:
+    """Add up columns where each bucket counts with an even chance, in each replicate.
+
+    `first` is the number of replicates that were drawn before.
+    """
+    return _weighted_sums(origins, columns, replicates, seed, partial(_coins, first=first))
+
+
+def _weighted_sums(
+    origins: Hashes,
+    columns: Floats,
+    replicates: int,
+    seed: int,
+    draw: Callable[[Hashes, int, int], Floats],
+) -> Floats:
+    whole, unit = as_exact(columns)
+    totals = np.zeros((replicates, columns.shape[1]))
+    step = max(_BLOCK // replicates, 1)
+    for start in range(0, len(origins), step):
+        weights = draw(origins[start : start + step], replicates, seed)
+        _add_product(totals, weights, whole[start : start + step])
+    return totals * unit
+
+
+def _add_product(totals: Floats, weights: Floats, whole: Floats) -> None:
+    """Add weightsᵀ × whole, on one core: others would spin for longer than this takes."""
+    rows = _SINGLE_THREAD // totals.size or len(weights)  # a wide product may have all cores
+    for start in range(0, len(weights), rows):
+        totals += weights[start : start + rows].T @ whole[start : start + rows]
+
+
+def as_exact(columns: Floats) -> tuple[Floats, Floats]:
+    """Scale columns to whole numbers of a unit, a power of 2 for each column.
+
+    They add up exactly, with any small weights and in any order.
+    """
+    size = np.abs(columns).sum(axis=0)
+    _, exponent = np.frexp(np.where(size > 0, size, 1.0) / _EXACT)
+    unit = np.ldexp(1.0, exponent)
+    return np.rint(columns / unit), unit
+
+
+def random_words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hashes:
+    """Draw words of 64 random bits for each bucket: buckets × words."""
+    own = mix_bits(origins ^ mix_bits(np.array([int(seed) % 2**64], np.uint64)))
+    steps = np.arange(first, first + count, dtype=np.uint64) * _GOLDEN
+    return mix_bits(own[:, None] + steps)
+
+
+def _poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
+    words = random_words(origins, -(-replicates // 4), seed)
+    return _POISSON[words.astype("<u8", copy=False).view("<u2")[:, :replicates]]
+
+
+def _coins(origins: Hashes, replicates: int, seed: int, *, first: int) -> Floats:
+    before, last = first // 64, -(-(first + replicates) // 64)
+    words = random_words(origins, last - before, seed, before).astype("<u8", copy=False)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    skipped = first - before * 64
+    return bits[:, skipped : skipped + replicates].astype(np.float64)
+
+
+def _poisson_table() -> Floats:
+    """Tabulate Poisson(1) for every number of 16 bits."""
+    chances = np.array([exp(-1) / factorial(k) for k in range(10)])
+    bounds = np.rint(np.cumsum(chances) * 2**16)
+    return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.float64)
+
+
+_POISSON = _poisson_table()
