@@ -39,7 +39,7 @@ def new(qrels: pl.DataFrame = QRELS, **policies: Any) -> Found:
 
 
 def chunk_of(run: pl.DataFrame) -> Batch:
-    return Batch.of(hashed(run.lazy()).collect())
+    return Batch.from_table(run)
 
 
 def by_query(run: pl.DataFrame) -> list[pl.DataFrame]:

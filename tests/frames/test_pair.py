@@ -17,7 +17,7 @@ def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:
     rows = [(queries[at], doc, score) for at in has for doc, score in docs[queries[at]].items()]
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     table = hashed(pl.LazyFrame(rows, schema, orient="row")).collect()
-    return Side(Batch.of(table), np.array(has, np.int64), len(queries), len(rows))
+    return Side(Batch.from_hashed(table), np.array(has, np.int64), len(queries), len(rows))
 
 
 def pairs_of(a: dict, b: dict, **policies: object) -> Pairs:

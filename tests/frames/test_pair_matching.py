@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.core.errors import DuplicateError
 from rankframe.frames.pair_matching import Side, matched
-from rankframe.kernel.batch import Batch, hashed
+from rankframe.kernel.batch import Batch
 from tests.frames.test_pair import side
 
 QUERIES = [f"q{i}" for i in range(20)]
@@ -53,7 +53,7 @@ def test_duplicates_are_refused_or_resolved(which: int, bits: int) -> None:
     given = (a, b)[which]
     rows = given.chunk.frame()
     twice = pl.concat([rows[:5], rows[[4]].with_columns(score=2.0), rows[5:]])
-    chunk = Batch.of(hashed(twice.lazy()).collect())
+    chunk = Batch.from_table(twice)
     chunk = replace(chunk, key=chunk.key & np.uint64((1 << bits) - 1))
     side = replace(given, chunk=chunk, read=twice.height)
     a, b = (a, side) if which else (side, b)

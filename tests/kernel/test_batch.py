@@ -44,7 +44,7 @@ def made(frame: pl.DataFrame, **options: bool) -> pl.DataFrame:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_a_chunk_knows_its_queries(dtype: pl.DataType) -> None:
     frame = table(dtype, score=[6, 5, 4, 3, 2, 1], rank=[1, 2, 1, 1, 2, 3])
-    chunk = Batch.of(made(frame))
+    chunk = Batch.from_hashed(made(frame))
     assert chunk.height == 6
     assert chunk.starts.tolist() == [0, 2, 3]
     assert chunk.lengths.tolist() == [2, 1, 3]
@@ -56,7 +56,7 @@ def test_a_chunk_knows_its_queries(dtype: pl.DataType) -> None:
         "rank": [1, 2, 1, 1, 2, 3],
     }
     assert chunk.frame().equals(frame)
-    known = Batch.of(made(frame), np.array([0, 2, 3]))
+    known = Batch.from_hashed(made(frame), np.array([0, 2, 3]))
     assert known.hashes.tolist() == chunk.hashes.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Numbers for queries: the same for the same string, whatever the order of rows and the hashes."""
+"""Ids in byte order, alone and within queries, whatever their first bytes."""
 
 from __future__ import annotations
 
@@ -12,46 +12,11 @@ from hypothesis import strategies as st
 
 from rankframe.kernel.batch import Column
 from rankframe.kernel.codes import (
-    query_codes,
-    sorted_query_codes,
     text_order,
     text_order_within,
 )
 
 texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_size=40)
-
-
-def assert_numbers(ids: list[str]) -> None:
-    series = pl.Series("query_id", ids)
-    found = query_codes(series)
-    assert found.queries.gather(found.code).to_list() == ids
-    assert found.queries.n_unique() == len(found.queries)
-    assert found.lengths.tolist() == np.bincount(found.code, minlength=len(found.queries)).tolist()
-    grouped = np.arange(len(ids)) if found.grouped is None else found.grouped
-    assert grouped.tolist() == np.argsort(found.code, kind="stable").tolist()
-
-
-@given(texts)
-def test_each_row_has_the_number_of_its_query(ids: list[str]) -> None:
-    assert_numbers(ids)
-
-
-@given(texts)
-def test_sorted_numbers_go_by_bytes(ids: list[str]) -> None:
-    code, queries = sorted_query_codes(pl.Series("query_id", ids))
-    assert queries.to_list() == sorted(set(ids), key=str.encode)
-    assert queries.gather(code).to_list() == ids
-
-
-@pytest.mark.parametrize("buckets", [1, 2, 3])
-def test_hashes_that_collide_change_nothing(buckets: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pl.Expr.hash
-
-    def poor(self: pl.Expr, seed: int = 0) -> pl.Expr:
-        return real(self, seed) % buckets * (2**64 // 4)
-
-    monkeypatch.setattr(pl.Expr, "hash", poor)
-    assert_numbers([f"q{n % 7}" for n in range(100)])
 
 
 @pytest.fixture(params=[1, 1 << 10], autouse=True)

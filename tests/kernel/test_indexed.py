@@ -30,7 +30,7 @@ def indexed(frame: pl.DataFrame) -> IndexedJudgments:
 
 def chunk_of(queries: list[str], dtype: Any = None) -> Batch:
     frame = pl.DataFrame({"query_id": queries}).with_columns(doc_id="query_id")
-    return Batch.of(hashed(frame.cast(dtype or pl.String()).lazy()).collect())
+    return Batch.from_hashed(hashed(frame.cast(dtype or pl.String()).lazy()).collect())
 
 
 def rows(table: IndexedJudgments, some: np.ndarray) -> list[tuple[str, str, float]]:

@@ -31,9 +31,9 @@ from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern
 from rankframe.io.remote import Remote, scheme_of
 from rankframe.io.stores import STORES
-from rankframe.io.validate import check_rows, one_of_each
+from rankframe.io.validate import check_rows
+from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.fingerprint import differ
-from rankframe.kernel.keys import Keyed
 from rankframe.metrics.names import Metric, Metrics, parse
 
 RUN = "run"
@@ -160,7 +160,7 @@ def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None) -> System:
     """The values in byte order of their queries, each once, and all of them finite."""
-    one_of_each(Keyed(values.select(QUERY)), f"system {name!r}", "error")
+    deduplicate(values.select(QUERY), f"system {name!r}", "error")
     for label in values.columns:
         if not values[label].dtype.is_float():
             continue

@@ -224,7 +224,7 @@ class Agreement:
         counts = PairCounts.of(pairs, kept=computed.height)
         if self.policies.duplicates == "keep_best":
             a, b = (
-                read - side.chunk.height
+                read - side.batch.height
                 for read, side in zip(pairs.read, pairs.ranked, strict=True)
             )
             counts = replace(counts, dropped_a=a, dropped_b=b)
@@ -282,8 +282,8 @@ class PairCounts(Additive):
             shared=pairs.matched,
             tied_a=a.tied,
             tied_b=b.tied,
-            anew_a=a.anew,
-            anew_b=b.anew,
+            anew_a=a.renumbered,
+            anew_b=b.renumbered,
         )
 
     def ledger(

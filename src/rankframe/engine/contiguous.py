@@ -71,7 +71,7 @@ def take_grouped(
         starts = query_starts(batch[QUERY])
         first, last = (int(starts[1]), int(starts[-1])) if len(starts) > 1 else (batch.height,) * 2
         inner = starts[1:-1] - first
-        fresh = not len(inner) or take(Batch.of(batch[first:last], inner))
+        fresh = not len(inner) or take(Batch.from_hashed(batch[first:last], inner))
         edges = [(0, first), (last, batch.height)]
         return _Split(
             fresh, batch.height, [_copied(batch, *edge) for edge in edges if edge[0] < edge[1]]
@@ -166,4 +166,4 @@ class _Edges:
 
 
 def _chunk(parts: list[pl.DataFrame]) -> Batch:
-    return Batch.of(pl.concat(parts, rechunk=True))
+    return Batch.from_hashed(pl.concat(parts, rechunk=True))

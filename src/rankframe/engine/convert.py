@@ -18,9 +18,9 @@ from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
 from rankframe.io.responses import from_responses
 from rankframe.io.sources.writers import format_of, write_as
-from rankframe.io.validate import load_one_of_each
-from rankframe.kernel.keys import Keyed
-from rankframe.kernel.rank import rank_run
+from rankframe.io.validate import load_unique
+from rankframe.kernel.batch import Batch
+from rankframe.kernel.ranking import rank_documents
 
 
 def convert_file(
@@ -57,12 +57,13 @@ def convert_file(
     scanned = open_table(source, kind, columns, order=order, relevance=relevance)
     refuse_absent_columns(columns, scanned)
     found: Kind = "qrels" if scanned.role == "qrels" else "run"
-    frame = load_one_of_each(scanned, duplicates=duplicates).frame
+    frame = load_unique(scanned, duplicates=duplicates)
     frame = frame.with_columns(_whole_numbers(frame))
     ordered = SCORE in frame.columns or RANK in frame.columns
     if found == "run" and not (ordered and form.any_table):
-        ranks = pl.Series(RANK, rank_run(Keyed(frame)).rank)
-        frame = frame.with_columns(ranks).sort(QUERY, RANK)
+        frame = frame.sort(QUERY, maintain_order=True)
+        ranked = rank_documents(Batch.from_table(frame), ties="doc_desc")
+        frame = frame.with_columns(pl.Series(RANK, ranked.rank)).sort(QUERY, RANK)
     try:
         frame = whole_again(frame)
     except OverflowError:

@@ -9,13 +9,12 @@ import polars as pl
 
 from rankframe.core.columns import DOC, GROUP, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
-from rankframe.frames.units import one_of_each_unit
 from rankframe.io.described import Described
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
-from rankframe.io.validate import one_of_each
-from rankframe.kernel.keys import Keyed
-from rankframe.kernel.rank import prepare_run
+from rankframe.kernel.batch import Batch
+from rankframe.kernel.duplicates import deduplicate, deduplicate_batch
+from rankframe.kernel.ranking import rank_documents
 
 _SIDES = ("a", "b")
 
@@ -24,7 +23,8 @@ _SIDES = ("a", "b")
 class Lists:
     """The lists of some queries in several runs, and the grades of their documents."""
 
-    grades: Keyed
+    # query_id, doc_id, relevance
+    grades: pl.DataFrame
     # query_id, doc_id, rank
     ranked: Mapping[str, pl.DataFrame]
 
@@ -37,16 +37,13 @@ class Lists:
         policies: Policies,
     ) -> Lists:
         """Read what the inputs have of these queries."""
-        grades = one_of_each(_rows_of(queries, qrels), "qrels", policies.duplicates)
-        if GROUP in grades.frame.columns:
+        grades = deduplicate(_read(queries, qrels), "qrels", policies.duplicates)
+        if GROUP in grades.columns:
             best = pl.col(RELEVANCE).max()
-            grades = Keyed(grades.frame.group_by(QUERY, DOC, maintain_order=True).agg(best))
-        ranked = {}
-        for name, run in runs.items():
-            rows, ranking = one_of_each_unit(_rows_of(queries, run), policies)
-            found = prepare_run(rows, grades, ranking)
-            rank = pl.Series(RANK, found.rank, pl.Int64)
-            ranked[name] = found.table.frame.select(QUERY, DOC).with_columns(rank)
+            grades = grades.group_by(QUERY, DOC, maintain_order=True).agg(best)
+        ranked = {
+            name: _ranked(_read(queries, run), grades, policies) for name, run in runs.items()
+        }
         return cls(grades, ranked)
 
     def documents(
@@ -64,7 +61,7 @@ class Lists:
         found = (
             before.join(after, on=[QUERY, DOC], how="full", coalesce=True)
             .filter(in_a | in_b)
-            .join(self.grades.frame, on=[QUERY, DOC], how="left")
+            .join(self.grades, on=[QUERY, DOC], how="left")
             .join(queries.to_frame().with_row_index("_place"), on=QUERY)
             .sort("_place", pl.when(in_b).then(rank_b), rank_a, DOC, nulls_last=True)
             .select(QUERY, DOC, RELEVANCE, rank_a, rank_b, change=named_case(changes))
@@ -77,14 +74,31 @@ class Lists:
         )
 
 
-def _rows_of(queries: pl.Series, scanned: InputTable) -> Keyed:
-    """The rows of some queries, in the order of the input; read as they are needed, not all."""
+def _ranked(run: pl.DataFrame, grades: pl.DataFrame, policies: Policies) -> pl.DataFrame:
+    """Rank a run and cut it at `k_max`; then, with `judged_only`, close the gaps that unjudged
+    documents leave (in this order, as trec_eval's -M and -J).
+    """
+    batch, ranks, _ = deduplicate_batch(Batch.from_table(run), policies)
+    rank = pl.Series(RANK, rank_documents(batch, ties=policies.ties, ranks=ranks).rank)
+    rows = batch.frame().select(QUERY, DOC).with_columns(rank)
+    if policies.k_max is not None:
+        rows = rows.filter(pl.col(RANK) <= policies.k_max)
+    if not policies.judged_only:
+        return rows
+    # As in trec_eval, a negative grade says "in the pool, but not judged".
+    judged = grades.filter(pl.col(RELEVANCE) >= 0)
+    place = pl.col(RANK).rank("ordinal").over(QUERY).cast(pl.Int64)
+    return rows.join(judged, on=[QUERY, DOC], how="semi").with_columns(place)
+
+
+def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
+    """Read the rows of these queries, query by query."""
     try:
         wanted = pl.col(QUERY).is_in(queries.to_list())
         frame = scanned.frame.filter(wanted).collect(engine="in-memory")
     except READ_ERRORS as error:
         raise unreadable(scanned.name, error) from error
-    return Keyed(frame)
+    return frame.sort(QUERY, maintain_order=True)
 
 
 def named_case(cases: Mapping[str, pl.Expr]) -> pl.Expr:

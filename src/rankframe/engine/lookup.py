@@ -16,11 +16,11 @@ from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
-from rankframe.io.validate import load_one_of_each, one_of_each
+from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import HASHES, as_text, hashed
+from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.group_rows import NO_GROUP
 from rankframe.kernel.indexed import IndexedJudgments, by_document
-from rankframe.kernel.keys import Keyed
 from rankframe.kernel.listed import Listing
 from rankframe.kernel.segments import spread
 
@@ -129,7 +129,7 @@ class Lookup:
             return found if read(found) else None
         except DuplicateError:
             # Said of the whole input: how many in all, and which rows of it.
-            load_one_of_each(self.run.scanned)
+            load_unique(self.run.scanned)
             raise
 
 
@@ -148,13 +148,11 @@ def read_judgments(
         return judgments
     rows = table.drop(HASHES, strict=False)
     if duplicates == "error":
-        texts = Keyed(rows.cast({QUERY: pl.String, DOC: pl.String}))
-        one_of_each(texts, qrels.role, duplicates, numbered=qrels.numbered)
+        rows = rows.cast({QUERY: pl.String, DOC: pl.String})
+    best = deduplicate(rows, qrels.role, duplicates, numbered=qrels.numbered)
+    if best.height == table.height:
         return judgments
-    best = one_of_each(Keyed(rows), qrels.role, duplicates)
-    return IndexedJudgments.of(
-        hashed(best.frame.lazy()).collect(engine="in-memory"), judgments.read
-    )
+    return IndexedJudgments.of(hashed(best.lazy()).collect(engine="in-memory"), judgments.read)
 
 
 def _read_groups(
@@ -166,8 +164,8 @@ def _read_groups(
         texts = table.drop(HASHES, strict=False)
         if duplicates == "error":
             texts = texts.cast({QUERY: pl.String, DOC: pl.String})
-        best = one_of_each(Keyed(texts), qrels.role, duplicates, numbered=qrels.numbered)
-        judgments, _ = by_document(hashed(best.frame.lazy()).collect(engine="in-memory"))
+        best = deduplicate(texts, qrels.role, duplicates, numbered=qrels.numbered)
+        judgments, _ = by_document(hashed(best.lazy()).collect(engine="in-memory"))
     _refuse_several_weights(judgments, qrels.role)
     return replace(judgments, read=table.height)
 

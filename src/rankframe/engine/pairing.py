@@ -21,7 +21,7 @@ from rankframe.frames.pair_held import HeldRanking
 from rankframe.frames.pair_matching import Side
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
-from rankframe.io.validate import load_one_of_each
+from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
 
@@ -76,7 +76,7 @@ class Pairing:
                     pool.shutdown(wait=True, cancel_futures=True)
         except DuplicateError as error:
             # Said of the whole input: how many in all, and which rows of it.
-            load_one_of_each(next(side for side in self.sides if side.role == error.role))
+            load_unique(next(side for side in self.sides if side.role == error.role))
             raise
 
 

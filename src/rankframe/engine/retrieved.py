@@ -29,7 +29,7 @@ from rankframe.frames.side_inputs import JUDGED, Sides
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Attributes
-from rankframe.io.validate import load_one_of_each
+from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.tables import Index
 from rankframe.metrics.metric import Metric
@@ -214,7 +214,7 @@ def each_chunk(
                 return taking
         except DuplicateError:
             # Said of the whole input: how many in all, and which rows of it.
-            load_one_of_each(run)
+            load_unique(run)
             raise
     raise AssertionError("in order of their names, the rows of a query are together")
 

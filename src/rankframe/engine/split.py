@@ -24,8 +24,8 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.scratch import room_for
 from rankframe.io.steps import in_steps
-from rankframe.io.validate import check_rows, one_of_each, refuse_non_numeric
-from rankframe.kernel.keys import Keyed
+from rankframe.io.validate import check_rows, refuse_non_numeric
+from rankframe.kernel.duplicates import deduplicate
 
 _SEED = 20_011
 # Rows that a file has at the most, and bytes of a page: of each file, a piece is decoded alone.
@@ -126,7 +126,7 @@ class Split:
         found: list[DuplicateError] = []
         for number in range(self.pieces):
             try:
-                one_of_each(Keyed(self._read(number)), side.role, "error")
+                deduplicate(self._read(number), side.role, "error")
             except DuplicateError as error:
                 found.append(error)
         example = found[0].example

@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.core.options import Policies
-from rankframe.frames.units import by_rank
-from rankframe.io.validate import one_of_each
-from rankframe.kernel.batch import Batch, as_text, hashed
+from rankframe.kernel.batch import Batch, as_text
+from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.group_rows import GroupRows
 from rankframe.kernel.indexed import IndexedJudgments
-from rankframe.kernel.judged_ranks import Places, places
-from rankframe.kernel.keys import Keyed
 from rankframe.kernel.listed import Listing
+from rankframe.kernel.orders import ascending
+from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import number_segments, position, segment_starts, sort_order
 from rankframe.kernel.tables import Index, probe
-from rankframe.kernel.within import ascending
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -97,25 +95,20 @@ class Found:
         judged = self.judgments.judgments_of(numbers[known])
         owner = np.repeat(known, self.judgments.lengths[numbers[known]])
         pairs = judged_rows(chunk, owner, judged, self.judgments)
-        height = chunk.height
-        lengths, above, ranks = chunk.lengths, None, self.policies.ranks
+        height, lengths, above, ranks = chunk.height, chunk.lengths, None, self.policies.ranks
         if pairs is None:
-            if self.policies.keeps_gaps:
-                above = places(chunk, np.arange(height), self.policies.ties, ranks)
-                best, ranks = by_rank(chunk.frame(), above.rank), "kept"
-            else:
-                best = one_of_each(Keyed(chunk.frame()), "run", self.policies.run_duplicates)
-            chunk = Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
+            chunk, ranks, above = deduplicate_batch(chunk, self.policies)
             pairs = judged_rows(chunk, owner, judged, self.judgments)
             assert pairs is not None  # what was there twice was dropped
         rows, hit = pairs
-        asked = rows if self.listing is None else np.arange(chunk.height)
-        found = places(chunk, asked, self.policies.ties, ranks)
+        ranked = rows if self.listing is None else None
+        found = rank_documents(chunk, ranked, ties=self.policies.ties, ranks=ranks)
         if above is not None:  # what was counted of chunks
-            found = replace(found, tied=above.tied, disagreeing=above.disagreeing, anew=above.anew)
+            found = replace(found, tied=above.tied, contradicting=above.contradicting,
+                            renumbered=above.renumbered)  # fmt: skip
         if self.listing is not None:
             self.listing.add(chunk, numbers, rows, judged[hit], found)
-            found = found.some(rows)
+            found = found.take(rows)
         self._keep(chunk, rows, judged[hit], found.rank, found.first, found.last)
         lengths = _lengths(chunk, self.policies, None if above is None else lengths)
         self.retrieved[numbers[known]] = lengths[known]
@@ -128,13 +121,15 @@ class Found:
             seen.queries += len(chunk.starts)
             seen.tied += found.tied
             seen.overlap += len(rows)
-            if found.disagreeing is not None:
-                seen.disagreeing = (seen.disagreeing or 0) + found.disagreeing
-            if found.anew is not None:
-                seen.anew = (seen.anew or 0) + found.anew
+            if found.contradicting is not None:
+                seen.disagreeing = (seen.disagreeing or 0) + found.contradicting
+            if found.renumbered is not None:
+                seen.anew = (seen.anew or 0) + found.renumbered
         return True
 
-    def put(self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, where: Places) -> None:
+    def put(
+        self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, where: DocumentRanks
+    ) -> None:
         """Keep where the documents of a chunk stand that were looked up before.
 
         `numbers`: of its queries, all of which are judged; `rows`, `judged`: which of its rows are,

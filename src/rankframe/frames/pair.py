@@ -20,8 +20,9 @@ from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_matching import Side, matched
 from rankframe.frames.pair_orders import Compared
+from rankframe.frames.pair_ranking import Ranking
 from rankframe.kernel.batch import as_text
-from rankframe.kernel.pair_ranking import Ranked, Ranking
+from rankframe.kernel.ranking import RankedBatch
 from rankframe.kernel.segments import number_segments, position, spread
 
 Ints = NDArray[np.int64]
@@ -38,7 +39,10 @@ class Pairs:
         self.queries = as_text(queries).alias(QUERY)
         self.read = a.read, b.read
         found, a, b = matched(a, b, policies.duplicates)
-        self.ranked = ours, theirs = (Ranked.of(a.chunk, policies), Ranked.of(b.chunk, policies))
+        self.ranked = ours, theirs = (
+            RankedBatch.from_batch(a.chunk, policies.ties, policies.k_max),
+            RankedBatch.from_batch(b.chunk, policies.ties, policies.k_max),
+        )
         found = _best_first(found, ours, theirs)
         shared = found[found >= 0]
         self.matched = len(shared)
@@ -120,7 +124,7 @@ class Pairs:
 
     def _docs(self) -> pl.Series:
         ours, theirs = (
-            as_text(side.chunk.docs.taken(side.picked(np.arange(side.chunk.height))))
+            as_text(side.batch.docs.taken(side.take(np.arange(side.batch.height))))
             for side in self.ranked
         )
         both = pl.concat([ours, theirs], rechunk=True)
@@ -135,14 +139,14 @@ class Pairs:
         return spread(per_query, self.starts, self.rows)
 
 
-def _best_first(found: Ints, a: Ranked, b: Ranked) -> Ints:
+def _best_first(found: Ints, a: RankedBatch, b: RankedBatch) -> Ints:
     """For each document of a, best first, which of b it is (-1: none); `found` says it of chunks'
     rows.
     """
-    found = a.picked(found)
+    found = a.take(found)
     if b.places is None:
         return found
-    return np.where(found >= 0, b.places.take(found, mode="clip") if b.chunk.height else -1, -1)
+    return np.where(found >= 0, b.places.take(found, mode="clip") if b.batch.height else -1, -1)
 
 
 def _counts(flags: NDArray[np.bool_], lengths: Ints) -> Ints:

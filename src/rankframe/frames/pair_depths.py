@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.kernel.pair_ranking import Ranking
+from rankframe.frames.pair_ranking import Ranking
 from rankframe.kernel.segments import segment_lengths, spread
 
 Floats = NDArray[np.float64]

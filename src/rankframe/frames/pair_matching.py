@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC
 from rankframe.core.options import Duplicates
-from rankframe.io.validate import one_of_each
-from rankframe.kernel.batch import Batch, as_text, hashed
-from rankframe.kernel.keys import Keyed
+from rankframe.kernel.batch import Batch, as_text
+from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.tables import Probed, probe
 
 Ints = NDArray[np.int64]
@@ -89,8 +88,7 @@ def _one_of_each(side: Side, probed: Probed, role: str, duplicates: Duplicates) 
     """The side itself if no document is there twice for a query; else an error, or the best."""
     if not len(probed.again) or not _twice(side.chunk, probed):
         return side
-    best = one_of_each(Keyed(side.chunk.frame()), role, duplicates)
-    return replace(side, chunk=Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory")))
+    return replace(side, chunk=Batch.from_table(deduplicate(side.chunk.frame(), role, duplicates)))
 
 
 def _twice(chunk: Batch, probed: Probed) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.frames.pair_ranking import Ranking
 from rankframe.kernel.orders import inversions, order_within
-from rankframe.kernel.pair_ranking import Ranking
 from rankframe.kernel.segments import position, segment_lengths, segment_starts, spread
 
 Whole = NDArray[np.int64]

@@ -17,13 +17,10 @@ from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
 from rankframe.frames.items import Catalogue, document_hashes
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Matches, Sides
-from rankframe.frames.units import by_rank
-from rankframe.io.validate import one_of_each
-from rankframe.kernel.batch import Batch, as_text, hashed, taken
-from rankframe.kernel.judged_ranks import places
-from rankframe.kernel.keys import Keyed
+from rankframe.kernel.batch import Batch, as_text, taken
+from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.ranking import rank_documents
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
-from rankframe.kernel.tables import probe
 
 Ints = NDArray[np.int64]
 # The rows beside a run that columns are made from.
@@ -36,15 +33,9 @@ BESIDE = {
 def shown_places(chunk: Batch, policies: Policies) -> tuple[Batch, Ints]:
     """A chunk in which no document is there twice for a query, and the rank of each row."""
     ranks = policies.ranks
-    if len(probe(chunk.key, np.empty(0, np.uint64)).again):
-        if policies.keeps_gaps:
-            above = places(chunk, np.arange(chunk.height), policies.ties, ranks)
-            best, ranks = by_rank(chunk.frame(), above.rank), "kept"
-        else:
-            best = one_of_each(Keyed(chunk.frame()), "run", policies.run_duplicates)
-        if best.frame.height < chunk.height:
-            chunk = Batch.of(hashed(best.frame.lazy()).collect(engine="in-memory"))
-    return chunk, places(chunk, np.arange(chunk.height), policies.ties, ranks).rank
+    if may_repeat(chunk):
+        chunk, ranks, _ = deduplicate_batch(chunk, policies)
+    return chunk, rank_documents(chunk, ties=policies.ties, ranks=ranks).rank
 
 
 @dataclass(frozen=True)

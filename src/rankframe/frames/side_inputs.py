@@ -21,11 +21,10 @@ from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.io.input_table import InputTable
 from rankframe.io.train import COUNT
-from rankframe.io.validate import one_of_each
 from rankframe.kernel.batch import Batch, hashed
+from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
-from rankframe.kernel.keys import Keyed
-from rankframe.kernel.rank import order_within
+from rankframe.kernel.ranking import order_by_score
 from rankframe.kernel.segments import number_segments, position
 
 Ints = NDArray[np.int64]
@@ -103,8 +102,8 @@ class Sides:
                 made[what] = _indexed(best)
             elif what == BASE:
                 if made[what].may_repeat():
-                    best = one_of_each(Keyed(some), "base", duplicates, numbered=False)
-                    made[what] = _indexed(best.frame)
+                    best = deduplicate(some, "base", duplicates, numbered=False)
+                    made[what] = _indexed(best)
                 made[what] = _ranked(made[what], ties)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
 
@@ -134,7 +133,7 @@ def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
         starts = indexed.starts[first:end] - rows.start
         height = rows.stop - rows.start
         code = number_segments(starts, height)
-        order, _ = order_within(
+        order, _ = order_by_score(
             DocumentsOf(indexed, np.arange(rows.start, rows.stop)),
             code,
             starts,

@@ -19,7 +19,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Columns, Source, describe, open_raw, open_table, refuse_pattern
 from rankframe.io.queries import Attributes
-from rankframe.io.validate import load_one_of_each
+from rankframe.io.validate import load_unique
 
 Key: TypeAlias = Literal["query_id", "doc_id"]
 
@@ -125,7 +125,7 @@ class Described:
         """The weights of queries, each of which must have one; None where there are none."""
         if self.queries is None or self.weight is None:
             return None
-        frame = load_one_of_each(self.queries.with_number(WEIGHT, self.weight)).frame
+        frame = load_unique(self.queries.with_number(WEIGHT, self.weight))
         known = Attributes(frame).of(queries)
         known.refuse_unweighted(len(queries))
         return pl.Series(WEIGHT, known.weights, pl.Float64)

@@ -19,7 +19,7 @@ from rankframe.core.messages import Option, shorten, shown
 from rankframe.core.options import NoOverlap, Policies
 from rankframe.io.dicts import refuse_alike
 from rankframe.io.formats.numbers import given_numbers, turned
-from rankframe.kernel.keys import Keyed, match
+from rankframe.kernel.duplicates import possible_duplicates
 from rankframe.kernel.segments import position
 
 _LOOKED_AT = 1_000
@@ -82,7 +82,9 @@ def from_lists(
                    keyed=keyed)  # fmt: skip
     # What is listed beside a truth and not in it was looked at and found wanting.
     rest = np.repeat(truth.known, lengths)
-    looked_at, found = elements.filter(pl.Series(rest)), match(Keyed(run), Keyed(truth.rows))[0]
+    looked_at = elements.filter(pl.Series(rest))
+    in_truth = run.with_row_index("row").join(truth.rows, on=[QUERY, DOC], how="semi")
+    found = in_truth["row"].to_numpy()
     if no_overlap == "error" and not len(found) and len(looked_at) and len(truth.elements):
         raise NoOverlapError(DOC, *map(_examples, (looked_at, truth.elements)))
     rest[found] = False
@@ -289,7 +291,7 @@ def _lengths(lists: Iterable[Any]) -> NDArray[np.int64]:
 
 def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
     """One row for each query and document: mostly the frame as it is."""
-    if not len(Keyed(frame).possible_duplicates()):
+    if not len(possible_duplicates(frame)):
         return frame
     return frame.unique([QUERY, DOC], maintain_order=True)
 

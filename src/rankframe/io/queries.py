@@ -18,8 +18,8 @@ from rankframe.core.options import Average
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Columns, Source, open_table, refuse_pattern
-from rankframe.io.validate import check_rows, load_one_of_each, one_of_each
-from rankframe.kernel.keys import Keyed
+from rankframe.io.validate import check_rows, load_unique
+from rankframe.kernel.duplicates import deduplicate
 
 # An attribute, or several whose combinations are slices.
 By: TypeAlias = str | tuple[str, ...]
@@ -156,7 +156,7 @@ def read_attributes(
         if weight not in schema:
             raise MissingColumnError("queries", "weight", list(schema), asked=weight)
         refuse_pattern("queries", weight)
-        frame = load_one_of_each(scanned.with_number(WEIGHT, weight)).frame
+        frame = load_unique(scanned.with_number(WEIGHT, weight))
     if ways:
         frame = _with_slices(scanned, ways, frame)
     slices = []
@@ -295,4 +295,4 @@ def _with_slices(
     if not weighted.is_empty():
         return weighted.join(frame, on=QUERY, how="left", maintain_order="left")
     check_rows(frame.lazy(), "queries", scanned.name)
-    return one_of_each(Keyed(frame), "queries", "error").frame
+    return deduplicate(frame, "queries", "error")

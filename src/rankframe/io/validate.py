@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-import numpy as np
 import polars as pl
 
 from rankframe.core.checks import LARGEST_WEIGHT
@@ -22,19 +21,17 @@ from rankframe.core.columns import (
     RANK,
     RELEVANCE,
     SCORE,
-    SCORE_REST,
     TEXTS,
 )
 from rankframe.core.errors import (
     BadValueError,
-    DuplicateError,
     EmptyInputError,
     NoOverlapError,
 )
 from rankframe.core.options import Duplicates
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
-from rankframe.kernel.keys import Keyed
+from rankframe.kernel.duplicates import deduplicate
 
 _SAMPLE = 1_000
 
@@ -121,10 +118,9 @@ def count_rows(scanned: InputTable) -> int:
     return rows
 
 
-def load_one_of_each(scanned: InputTable, *, duplicates: Duplicates = "error") -> Keyed:
-    """The same, and refuse (or, with `keep_best`, resolve) duplicates."""
-    table = Keyed(load(scanned))
-    return one_of_each(table, scanned.role, duplicates, numbered=scanned.numbered)
+def load_unique(scanned: InputTable, *, duplicates: Duplicates = "error") -> pl.DataFrame:
+    """Read the rows of an input; refuse duplicates, or keep the best of them."""
+    return deduplicate(load(scanned), scanned.role, duplicates, numbered=scanned.numbered)
 
 
 def check_rows(
@@ -174,36 +170,6 @@ def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> lis
         rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
     some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
     return some.unique(maintain_order=True).head(3).to_list()
-
-
-def one_of_each(table: Keyed, role: str, duplicates: Duplicates, *, numbered: bool = True) -> Keyed:
-    """The table itself if no key is there twice; else an error, or the best row of each key."""
-    suspects = table.possible_duplicates()
-    if not len(suspects):
-        return table
-    frame, keys = table.frame, table.names
-    repeated = (
-        frame[suspects]
-        .with_columns(pl.Series("_row", suspects))
-        .filter(pl.struct(keys).is_duplicated())
-    )
-    if repeated.is_empty():
-        return table
-    if duplicates == "error":
-        groups = repeated.group_by(keys, maintain_order=True).agg(pl.col("_row") + 1)
-        first = groups.row(0, named=True)
-        rows = first.pop("_row")
-        raise DuplicateError(role, groups.height, first, rows if numbered else [])
-    best = next((c for c in (RELEVANCE, SCORE, RANK) if c in frame.columns), "_row")
-    smaller = best in (RANK, "_row")
-    by = [best, SCORE_REST] if best == SCORE and SCORE_REST in frame.columns else [best]
-    kept = repeated.sort(by, descending=not smaller, maintain_order=True).unique(
-        keys, keep="first", maintain_order=True
-    )
-    drop = np.zeros(frame.height, np.bool_)
-    drop[repeated["_row"].to_numpy()] = True
-    drop[kept["_row"].to_numpy()] = False
-    return Keyed(frame.filter(pl.Series(~drop)))
 
 
 def refuse_non_numeric(scanned: InputTable) -> None:

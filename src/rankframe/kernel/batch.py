@@ -61,8 +61,13 @@ class Batch:
     numbers: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, table: pl.DataFrame, starts: NDArray[np.int64] | None = None) -> Batch:
-        """The rows of a table that was hashed; `starts`: of its queries, where they are known."""
+    def from_table(cls, table: pl.DataFrame) -> Batch:
+        """Make a batch of a table in which the rows of each query are together."""
+        return cls.from_hashed(hashed(table.lazy()).collect(engine="in-memory"))
+
+    @classmethod
+    def from_hashed(cls, table: pl.DataFrame, starts: NDArray[np.int64] | None = None) -> Batch:
+        """Make a batch of a table with hashes; `starts`: the first row of each query."""
         if starts is None:
             starts = query_starts(table[QUERY])
         return cls(

@@ -1,99 +1,22 @@
-"""Numbers for queries: what sorts and sums work with in place of strings."""
+"""Sort ids in byte order, by numbers that are made of their first bytes where that is enough."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import QUERY
-from rankframe.kernel.batch import SHORT, Ids, as_text, query_starts, views
-from rankframe.kernel.keys import Keyed
+from rankframe.kernel.batch import SHORT, Ids, as_text, views
 from rankframe.kernel.orders import order_by_lead
 from rankframe.kernel.segments import (
     number_segments,
     ranges,
     segment_lengths,
-    segment_starts,
-    sort_order,
 )
 
-Codes = NDArray[np.int32]
 _MANY = 1 << 10  # ids that are put in order by their bytes; fewer are sorted as they are
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """Rows whose queries have numbers, in no particular order."""
-
-    # of each row's query
-    code: Codes
-    # by number, with how many rows each has
-    queries: pl.Series
-    lengths: NDArray[np.int64]
-    # the permutation that puts the rows in order of their numbers; None if they are
-    grouped: NDArray[np.int64] | None
-
-
-def query_codes(query: pl.Series) -> Numbered:
-    """Number the queries of a table.
-
-    Where each query's rows are together, as they mostly are, only their first rows are looked at.
-    """
-    starts = query_starts(query)
-    if 2 * len(starts) <= len(query) or query.is_sorted():
-        heads = query.gather(starts)
-        if _are_distinct(heads):
-            lengths = segment_lengths(starts, len(query))
-            return Numbered(number_segments(starts, len(query)), heads, lengths, None)
-    return _scattered_codes(query)
-
-
-def sorted_query_codes(query: pl.Series) -> tuple[Codes, pl.Series]:
-    """Each row's place among the distinct queries, and these, in byte order."""
-    starts = query_starts(query)
-    heads = query.gather(starts)
-    stretch = number_segments(starts, len(query))
-    if heads.is_sorted():  # and so distinct, since neighbours differ
-        return stretch, heads
-    queries = heads.unique().sort()
-    numbered = queries.to_frame("query").with_row_index("code")
-    place = heads.to_frame("query").join(numbered, on="query", how="left", maintain_order="left")
-    return place["code"].to_numpy().astype(np.int32)[stretch], queries
-
-
-def _scattered_codes(query: pl.Series) -> Numbered:
-    """Codes where a query's rows are anywhere: sorted by hash, and checked by their strings.
-
-    (10M rows of 1M queries: a fifth of the time of a categorical or of a join.)
-    """
-    table = Keyed(query.to_frame(QUERY))
-    starts = segment_starts(table.sorted_keys >> np.uint64(table.row_bits))
-    rows = table.rows_at(slice(None))
-    code = np.empty(len(query), np.int32)
-    code[rows] = number_segments(starts, len(query))
-    heads = query.gather(rows[starts])
-    strangers = heads.gather(code) != query
-    if not strangers.any():
-        return Numbered(code, heads, segment_lengths(starts, len(query)), rows)
-    # Queries that share the leading bits of their hash with another get numbers of their own.
-    strays = query.filter(strangers)
-    names = strays.unique(maintain_order=True)
-    numbered = names.to_frame("query").with_row_index("code", offset=len(heads))
-    found = strays.to_frame("query").join(numbered, on="query", how="left", maintain_order="left")
-    code[strangers.to_numpy()] = found["code"].to_numpy()
-    return Numbered(code, pl.concat([heads, names]), np.bincount(code), sort_order(code))
-
-
-def _are_distinct(heads: pl.Series) -> bool:
-    """Whether no query occurs twice; a collision of hashes only costs time."""
-    if heads.is_sorted():  # neighbours differ
-        return True
-    hashes = np.sort(heads.hash().to_numpy())
-    return not (hashes[1:] == hashes[:-1]).any()
 
 
 def text_order(ids: pl.Series) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.kernel.batch import Batch, as_text
-from rankframe.kernel.judged_ranks import Places
+from rankframe.kernel.ranking import DocumentRanks
 from rankframe.kernel.segments import number_segments, position
 
 Ints = NDArray[np.int64]
@@ -58,7 +58,9 @@ class Listing:
     k_max: int | None = None
     _parts: list[pl.DataFrame] = field(default_factory=list)
 
-    def add(self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, found: Places) -> None:
+    def add(
+        self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, found: DocumentRanks
+    ) -> None:
         """The documents of a chunk.
 
         `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rankframe.kernel.segments import number_segments, position, ranges, spread
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # So many rows of a query are compared with each other; more are sorted. (A power of 2.)
 _COMPARED = 128
@@ -27,6 +28,8 @@ class Rectangle:
     """Queries of about the same length, side by side: a row a query, padded at its end."""
 
     shape: tuple[int, int]
+    # which queries these are; None: all
+    lists: Ints | None
     # of the table, and where each of them lies in the rectangle; None: all, as they are
     rows: Ints | None
     cells: Ints | None
@@ -59,18 +62,69 @@ def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
     if len(lengths) * longest <= _PADDED * rows:
         full = len(lengths) * longest == rows
         shape = len(lengths), longest
-        yield Rectangle(shape, None, None if full else _cells(lengths, longest))
+        yield Rectangle(shape, None, None, None if full else _cells(lengths, longest))
         return
     size = np.frexp(lengths.astype(np.float64))[1]
     for width in (np.flatnonzero(np.bincount(size)[1:]) + 1).tolist():
         some = np.flatnonzero(size == width)
         length = lengths[some]
         longest = int(length.max())
-        yield Rectangle((len(some), longest), ranges(starts[some], length), _cells(length, longest))
+        shape = len(some), longest
+        yield Rectangle(shape, some, ranges(starts[some], length), _cells(length, longest))
 
 
 def _cells(lengths: Ints, width: int) -> Ints:
     return ranges(np.arange(len(lengths)) * width, lengths)
+
+
+@dataclass(frozen=True)
+class Ascending:
+    """Numbers of queries in ascending order, as rows of a rectangle."""
+
+    # which queries these are
+    queries: Ints
+    # padded with infinity
+    values: Floats
+    lengths: Ints
+
+    @property
+    def repeats(self) -> int:
+        """Count the numbers that are the same as the number before them."""
+        same = self.values[:, 1:] == self.values[:, :-1]
+        if int(self.lengths.min(initial=0)) < self.values.shape[1]:
+            same &= np.isfinite(self.values[:, 1:])
+        return int(np.count_nonzero(same))
+
+    def repeated(self, rows: Ints, places: Ints) -> NDArray[np.bool_]:
+        """Flag places of rows whose number is the same as the next one."""
+        depth = self.values.shape[1]
+        if depth < 2:
+            return np.zeros(len(rows), np.bool_)
+        flat, cells = self.values.ravel(), rows * depth + np.minimum(places, depth - 2)
+        return (places < depth - 1) & (flat.take(cells) == flat.take(cells + 1))
+
+    def before(self, rows: Ints, values: Floats, *, equal: bool) -> Ints:
+        """Count the numbers of each row that are smaller than a value (or `equal` to it)."""
+        depth = self.values.shape[1]
+        flat, base = self.values.ravel(), rows * depth
+        count = np.zeros(len(values), np.int64)
+        step = 1 << (depth.bit_length() - 1)
+        while step:
+            tried = count + step
+            there = flat.take(base + np.minimum(tried, depth) - 1)
+            ok = there <= values if equal else there < values
+            ok &= tried <= depth
+            count = np.where(ok, tried, count)
+            step >>= 1
+        return count
+
+
+def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending]:
+    """Sort the (finite) numbers of each query, queries of about the same length together."""
+    for group in rectangles(starts, lengths):
+        cells = group.filled(values, np.inf)
+        lists = np.arange(len(lengths)) if group.lists is None else group.lists
+        yield Ascending(lists, np.sort(cells, axis=1), lengths[lists])
 
 
 def order_within(starts: Ints, lengths: Ints, *keys: NDArray[np.integer]) -> Ints:

@@ -27,7 +27,7 @@ from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.opening import open_table
 from rankframe.io.roll_up import in_units
-from rankframe.io.validate import load_one_of_each
+from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import as_text, taken
 from rankframe.kernel.codes import text_order
 from rankframe.kernel.tables import representatives
@@ -159,7 +159,7 @@ class HeldRuns:
             # Said of the whole input: how many in all, and which rows of it.
             for name, side in zip(self.names, self.sides, strict=True):
                 with naming_the_run(repr(name)):
-                    load_one_of_each(side)
+                    load_unique(side)
             raise
 
     def prepared(self) -> Prepared:

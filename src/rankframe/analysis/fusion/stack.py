@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
-from rankframe.core.options import PairPolicies
 from rankframe.frames.pair_matching import Side, once
-from rankframe.frames.units import by_rank
-from rankframe.kernel.batch import Batch, as_text, hashed, taken
-from rankframe.kernel.judged_ranks import places
-from rankframe.kernel.pair_ranking import Ranked
-from rankframe.kernel.rank import kept_ranks, order_within
+from rankframe.kernel.batch import Batch, as_text, taken
+from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
 from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
-from rankframe.kernel.tables import probe, representatives
+from rankframe.kernel.tables import representatives
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +34,7 @@ Floats = NDArray[np.float64]
 class Listed:
     """One of the runs: its rows of some queries, best first, beside the documents of all runs."""
 
-    ranked: Ranked
+    ranked: RankedBatch
     # which of the queries it has; None: all
     has: Ints | None
     # of its rows
@@ -140,7 +137,7 @@ class Stack:
         """The documents of each query by their scores, the best first and no more than `k_max`;
         and how many there are of each query. Equal ones by doc_id, descending.
         """
-        order, _ = order_within(self, self.code, self.starts, scores, "doc_desc")
+        order, _ = order_by_score(self, self.code, self.starts, scores, "doc_desc")
         if k_max is None or int(self.lengths.max(initial=0)) <= k_max:
             return order, self.lengths
         lengths = np.minimum(self.lengths, k_max)
@@ -231,13 +228,13 @@ def _stacked(
 ) -> Stack | None:
     """None where some document may be there twice for a query; `surely`: none is."""
     ranked, ranks = zip(*(_ranked(side, policies) for side in sides), strict=True)
-    cut = any(one.height < one.chunk.height for one in ranked)
-    if cut and not surely and any(_may_repeat(side) for side in sides):
+    cut = any(one.height < one.batch.height for one in ranked)
+    if cut and not surely and any(may_repeat(side.chunk) for side in sides):
         return None
     heights = [one.height for one in ranked]
     code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
     ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
-    of = _same_documents(np.concatenate([one.picked(one.chunk.key) for one in ranked]), code, ids)
+    of = _same_documents(np.concatenate([one.take(one.batch.key) for one in ranked]), code, ids)
     heads = np.flatnonzero(of == np.arange(len(of)))
     # Query by query, and of each query what the first run has, then what the second one adds, ….
     ends = np.cumsum(heights)
@@ -272,18 +269,14 @@ def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:
         begins = begins + some
 
 
-def _ranked(side: Side, policies: FusionPolicies) -> tuple[Ranked, NDArray[np.int32]]:
+def _ranked(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
     """The rows of a run best first, and their ranks."""
     kept = policies.ranks == "kept" or policies.keeps_gaps
     chunk = side.chunk
-    cut = PairPolicies(ties=policies.ties, k_max=None if kept else policies.depth)
-    ranked = Ranked.of(chunk, cut)
+    ranked = RankedBatch.from_batch(chunk, policies.ties, None if kept else policies.depth)
     if not (kept and chunk.height):
         return ranked, ranked.rank
-    given = kept_ranks(
-        chunk.numbers[RANK], chunk.code, lambda row: chunk.queries[int(chunk.code[row])]
-    )
-    return ranked, ranked.picked(given)
+    return ranked, ranked.take(kept_ranks(chunk))
 
 
 def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
@@ -291,26 +284,20 @@ def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
     chunk = side.chunk
     if not chunk.height:
         return side
-    where = places(chunk, np.arange(chunk.height), policies.ties, policies.ranks)
-    best = by_rank(chunk.frame(), where.rank).frame
+    best, _, _ = deduplicate_batch(chunk, policies)
     if policies.depth is not None:
-        best = best.filter(pl.col(RANK) <= policies.depth)
-    return replace(side, chunk=Batch.of(hashed(best.lazy()).collect(engine="in-memory")))
+        best = Batch.from_table(best.frame().filter(pl.col(RANK) <= policies.depth))
+    return replace(side, chunk=best)
 
 
-def _may_repeat(side: Side) -> bool:
-    key = side.chunk.key
-    return len(probe(key, key[:0]).again) > 0
-
-
-def _codes(ranked: Ranked, side: Side) -> NDArray[np.integer]:
+def _codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
     """The number of each row's query, among all."""
     code = number_segments(ranked.starts, ranked.height)
     return code if side.has is None else side.has[code]
 
 
-def _ids(ranked: Ranked) -> pl.Series:
-    return ranked.chunk.docs.taken(ranked.picked(np.arange(ranked.chunk.height)))
+def _ids(ranked: RankedBatch) -> pl.Series:
+    return ranked.batch.docs.taken(ranked.take(np.arange(ranked.batch.height)))
 
 
 def _same_documents(key: NDArray[np.uint64], code: NDArray[np.integer], ids: pl.Series) -> Ints:

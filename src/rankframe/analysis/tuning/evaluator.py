@@ -29,7 +29,7 @@ from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.found import Found, judged_rows
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.indexed import IndexedJudgments
-from rankframe.kernel.judged_ranks import Places, places
+from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import ranges, spread
 from rankframe.metrics.names import Metric
 
@@ -73,7 +73,7 @@ class Block:
     def of(cls, stack: Stack, judgments: IndexedJudgments) -> Block:
         """Look the documents up in the judgments; all queries are judged."""
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
-        chunk = Batch.of(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
+        chunk = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
         numbers = judgments.find(chunk)
         judged = judgments.judgments_of(numbers)
         owner = np.repeat(np.arange(len(numbers)), judgments.lengths[numbers])
@@ -94,7 +94,7 @@ class Block:
             return None
         return ranges(self.chunk.starts[code], lengths), np.cumsum(lengths) - lengths
 
-    def places(self, scores: Floats) -> Places:
+    def places(self, scores: Floats) -> DocumentRanks:
         """Where the judged documents stand by such scores; equal ones by doc_id, descending."""
         if self._peers is not None:
             peers, starts = self._peers
@@ -102,8 +102,10 @@ class Block:
             first = np.add.reduceat(theirs > ours, starts, dtype=np.int64) + 1
             last = np.add.reduceat(theirs >= ours, starts, dtype=np.int64)
             if np.array_equal(first, last):
-                return Places(first, first, last, 0)
-        return places(replace(self.chunk, numbers={SCORE: scores}), self.rows, "doc_desc")
+                return DocumentRanks(first, first, last)
+        return rank_documents(
+            replace(self.chunk, numbers={SCORE: scores}), self.rows, ties="doc_desc"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Ranks of some rows of a chunk, against the ranks of a whole run."""
+"""Ranks of rows of a batch and the order of all rows, against plain Python."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankframe.core.options import Ties
-from rankframe.kernel.batch import Batch, hashed
-from rankframe.kernel.judged_ranks import places
-from rankframe.kernel.keys import Keyed
-from rankframe.kernel.rank import rank_run
+from rankframe.kernel.batch import Batch
+from rankframe.kernel.ranking import RankedBatch, rank_documents
 
 TIES: list[Ties] = ["doc_desc", "doc_asc", "as_given"]
 FORMS = [("score",), ("rank",), ("score", "rank"), ()]
@@ -40,15 +38,43 @@ def run_of(some: list[list[tuple[float, float]]]) -> pl.DataFrame:
     return frame.with_columns(doc_id=pl.col("doc_id") + pl.int_range(pl.len()).cast(pl.String))
 
 
+def expected_ranks(run: pl.DataFrame, ties: Ties) -> list[tuple[int, int, int]]:
+    """The rank of each row, and those of the first and the last row with the same score."""
+    found = [(0, 0, 0)] * run.height
+    by_query: dict[str, list[tuple[Any, ...]]] = {}
+    for row, (query, doc) in enumerate(run.select("query_id", "doc_id").rows()):
+        value = run["score"][row] if "score" in run.columns else row
+        if "score" not in run.columns:
+            value = -run["rank"][row] if "rank" in run.columns else -row
+        by_query.setdefault(query, []).append((value, str(doc).encode(), row))
+    for docs in by_query.values():
+        if ties != "as_given":
+            docs.sort(key=lambda doc: doc[1], reverse=ties == "doc_desc")
+        docs.sort(key=lambda doc: doc[0], reverse=True)
+        values = [value for value, *_ in docs]
+        for place, (value, _, row) in enumerate(docs, 1):
+            first = values.index(value) + 1
+            found[row] = place, first, first + values.count(value) - 1
+    return found
+
+
 def check(run: pl.DataFrame, ties: Ties, some: np.ndarray | None = None) -> None:
-    chunk = Batch.of(hashed(run.lazy()).collect())
-    rows = np.arange(run.height) if some is None else some
-    found, expected = places(chunk, rows, ties), rank_run(Keyed(run), ties=ties, tied_rank=True)
-    assert found.rank.tolist() == expected.rank[rows].tolist()
-    assert expected.tied_rank is not None
-    assert ((found.first + found.last) / 2).tolist() == expected.tied_rank[rows].tolist()
-    assert found.tied == expected.tied
-    assert found.disagreeing == contradictions(run)
+    batch = Batch.from_table(run)
+    every = expected_ranks(run, ties)
+    found = rank_documents(batch, some, ties=ties)
+    expected = every if some is None else [every[row] for row in some]
+    assert [*zip(found.rank, found.first, found.last, strict=True)] == expected
+    assert found.tied == sum(rank > first for rank, first, _ in every)
+    assert found.contradicting == contradictions(run)
+
+
+def check_order(run: pl.DataFrame, ties: Ties) -> None:
+    every = expected_ranks(run, ties)
+    ranked = RankedBatch.from_batch(Batch.from_table(run), ties)
+    rows = ranked.take(np.arange(run.height))
+    assert ranked.rank.tolist() == [every[row][0] for row in rows]
+    assert ranked.tied_rank.tolist() == [sum(every[row][1:]) / 2 for row in rows]
+    assert ranked.tied == sum(rank > first for rank, first, _ in every)
 
 
 def contradictions(run: pl.DataFrame) -> int | None:
@@ -69,7 +95,7 @@ def contradictions(run: pl.DataFrame) -> int | None:
 
 def in_order(run: pl.DataFrame, ties: Ties) -> pl.DataFrame:
     """The rows of each query as they are ranked, or, with its ties the wrong way round, nearly."""
-    rank = pl.Series("_rank", rank_run(Keyed(run), ties=ties).rank)
+    rank = pl.Series("_rank", [rank for rank, *_ in expected_ranks(run, ties)], pl.Int64)
     return run.with_columns(rank_=rank).sort("query_id", "rank_", maintain_order=True).drop("rank_")
 
 
@@ -79,6 +105,7 @@ def test_any_run_is_ranked_as_a_whole_run_is(some, ties: Ties, other: Ties, form
     run = run_of(some).select("query_id", "doc_id", *form)
     wanted = data.draw(st.lists(st.integers(0, run.height - 1), unique=True))
     check(run, ties)
+    check_order(run, ties)
     check(run, ties, np.array(wanted, np.int64))
     check(in_order(run, other), ties)
 
@@ -125,8 +152,9 @@ def test_ranks_that_follow_the_scores_do_not_disagree() -> None:
     run = run_of([[(3.0, 1), (2.0, 2), (2.0, 3)], [(1.0, 1)]])
     check(run, "doc_asc")
     check(run.reverse(), "doc_asc")
-    chunk = Batch.of(hashed(run.lazy()).collect())
-    assert places(chunk, np.arange(4), "doc_desc").disagreeing == 0
+    chunk = Batch.from_table(run)
+    for rows in (None, np.arange(4)):
+        assert rank_documents(chunk, rows, ties="doc_desc").contradicting == 0
 
 
 @pytest.mark.parametrize(
@@ -135,11 +163,31 @@ def test_ranks_that_follow_the_scores_do_not_disagree() -> None:
 def test_ties_go_by_ids_as_they_are_written(dtype: Any) -> None:
     ids = pl.Series("doc_id", ["10", "9", "1", "2"]).cast(dtype)
     frame = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ids, "score": [1.0] * 4})
-    chunk = Batch.of(hashed(frame.lazy()).collect())
-    assert places(chunk, np.arange(4), "doc_asc").rank.tolist() == [2, 4, 1, 3]
-    assert places(chunk, np.arange(4), "doc_desc").rank.tolist() == [3, 1, 4, 2]
+    chunk = Batch.from_table(frame)
+    for rows in (None, np.arange(4)):
+        assert rank_documents(chunk, rows, ties="doc_asc").rank.tolist() == [2, 4, 1, 3]
+        assert rank_documents(chunk, rows, ties="doc_desc").rank.tolist() == [3, 1, 4, 2]
 
 
 def test_ranks_of_very_different_sizes_are_each_compared_as_they_are() -> None:
     small, large = [(1.0, 2.0), (2.0, 1.0)], [(1.0, 1.7e18 + 4096), (2.0, 1.7e18)]
     check(run_of([small, *[large] * 300]), "doc_asc")
+
+
+def test_the_best_are_left_by_a_cut() -> None:
+    run = pl.DataFrame(
+        {
+            "query_id": ["q", "q", "q", "r"],
+            "doc_id": list("xyzx"),
+            "rank": [7.0, 1.0, 1.0, 1.0],
+        }
+    )
+    ranked = RankedBatch.from_batch(Batch.from_table(run), "doc_desc", k_max=1)
+    assert ranked.rows is not None
+    assert ranked.rows.tolist() == [2, 3]  # z before y: ids in descending order
+    assert ranked.places is not None
+    assert ranked.places.tolist() == [-1, -1, 0, 1]
+    assert (ranked.tied, ranked.renumbered) == (1, 0)
+    assert ranked.tied_rank.tolist() == [1.0, 1.0]
+    assert RankedBatch.from_batch(Batch.from_table(run), "doc_desc").renumbered == 1
+    assert rank_documents(Batch.from_table(run), ties="doc_desc").renumbered == 1

@@ -1,0 +1,129 @@
+"""Documents that are there twice for a query: refused, or the best of their rows is kept."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import xor
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST, TEXTS
+from rankframe.core.errors import DuplicateError
+from rankframe.core.options import Duplicates, Ranks, Ties
+from rankframe.kernel.batch import Batch, hash_of
+from rankframe.kernel.ranking import DocumentRanks, rank_documents
+from rankframe.kernel.tables import probe
+
+Ints = NDArray[np.int64]
+_ROW = "_row"
+_ASIDE = {SCORE: "_score_aside", SCORE_REST: "_rest_aside"}
+_BACK = {aside: name for name, aside in _ASIDE.items()}
+
+
+def deduplicate(
+    rows: pl.DataFrame, role: str, duplicates: Duplicates, *, numbered: bool = True
+) -> pl.DataFrame:
+    """Keep one row for each key: query_id, doc_id and subtopic, as far as there are such columns.
+
+    Args:
+        rows: The rows of an input.
+        role: The name of the input in errors.
+        duplicates: "error" refuses keys that are there twice; "keep_best" keeps the row with the
+            highest grade or score, else the lowest rank, else the first.
+        numbered: Whether errors give the numbers of rows.
+    """
+    suspects = possible_duplicates(rows)
+    if not len(suspects):
+        return rows
+    keys = [name for name in TEXTS if name in rows.columns]
+    repeated = (
+        rows[suspects]
+        .with_columns(pl.Series(_ROW, suspects))
+        .filter(pl.struct(keys).is_duplicated())
+    )
+    if repeated.is_empty():
+        return rows
+    if duplicates == "error":
+        counted = repeated.group_by(keys, maintain_order=True).agg(pl.col(_ROW) + 1)
+        example = counted.row(0, named=True)
+        numbers = example.pop(_ROW)
+        raise DuplicateError(role, counted.height, example, numbers if numbered else [])
+    best = next((name for name in (RELEVANCE, SCORE, RANK) if name in rows.columns), _ROW)
+    by = [best, SCORE_REST] if best == SCORE and SCORE_REST in rows.columns else [best]
+    kept = repeated.sort(by, descending=best not in (RANK, _ROW), maintain_order=True).unique(
+        keys, keep="first", maintain_order=True
+    )
+    keep = np.ones(rows.height, np.bool_)
+    keep[repeated[_ROW].to_numpy()] = False
+    keep[kept[_ROW].to_numpy()] = True
+    return rows.filter(pl.Series(keep))
+
+
+def possible_duplicates(rows: pl.DataFrame) -> Ints:
+    """Return the rows that share the hash of their key: all duplicates, seldom others."""
+    schema = rows.schema
+    hashes = (hash_of(name, schema[name], seed) for seed, name in enumerate(TEXTS)
+              if name in schema)  # fmt: skip
+    keys = rows.select(reduce(xor, hashes)).to_series().to_numpy()
+    probed = probe(keys, keys[:0])
+    return np.union1d(probed.again, probed.first)
+
+
+class DocumentOrder(Protocol):
+    """Say how documents are ordered, and what happens to those that are there twice."""
+
+    @property
+    def ties(self) -> Ties:
+        """Return how equal scores are ordered."""
+        ...
+
+    @property
+    def ranks(self) -> Ranks:
+        """Return whether ranks are kept as they are."""
+        ...
+
+    @property
+    def run_duplicates(self) -> Duplicates:
+        """Return whether the best of several rows is kept."""
+        ...
+
+    @property
+    def keeps_gaps(self) -> bool:
+        """Return whether the best row keeps the rank that it has among all rows."""
+        ...
+
+
+def deduplicate_batch(
+    batch: Batch, order: DocumentOrder, role: str = "run"
+) -> tuple[Batch, Ranks, DocumentRanks | None]:
+    """Keep one row for each document of a query.
+
+    Returns the batch, whether its ranks are to be kept, and the ranks of all rows where they were
+    needed to choose the best.
+    """
+    if not order.keeps_gaps:
+        kept = deduplicate(batch.frame(), role, order.run_duplicates)
+        return (batch if kept.height == batch.height else Batch.from_table(kept)), order.ranks, None
+    ranks = rank_documents(batch, ties=order.ties, ranks=order.ranks)
+    return Batch.from_table(keep_best_ranks(batch.frame(), ranks.rank)), "kept", ranks
+
+
+def keep_best_ranks(rows: pl.DataFrame, rank: NDArray[np.integer]) -> pl.DataFrame:
+    """Keep the row with the best rank of each document, with this rank.
+
+    >>> rows = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["u", "v", "u"]})
+    >>> keep_best_ranks(rows, np.array([3, 2, 1])).select("doc_id", "rank").rows()
+    [('v', 2.0), ('u', 1.0)]
+    """
+    ranked = rows.rename(_ASIDE, strict=False).with_columns(
+        pl.Series(RANK, rank.astype(np.float64))
+    )
+    return deduplicate(ranked, "run", "keep_best").rename(_BACK, strict=False)
+
+
+def may_repeat(batch: Batch) -> bool:
+    """Return whether a document may be there twice for a query, as far as keys tell."""
+    return len(probe(batch.key, batch.key[:0]).again) > 0

@@ -1,0 +1,495 @@
+"""Rank the documents of each query: by score descending, else by rank, else as they stand.
+
+A run in order of its scores is not sorted at all; in others only scores are, within each query.
+Ids are looked at where scores tie, and there only for the rows whose ranks are wanted: mostly the
+judged ones, which are few beside the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import QUERY, RANK, SCORE, SCORE_REST
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Ranks, Ties
+from rankframe.kernel.batch import Batch, Ids, as_text
+from rankframe.kernel.codes import text_order_within
+from rankframe.kernel.orders import ascending, order_by_lead
+from rankframe.kernel.segments import (
+    descending_bits,
+    number_segments,
+    position,
+    ranges,
+    segment_lengths,
+    spread,
+)
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int32]
+
+_LARGEST_RANK = np.iinfo(np.int32).max
+# Comparing ids may take so many times as many steps as there are rows; beyond it, they are sorted.
+_PATIENCE = 4
+# Rows are told apart by so many bits of a hash of query and score, before these are compared.
+_MARK_BITS = 17
+_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
+
+
+@dataclass(frozen=True)
+class DocumentRanks:
+    """Ranks of rows of a batch, and what was counted in the whole batch."""
+
+    rank: Ints
+    # the ranks of the first and the last document with the same score
+    first: Ints
+    last: Ints
+    # documents with the same score as the document ranked just above them
+    tied: int = 0
+    # queries whose ranks contradict their scores; None: the batch has only one of the two
+    contradicting: int | None = None
+    # queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order
+    renumbered: int | None = None
+
+    def take(self, rows: Ints) -> DocumentRanks:
+        """Select rows."""
+        return replace(self, rank=self.rank[rows], first=self.first[rows], last=self.last[rows])
+
+
+def rank_documents(
+    batch: Batch, rows: Ints | None = None, *, ties: Ties, ranks: Ranks = "renumbered"
+) -> DocumentRanks:
+    """Rank rows of a batch among all documents of their queries.
+
+    Args:
+        batch: The documents; none is there twice for a query.
+        rows: The rows whose ranks are wanted. None: all.
+        ties: How equal scores are ordered.
+        ranks: "kept": ranks are those of the batch, which is refused if they cannot be ranks.
+    """
+    if ranks == "kept":
+        rank = kept_ranks(batch).astype(np.int64)
+        rank = rank if rows is None else rank[rows]
+        return DocumentRanks(rank, rank, rank)
+    goodness = _goodness(batch)
+    found = None
+    if rows is not None and goodness is not None:
+        found = _rank_rows(batch, rows, goodness, ties)
+    if found is None:
+        found = _rank_all(batch, goodness, ties)
+        found = found if rows is None else found.take(rows)
+    if not _ordered_by_rank(batch):
+        return found
+    return replace(found, renumbered=_count_renumbered(batch))
+
+
+class Order(NamedTuple):
+    """The rows of a batch, query by query and the best document first."""
+
+    # None: as they are
+    rows: Ints | None
+    # which of the ordered rows have the score of the row above; None: none has
+    tied: Flags | None
+
+
+def order_documents(batch: Batch, ties: Ties) -> Order:
+    """Order all rows of a batch."""
+    return _order(batch, _goodness(batch), ties)
+
+
+@dataclass(frozen=True)
+class RankedBatch:
+    """The rows of a batch, query by query and the best document first, cut at a rank."""
+
+    batch: Batch
+    # how many of each query are left
+    lengths: Ints
+    # which row of the batch each of these is; None: all, as they are
+    rows: Ints | None
+    # those with the score of the row above; None: there are none
+    same: Flags | None
+    # before the cut: documents with the same score as the document ranked just above them
+    tied: int
+
+    @classmethod
+    def from_batch(cls, batch: Batch, ties: Ties, k_max: int | None = None) -> RankedBatch:
+        """Order the documents of a batch and cut them at `k_max`."""
+        rows, same = order_documents(batch, ties)
+        tied = 0 if same is None else int(np.count_nonzero(same))
+        lengths = batch.lengths
+        if k_max is not None and int(lengths.max(initial=0)) > k_max:
+            lengths = np.minimum(lengths, k_max)
+            kept = ranges(batch.starts, lengths)
+            rows = kept if rows is None else rows[kept]
+            same = None if same is None else same[kept]
+        return cls(batch, lengths, rows, same if tied else None, tied)
+
+    @property
+    def height(self) -> int:
+        """Count the rows that are left."""
+        return self.batch.height if self.rows is None else len(self.rows)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Return the first row of each query."""
+        return self.batch.starts if self.rows is None else np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """Return the rank of each row."""
+        rank = position(self.starts, self.height)
+        rank += 1
+        return rank
+
+    @cached_property
+    def tied_rank(self) -> Floats:
+        """Return the mean rank of the documents with the score of each row."""
+        if self.same is None:
+            return self.rank.astype(np.float64)
+        starts = np.flatnonzero(~self.same)
+        lengths = segment_lengths(starts, self.height)
+        return spread(self.rank[starts] + (lengths - 1) / 2, starts, self.height)
+
+    @cached_property
+    def score(self) -> Floats | None:
+        """Return the scores, if there are any."""
+        return self.take(self.batch.numbers[SCORE]) if SCORE in self.batch.numbers else None
+
+    @cached_property
+    def places(self) -> Ints | None:
+        """Return where each row of the batch went; -1: it was cut off. None: all stay."""
+        if self.rows is None:
+            return None
+        places = np.full(self.batch.height, -1)
+        places[self.rows] = np.arange(len(self.rows))
+        return places
+
+    @cached_property
+    def renumbered(self) -> int | None:
+        """Count queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order."""
+        if not _ordered_by_rank(self.batch):
+            return None
+        differs = self.take(self.batch.numbers[RANK]) != self.rank
+        return int(np.count_nonzero(np.logical_or.reduceat(differs, self.starts)))
+
+    def take(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Select the values of these rows from values of the batch's rows."""
+        return values if self.rows is None else values[self.rows]
+
+
+def kept_ranks(batch: Batch) -> NDArray[np.int32]:
+    """Return the ranks of a batch; refuse numbers that cannot be ranks."""
+    rank = batch.numbers[RANK]
+    wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
+    if len(wrong):
+        problem = f"a rank of {rank[wrong[0]]:g}"
+        raise _not_kept("whole numbers from 1", problem, batch, int(wrong[0]))
+    order = np.lexsort((rank, batch.code))
+    ordered, code = rank[order], batch.code[order]
+    again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (code[1:] == code[:-1]))
+    if len(again):
+        problem = f"two documents of rank {ordered[again[0]]:g}"
+        raise _not_kept("a rank of its own for each", problem, batch, int(order[again[0]]))
+    return rank.astype(np.int32)
+
+
+def _not_kept(wanted: str, problem: str, batch: Batch, row: int) -> OptionError:
+    query = as_text(batch.queries)[int(batch.code[row])]
+    return OptionError(
+        Option("ranks", "kept"),
+        f" needs {wanted}, and the run has {problem}, for {QUERY} {query!r}. "
+        "Without it, ranks only say the order.",
+    )
+
+
+def order_by_score(
+    docs: Ids, code: Codes, starts: Ints, scores: Floats, ties: Ties
+) -> tuple[Ints, Flags]:
+    """Sort the rows of each query by score, descending.
+
+    Returns the permutation, and which of the sorted rows may tie with a neighbour.
+    """
+    lead = descending_bits(scores)
+    order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
+    at = np.flatnonzero(unsure)
+    if len(at):
+        order[at] = _settle(docs, code, scores, order[at], ties)
+    return order, unsure
+
+
+def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> Ints:
+    """Sort rows that are equal in the leading bits of their scores."""
+    values, owner = scores[rows] + 0.0, code[rows]
+    together = owner[1:] == owner[:-1]
+    rises = (values[1:] > values[:-1]) & together
+    if rises.any():
+        # Equal in their leading bits only. As given, where they are equal in all.
+        mixed = np.isin(owner, np.unique(owner[1:][rises]))
+        table = pl.DataFrame({"code": owner[mixed], "score": values[mixed], "row": rows[mixed]})
+        table = table.sort("code", "score", "row", descending=[False, True, False])
+        rows[mixed], values[mixed] = table["row"].to_numpy(), table["score"].to_numpy()
+    if ties == "as_given":
+        return rows
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = ~together | (values[1:] != values[:-1])
+    return text_order_within(docs, rows, np.flatnonzero(new), descending=ties == "doc_desc")
+
+
+def _ordered_by_rank(batch: Batch) -> bool:
+    return SCORE not in batch.numbers and RANK in batch.numbers
+
+
+def _goodness(batch: Batch) -> Floats | None:
+    """Return a number per row that is larger for the better document; None: rows say the order."""
+    if SCORE in batch.numbers:
+        return _exact_scores(batch.numbers[SCORE], batch.numbers.get(SCORE_REST))
+    return -batch.numbers[RANK] if RANK in batch.numbers else None
+
+
+def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
+    """Return numbers in the order of scores of which floats lack the rest: mostly the scores."""
+    if rest is None or not rest.any():
+        return score
+    order = np.lexsort((rest, score))
+    score, rest = score[order], rest[order]
+    level = np.zeros(len(order))
+    np.cumsum((score[1:] != score[:-1]) | (rest[1:] != rest[:-1]), out=level[1:])
+    levels = np.empty_like(level)
+    levels[order] = level
+    return levels
+
+
+def _is_descending(batch: Batch, values: Floats) -> bool:
+    """Check that no value is larger than the value above it in its query."""
+    rises = values[1:] > values[:-1]
+    rises[batch.starts[1:] - 1] = False
+    return not rises.any()
+
+
+def _ranks_rise(batch: Batch) -> bool:
+    rank = batch.numbers[RANK]
+    rises = rank[1:] > rank[:-1]
+    rises[batch.starts[1:] - 1] = True
+    return bool(rises.all())
+
+
+def _repeats_above(batch: Batch, values: Floats) -> Flags:
+    """Flag rows with the value of the row above, in the same query; one more flag at the end."""
+    same = np.zeros(batch.height + 1, np.bool_)
+    same[1:-1] = values[1:] == values[:-1]
+    same[batch.starts] = False
+    return same
+
+
+def _order(batch: Batch, goodness: Floats | None, ties: Ties) -> Order:
+    if goodness is None:
+        return Order(None, None)
+    if not _is_descending(batch, goodness):
+        order, unsure = order_by_score(batch.docs, batch.code, batch.starts, goodness, ties)
+        return Order(order, _tied_neighbours(batch.code, goodness, order, unsure))
+    same = _repeats_above(batch, goodness)[:-1]
+    if not same.any():
+        return Order(None, None)
+    return Order(None if ties == "as_given" else _order_ties(batch, same, ties), same)
+
+
+def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
+    """Order tied rows of a batch in order of its scores; None: they are in order of their ids."""
+    lower = np.flatnonzero(same)
+    above, below = (as_text(batch.docs.taken(rows)) for rows in (lower - 1, lower))
+    if (above > below if ties == "doc_desc" else above < below).all():
+        return None
+    among = same.copy()
+    among[:-1] |= same[1:]
+    rows = np.flatnonzero(among)
+    starts = np.flatnonzero(~same[rows])
+    order = np.arange(batch.height)
+    order[rows] = text_order_within(batch.docs, rows, starts, descending=ties == "doc_desc")
+    return order
+
+
+def _tied_neighbours(code: Codes, goodness: Floats, order: Ints, unsure: Flags) -> Flags:
+    """Flag the ordered rows with the query and the score of the row above."""
+    same = np.zeros(len(code), np.bool_)
+    at = np.flatnonzero(unsure)
+    values, owners = goodness[order[at]], code[at]
+    equal = (at[1:] == at[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+    same[at[1:][equal]] = True
+    return same
+
+
+def _rank_all(batch: Batch, goodness: Floats | None, ties: Ties) -> DocumentRanks:
+    order, same = _order(batch, goodness, ties)
+    rank = position(batch.starts, batch.height).astype(np.int64)
+    rank += 1
+    first = last = rank
+    tied = 0
+    if same is not None:
+        tied = int(np.count_nonzero(same))
+        blocks = np.flatnonzero(~same)
+        lengths = segment_lengths(blocks, batch.height)
+        first = np.repeat(rank[blocks], lengths)
+        last = np.repeat(rank[blocks] + lengths - 1, lengths)
+    contradicting = None
+    if goodness is not None and SCORE in batch.numbers and RANK in batch.numbers:
+        ranks = batch.numbers[RANK]
+        if order is not None:
+            ranks, goodness = ranks[order], goodness[order]
+        contradicting = _count_contradictions(goodness, ranks, batch.code)
+    if order is not None:
+        rank, first, last = (_scatter(values, order) for values in (rank, first, last))
+    return DocumentRanks(rank, first, last, tied, contradicting)
+
+
+def _scatter(ordered: Ints, order: Ints) -> Ints:
+    values = np.empty_like(ordered)
+    values[order] = ordered
+    return values
+
+
+def _rank_rows(batch: Batch, rows: Ints, goodness: Floats, ties: Ties) -> DocumentRanks | None:
+    """Rank these rows without ordering the others; None where that is no quicker."""
+    descending = _is_descending(batch, goodness)
+    contradicting = None
+    if SCORE in batch.numbers and RANK in batch.numbers:
+        if not (descending and _ranks_rise(batch)):
+            return None
+        contradicting = 0
+    found = (_rank_descending if descending else _rank_by_counting)(batch, rows, goodness, ties)
+    return None if found is None else replace(found, contradicting=contradicting)
+
+
+def _rank_descending(
+    batch: Batch, rows: Ints, goodness: Floats, ties: Ties
+) -> DocumentRanks | None:
+    """Rank rows of a batch in order of its scores: a rank is a place, but for ties."""
+    same = _repeats_above(batch, goodness)
+    tied = int(np.count_nonzero(same))
+    starts = batch.starts[batch.code[rows]]
+    rank = rows - starts + 1
+    first, last = rank.copy(), rank.copy()
+    among = np.flatnonzero(same[rows] | same[rows + 1]) if tied else rows[:0]
+    if len(among):
+        blocks = np.append(np.flatnonzero(~same[:-1]), batch.height)
+        block = np.searchsorted(blocks, rows[among], side="right") - 1
+        begin, end = blocks[block], blocks[block + 1]
+        first[among] = begin - starts[among] + 1
+        last[among] = end - starts[among]
+        if ties != "as_given":
+            if int((end - begin).sum()) > _PATIENCE * batch.height:
+                return None
+            peers = ranges(begin, end - begin)
+            owner = np.repeat(np.arange(len(among)), end - begin)
+            rank[among] = first[among] + _count_above(batch, rows[among], peers, owner, ties)
+    return DocumentRanks(rank, first, last, tied)
+
+
+def _rank_by_counting(
+    batch: Batch, rows: Ints, goodness: Floats, ties: Ties
+) -> DocumentRanks | None:
+    """Sort the scores of each query; a rank is how many are better."""
+    code = batch.code[rows]
+    first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    tied = 0
+    place = np.empty(len(batch.starts), np.int64)
+    for group in ascending(-goodness, batch.starts, batch.lengths):
+        repeats = group.repeats
+        tied += repeats
+        place[group.queries] = np.arange(len(group.queries))
+        if len(group.queries) == len(batch.starts):
+            mine = slice(None)
+        else:
+            here = np.zeros(len(batch.starts), np.bool_)
+            here[group.queries] = True
+            mine = np.flatnonzero(here[code])
+        lists, wanted = place[code[mine]], -goodness[rows[mine]]
+        better = group.before(lists, wanted, equal=False)
+        upto = better + 1
+        if repeats:
+            again = np.flatnonzero(group.repeated(lists, better))
+            upto[again] = group.before(lists[again], wanted[again], equal=True)
+        first[mine], last[mine] = better + 1, upto
+    rank = first.copy()
+    among = np.flatnonzero(last > first)
+    if len(among):
+        if int((last - first + 1)[among].sum()) > _PATIENCE * batch.height:
+            return None
+        peers, owner = _find_peers(batch, rows[among], goodness)
+        rank[among] += _count_above(batch, rows[among], peers, owner, ties)
+    return DocumentRanks(rank, first, last, tied)
+
+
+def _find_peers(batch: Batch, rows: Ints, goodness: Floats) -> tuple[Ints, Ints]:
+    """Return all rows with the query and the score of one of these, and which of these that is."""
+    mixed = (goodness + 0.0).view(np.uint64) * _FACTORS[0]
+    mixed += batch.code.astype(np.uint64)
+    mixed *= _FACTORS[1]
+    mixed >>= np.uint64(64 - _MARK_BITS)
+    slots = mixed.view(np.int64)
+    marked = np.zeros(1 << _MARK_BITS, np.bool_)
+    marked[slots[rows]] = True
+    near = np.flatnonzero(marked[slots])
+    code, value = batch.code[near], goodness[near]
+    order = np.lexsort((value, code))
+    code, value = code[order], value[order]
+    new = np.ones(len(near), np.bool_)
+    new[1:] = (code[1:] != code[:-1]) | (value[1:] != value[:-1])
+    starts = np.flatnonzero(new)
+    block = np.empty(len(near), np.int64)
+    block[order] = number_segments(starts, len(near))
+    blocks = block[np.searchsorted(near, rows)]
+    lengths = segment_lengths(starts, len(near))[blocks]
+    return near[order][ranges(starts[blocks], lengths)], np.repeat(np.arange(len(rows)), lengths)
+
+
+def _count_above(batch: Batch, rows: Ints, peers: Ints, owner: Ints, ties: Ties) -> Ints:
+    """Count the peers, which have the same score, that are ranked above each row.
+
+    `owner`: the row that each of the peers is compared with.
+    """
+    if ties == "as_given":
+        above = peers < rows[owner]
+    else:
+        theirs, ours = as_text(batch.docs.taken(peers)), as_text(batch.docs.taken(rows[owner]))
+        above = (theirs > ours if ties == "doc_desc" else theirs < ours).to_numpy()
+    return np.bincount(owner[above], minlength=len(rows))
+
+
+def _count_renumbered(batch: Batch) -> int:
+    """Count queries with other ranks than 1, 2, 3, … in whatever order."""
+    rank, code, starts = batch.numbers[RANK], batch.code, batch.starts
+    if np.array_equal(rank, position(starts, len(rank)) + 1):
+        return 0
+    fits = (rank == np.floor(rank)) & (rank >= 1) & (rank <= batch.lengths[code])
+    used = np.zeros(len(rank), np.bool_)
+    used[starts[code[fits]] + rank[fits].astype(np.int64) - 1] = True
+    return len(np.unique(code[~used]))
+
+
+def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
+    """Count queries that rank a document above another document that scores strictly higher.
+
+    All in ranked order.
+    """
+    if not len(score):
+        return 0
+    # Blocks of equal scores: the best rank in each against the worst rank in those above it.
+    new = np.ones(len(score), np.bool_)
+    new[1:] = (code[1:] != code[:-1]) | (score[1:] != score[:-1])
+    starts = np.flatnonzero(new)
+    code = code[starts]
+    levels, places = np.unique(rank, return_inverse=True)
+    best, worst = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)
+    # One running maximum serves all queries when each query's ranks lie above those before.
+    lift = code.astype(np.int64) * len(levels)
+    worst_above = np.maximum.accumulate(worst + lift)[:-1]
+    contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] <= worst_above)
+    return len(np.unique(code[1:][contradicts]))
