@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
@@ -13,7 +12,7 @@ from rankframe.analysis.missing_queries import Lack
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
-from rankframe.core.wording import marked_html
+from rankframe.core.table import Cell, Note, Table, as_cell, as_html
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT
 
@@ -113,23 +112,15 @@ class Diff(Exported):
         return "\n".join([*head, *told, *moved])
 
     def _repr_html_(self) -> str:
-        header = [QUERY, *self.names, DELTA, BETTER, *self._more]
-        head = "".join(f"<th>{html.escape(_short(name))}</th>" for name in header)
-        rows = (
-            "".join(
-                f"<td>{marked_html(cell, good=row[4] == _short(self.names[1]))}</td>"
-                if at == 3
-                else f"<td>{html.escape(cell)}</td>"
-                for at, cell in enumerate(row)
-            )
-            for row in self._shown
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        said = "<br>".join(map(html.escape, [self._counted, *self._told]))
-        return (
-            f"<p>{html.escape(self._headline)}<br><small>{said}</small></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        rows = []
+        for row in self._shown:
+            cells = list(map(as_cell, row))
+            tone = "good" if row[4] == _short(self.names[1]) else "bad"
+            rows.append([*cells[:3], Cell(row[3], tone=tone), *cells[4:]])
+        names = [_short(name) for name in (*self.names, DELTA, BETTER, *self._more)]
+        table = Table.from_texts([QUERY], names, rows)
+        notes = [Note(text) for text in (self._counted, *self._told)]
+        return as_html([Note.from_headline(self._headline), *notes, table])
 
     @property
     def _more(self) -> list[str]:

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, permutations
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, cast
 
 import polars as pl
 
 from rankframe.analysis.missing_queries import Lack
-from rankframe.analysis.tables import (
-    Contents,
-    as_latex,
-    as_markdown,
-    lines_as_html,
-    rows_as_markdown,
-)
 from rankframe.core.checks import check_flag
 from rankframe.core.messages import number_of
 from rankframe.core.options import StorageSettings
+from rankframe.core.table import (
+    Cell,
+    Column,
+    Note,
+    Part,
+    Table,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_text,
+    warning_notes,
+)
 from rankframe.core.wording import (
     best_of,
     number_text,
     outcomes_text,
     p_text,
     percent_text,
+    range_text,
     share_text,
     signed_text,
 )
@@ -81,9 +90,6 @@ LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
 COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
 
 WARNING = "warning"  # the item of the ledger that holds one
-
-HEADER = ("metric", "slice", "system", "value", "diff", "%", "interval", "p", "raw p", "W/T/L",
-          "judged")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,31 +164,84 @@ class Comparison(Exported):
         )
 
     def to_markdown(self, *, details: bool = False) -> str:
-        """Systems down, metrics across: the best in bold, what differs significantly marked.
+        """Write systems down and metrics across: the best in bold, significant changes marked.
 
         `details`: instead a row for each metric and system with its difference, interval and p
         values, what is significant in bold; for a comment on a pull request.
         """
         check_flag("details", details)
-        if not details:
-            return as_markdown(self._contents)
-        notes = [said for said in (self.legend, self.caveat) if said]
-        return rows_as_markdown(self.header, list(self.lines()), notes, self.warnings)
+        if details:
+            return as_markdown(self.parts())
+        return as_markdown([self._matrix(), Note(self._caption)])
 
     def to_latex(self) -> str:
-        """The same as a LaTeX table for booktabs."""
-        return as_latex(self._contents)
+        """Write the same as a LaTeX table for booktabs."""
+        matrix = self._matrix()
+        return as_latex(matrix.split() if self.sliced else [matrix], self._caption)
+
+    def parts(self) -> list[Part]:
+        """Return what people read: the pairs as a table, warnings, and what to know of them."""
+        notes = [Note(text) for text in (self.legend, self.caveat) if text]
+        return [self._pairs(), *warning_notes(self.warnings), *notes]
 
     @property
-    def _contents(self) -> Contents:
+    def _caption(self) -> str:
+        marks = (
+            f"† differs from {self.baseline}"
+            if self.baseline is not None
+            else "letters name the systems that it differs from"
+        )
         decided = (
             f"{self.note('policy_significant')}; test: {self.note('policy_test')}; "
             f"correction: {self.note('policy_correction')}"
         )
-        return Contents(
-            self.metrics, self.names, self.baseline, self.systems, self.table, self.sliced, decided,
-            self.warnings,
+        warned = "".join(f" {warning}." for warning in self.warnings)
+        return f"Best in bold; {marks} ({decided}).{warned}"
+
+    def _matrix(self) -> Table:
+        """Return systems down and metrics across, a group per slice."""
+        names = sorted(self.names, key=lambda name: name != self.baseline)
+        letters = {} if self.baseline is not None else dict(
+            zip(names, ascii_lowercase, strict=False)
         )  # fmt: skip
+        marks: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for row in self.table.filter("significant").to_dicts():
+            key = row["by"], row["slice"], row["metric"]
+            if self.baseline is not None:
+                marks[*key, row["system"]].append("†")
+                continue
+            for name, other in permutations((row["system"], row["baseline"])):
+                marks[*key, name].append(letters.get(other, ""))
+        groups: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+        for key, rows in self._values().items():
+            by, slice_, label = key
+            metric = self.metric(label)
+            best = best_of(metric, [row["value"] for row in rows.values()])
+            few = " (few)" if any(row["small"] for row in rows.values()) else ""
+            heading = "all queries" if by is None else f"{by}: {slice_}{few}"
+            group = groups.setdefault((by, slice_), {})
+            for name in names:
+                value = rows[name]["value"]
+                letter = f"({letters[name]}) " if name in letters else ""
+                line = group.setdefault(name, [Cell(heading), Cell(f"{letter}{name}")])
+                line.append(
+                    Cell(
+                        "–" if value is None else number_text(value, metric),
+                        bold=value is not None and value == best,
+                        mark="".join(sorted(marks[*key, name])),
+                    )
+                )
+        columns = [Column("slice", numeric=False), Column("system", numeric=False),
+                   *(Column(metric.label) for metric in self.metrics)]  # fmt: skip
+        table = Table(columns, [list(group.values()) for group in groups.values()])
+        return table if self.sliced else table.without("slice")
+
+    def _values(self) -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
+        """Return the rows of `systems` by attribute, slice and metric, then by system."""
+        values: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+        for row in self.systems.to_dicts():
+            values[row["by"], row["slice"], row["metric"]][row["system"]] = row
+        return values
 
     def metric(self, label: str) -> Metric:
         """The metric of that label."""
@@ -247,91 +306,65 @@ class Comparison(Exported):
         own = pl.col("system").is_null() & (pl.col("item") == WARNING)
         return self.ledger.filter(own)["note"].to_list()
 
-    @property
-    def header(self) -> tuple[str, ...]:
-        """What stands above the cells of `lines`: the way of slicing by name, if there is one."""
+    def _pairs(self) -> Table:
+        """Return a row for each system, or for each pair of systems where there is no baseline."""
         ways = self.systems["by"].drop_nulls().unique()
-        return (HEADER[0], ways[0], *HEADER[2:]) if len(ways) == 1 else HEADER
+        by = ways[0] if len(ways) == 1 else "slice"
+        titles = ["metric", by, "system", "value", "diff", "%", "interval", "p", "raw p", "W/T/L",
+                  "judged"]  # fmt: skip
+        values = self._values()
+        groups = [
+            self._group(list(rows), values[by_, slice_, label], by)
+            for (label, by_, slice_), rows in groupby(
+                self.table.to_dicts(), lambda row: (row["metric"], row["by"], row["slice"])
+            )
+        ]
+        columns = [Column(title, numeric=at > 2) for at, title in enumerate(titles)]
+        return Table(columns, groups, dispensable=("W/T/L", "raw p", "judged", "%", "interval"))
 
-    def lines(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """What people read: cells under `header`, and whether the difference is significant.
+    def _group(
+        self, pairs: list[dict[str, Any]], systems: Mapping[str, Mapping[str, Any]], by: str
+    ) -> list[list[Cell]]:
+        """Return the rows of a metric and slice: with a baseline, it comes first."""
+        first = pairs[0]
+        metric = self.metric(first["metric"])
+        best = best_of(metric, [row["value"] for row in systems.values()])
 
-        Each system by itself where all are compared with a baseline; else a row for each pair.
-        """
-        before = None
-        for row in self.table.to_dicts():
-            of = (row["metric"], row["by"], row["slice"])
-            if of != before and self.baseline is not None:
-                first = {**row, "value": row["baseline_value"], "judged": row["judged_baseline"]}
-                yield (*self._of(first), row["baseline"], self._number(first),
-                       "", "", "", "", "", "", share_text(first["judged"])), False  # fmt: skip
-            repeat = of == before or self.baseline is not None
-            yield self._line(row, repeat=repeat), bool(row["significant"])
-            before = of
+        def value_cell(value: float | None) -> Cell:
+            return Cell(number_text(value, metric), bold=best is not None and value == best)
 
-    def _line(self, row: dict, *, repeat: bool) -> tuple[str, ...]:
-        name = row["system"] if self.baseline is not None else (
-            f"{row['system']} − {row['baseline']}"
-        )  # fmt: skip
-        metric = self.metric(row["metric"])
-        return (
-            *(("", "") if repeat else self._of(row)),
-            name,
-            self._number(row),
-            signed_text(row["difference"], metric),
-            percent_text(row["relative"]),
-            "" if row["ci_low"] is None else (
-                f"{signed_text(row['ci_low'], metric)} to {signed_text(row['ci_high'], metric)}"
-            ),
-            p_text(row["p_corrected"]) + ("*" if row["significant"] else ""),
-            "" if self.note("policy_correction") == "none" else p_text(row["p_value"]),
-            outcomes_text(row),
-            share_text(row["judged"]),
-        )  # fmt: skip
-
-    def _of(self, row: dict) -> tuple[str, str]:
-        if row["by"] is None:
-            return row["metric"], "all" if self.sliced else ""
-        small = " (few)" if row["small"] else ""
-        way = "" if self.header[1] == row["by"] else f"{row['by']}: "
-        return row["metric"], f"{way}{row['slice']}{small}"
-
-    def _number(self, row: dict) -> str:
-        return number_text(row["value"], self.metric(row["metric"]))
+        rows: list[list[Cell]] = []
+        if self.baseline is not None:
+            judged = Cell(share_text(first["judged_baseline"]))
+            blanks = [Cell("")] * 6
+            rows = [[Cell(self.baseline), value_cell(first["baseline_value"]), *blanks, judged]]
+        for row in pairs:
+            name, low, high = row["system"], row["ci_low"], row["ci_high"]
+            better = ((row["difference"] or 0) > 0) == metric.higher_is_better
+            tone = "" if not row["significant"] else "good" if better else "bad"
+            raw = self.note("policy_correction") != "none"
+            rows.append(
+                [
+                    Cell(name if self.baseline is not None else f"{name} − {row['baseline']}"),
+                    value_cell(row["value"]),
+                    Cell(signed_text(row["difference"], metric), tone=tone),
+                    Cell(percent_text(row["relative"]), tone=tone),
+                    Cell(range_text(low, high, metric, signed=True)),
+                    Cell(p_text(row["p_corrected"]) + ("*" if row["significant"] else "")),
+                    Cell(p_text(row["p_value"]) if raw else ""),
+                    Cell(outcomes_text(row)),
+                    Cell(share_text(row["judged"])),
+                ]
+            )
+        slice_ = "all" if self.sliced else ""
+        if first["by"] is not None:
+            way = "" if by == first["by"] else f"{first['by']}: "
+            slice_ = f"{way}{first['slice']}{' (few)' if first['small'] else ''}"
+        heads = [[Cell(first["metric"]), Cell(slice_)], *([[Cell(""), Cell("")]] * len(pairs))]
+        return [head + row for head, row in zip(heads, rows, strict=False)]
 
     def __repr__(self) -> str:
-        rows = [self.header, *(cells for cells, _ in self.lines())]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
-        shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
-        lines = [
-            "  " + "  ".join(
-                f"{row[at]:<{widths[at]}}" if at < 3 else f"{row[at]:>{widths[at]}}" for at in shown
-            ).rstrip()
-            for row in rows
-        ]  # fmt: skip
-        warned = [f"  Warning: {warning}" for warning in self.warnings]
-        legend = [f"  {self.legend}"] if self.legend else []
-        return "\n".join(["rankframe comparison", *lines, *warned, *legend, f"  {self.caveat}"])
+        return as_text("rankframe comparison", self.parts())
 
     def _repr_html_(self) -> str:
-        said = ". ".join(filter(None, (self.legend, self.caveat)))
-        lines = [cells for cells, _ in self.lines()]
-        return lines_as_html(self.header, lines, list(self._marks()), self.warnings, said)
-
-    def _marks(self) -> Iterator[tuple[bool, bool | None]]:
-        """Of each of the `lines`: whether its value is the best, and whether it is better (True) or
-        worse (False) beyond chance.
-        """
-        values: dict[tuple[str, ...], list[float | None]] = {}
-        for row in self.systems.to_dicts():
-            values.setdefault((row["metric"], row["by"], row["slice"]), []).append(row["value"])
-        before = None
-        for row in self.table.to_dicts():
-            metric, of = self.metric(row["metric"]), (row["metric"], row["by"], row["slice"])
-            best = best_of(metric, values[of])
-            if of != before and self.baseline is not None:
-                yield best is not None and row["baseline_value"] == best, None
-            better = (row["difference"] or 0) > 0
-            good = better == metric.higher_is_better if row["significant"] else None
-            yield best is not None and row["value"] == best, good
-            before = of
+        return as_html(self.parts())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Literal, Self
 from xml.etree import ElementTree
 
@@ -14,14 +14,17 @@ import polars as pl
 
 from rankframe.analysis.missing_queries import Lack
 from rankframe.core.messages import number_of
-from rankframe.core.wording import (
-    markdown_row,
-    markdown_text,
-    marked_html,
-    number_text,
-    percent_text,
-    signed_text,
+from rankframe.core.table import (
+    Cell,
+    Column,
+    Note,
+    Table,
+    Tone,
+    as_html,
+    as_markdown,
+    warning_notes,
 )
+from rankframe.core.wording import number_text, percent_text, signed_text
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT
 
@@ -49,6 +52,9 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
 # Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
 JSON_SCHEMA = 1
 BASELINE, CANDIDATE = "baseline", "candidate"
+TONES: dict[str, Tone] = {
+    "pass": "good", "fail": "bad", "undecided": "doubtful", "skipped": "muted",
+}  # fmt: skip
 _CODES: dict[Status, int] = {"pass": 0, "fail": 1, "undecided": 2}
 # Characters that XML 1.0 has no way to write.
 _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
@@ -168,34 +174,59 @@ class Verdict(Exported):
         )
 
     def to_markdown(self) -> str:
-        """For a comment on a pull request: the verdict, a table for each rule, what limits it."""
-        word, _, counted = self.headline.partition(": ")
-        rules = dict.fromkeys(self.checks["rule"])
-        limits = [
-            f"{status}: {rule}{f' [{of}]' if of else ''}: {reason}"
-            for rule, of, *_, status, reason in self.lines()
-            if reason
-        ] + [f"Warning: {warning}." for warning in self.warnings]
-        listed = "\n".join(f"- {markdown_text(one)}" for one in limits)
-        return "\n\n".join(
-            [
-                f"**{word}**: {markdown_text(counted)}",
-                *(f"**{markdown_text(rule)}**\n\n{self._table(rule)}" for rule in rules),
-                *([f"What limits it:\n\n{listed}"] if limits else []),
-            ]
-        )
+        """Write a comment for a pull request: the verdict, a table for each rule, and reasons."""
+        checks = self.table().without("why")
+        tables = [table if self.sliced else table.without("slice") for table in checks.split()]
+        return as_markdown([self.note, *tables, *self.reasons, *warning_notes(self.warnings)])
 
-    def _table(self, rule: str) -> str:
-        """The checks of a rule as a table in Markdown."""
-        lines = [line for line in self.lines() if line[0] == rule]
-        sliced = any(of for _, of, *_ in lines)
-        head = ["verdict", *(["slice"] if sliced else []), *map(markdown_text, self.header)]
-        marks = ["---"] * (1 + sliced) + ["---:"] * len(self.header)
-        rows = [
-            [status, *([markdown_text(of)] if sliced else []), *map(markdown_text, numbers)]
-            for _, of, *numbers, status, _ in lines
+    @property
+    def note(self) -> Note:
+        """Return the headline, in the colour of the verdict."""
+        return Note.from_headline(self.headline, TONES[self.status])
+
+    @property
+    def reasons(self) -> list[Note]:
+        """Return why checks failed, could not be decided or were skipped."""
+        return [
+            Note(f"{row['status']}: {check_name(row)}: {row['reason']}", tone=TONES[row["status"]])
+            for row in self.checks.to_dicts()
+            if row["reason"]
         ]
-        return "\n".join(map(markdown_row, [head, marks, *rows]))
+
+    @property
+    def sliced(self) -> bool:
+        """Whether some rule speaks of slices."""
+        return self.checks["by"].null_count() < self.checks.height
+
+    def table(self) -> Table:
+        """Return a row for each check, a group for each rule."""
+        sides = [
+            side if name == role else f"{side} ({name})"
+            for side, role, name in zip(
+                ("baseline", "now"), (BASELINE, CANDIDATE), self.names, strict=True
+            )
+        ]
+        columns = [*(Column(name, numeric=False) for name in ("rule", "verdict", "slice")),
+                   *map(Column, (*sides, "change", "at least", "queries")),
+                   Column("why", numeric=False)]  # fmt: skip
+        groups = [
+            [
+                [
+                    Cell(rule),
+                    Cell(row["status"], tone=TONES[row["status"]]),
+                    Cell("all" if row["by"] is None else f"{row['by']}: {row['slice']}"),
+                    Cell(number_text(row["baseline_value"]), value=row["baseline_value"]),
+                    Cell(number_text(row["value"]), value=row["value"]),
+                    Cell(_change(row["change"], relative=row["relative"]), value=row["change"]),
+                    Cell(_change(row["bound"], relative=row["relative"]), value=row["bound"]),
+                    Cell(f"{row['queries']:,}", value=row["queries"]),
+                    Cell(row["reason"]),
+                ]
+                for row in rows
+            ]
+            for rule, rows in groupby(self.checks.to_dicts(), key=lambda row: row["rule"])
+        ]
+        return Table(columns, groups)
 
     def to_junit(self) -> str:
         """JUnit XML: a test case for each check."""
@@ -209,12 +240,11 @@ class Verdict(Exported):
             skipped=str(counts["skipped"]),
         )
         for row in self.checks.to_dicts():
-            of = "" if row["by"] is None else f" [{row['by']}: {row['slice']}]"
             case = ElementTree.SubElement(
                 suite,
                 "testcase",
                 classname=f"rankframe.gate.{row['metric']}".translate(_NO_XML),
-                name=f"{row['rule']}{of}".translate(_NO_XML),
+                name=check_name(row).translate(_NO_XML),
             )
             kind = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
             if row["status"] in kind:
@@ -230,60 +260,23 @@ class Verdict(Exported):
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
-    @property
-    def header(self) -> tuple[str, ...]:
-        """What stands above the numbers of `lines`: baseline and now, with their names if any."""
-        sides = [
-            said if name == role else f"{said} ({name})"
-            for said, role, name in zip(
-                ("baseline", "now"), (BASELINE, CANDIDATE), self.names, strict=True
-            )
-        ]
-        return (*sides, "change", "at least", "queries")
-
-    def lines(self) -> list[tuple[str, ...]]:
-        """What people read: rule, slice, the numbers under `header`, status, reason."""
-        return [
-            (
-                row["rule"],
-                "" if row["by"] is None else f"{row['by']}: {row['slice']}",
-                number_text(row["baseline_value"]),
-                number_text(row["value"]),
-                _change(row["change"], relative=row["relative"]),
-                _change(row["bound"], relative=row["relative"]),
-                f"{row['queries']:,}",
-                row["status"],
-                row["reason"],
-            )
-            for row in self.checks.to_dicts()
-        ]
-
     def _repr_html_(self) -> str:
-        word, _, counted = self.headline.partition(": ")
-        head = "".join(f"<th>{html.escape(one)}</th>" for one in ("", "rule", *self.header, "why"))
-        body = "".join(
-            f"<tr><td>{_marked(status)}</td><td style='text-align:left'>"
-            f"{html.escape(rule + (f' [{of}]' if of else ''))}</td>"
-            + "".join(f"<td>{html.escape(one)}</td>" for one in numbers)
-            + f"<td style='text-align:left'>{html.escape(reason)}</td></tr>"
-            for rule, of, *numbers, status, reason in self.lines()
-        )
-        warned = "".join(f"<p>Warning: {html.escape(one)}</p>" for one in self.warnings)
-        return (
-            f"<p><b>{_marked(self.status, word)}</b>: {html.escape(counted)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{warned}"
-        )
+        table = self.table()
+        shown = table if self.sliced else table.without("slice")
+        return as_html([self.note, shown, *warning_notes(self.warnings)])
 
     def __repr__(self) -> str:
-        shown = [f"  {row[7]:<9}  {row[0]}{' ' if row[1] else ''}{row[1]}"
-                 f"{': ' if row[8] else ''}{row[8]}" for row in self.lines()]  # fmt: skip
+        checks = [
+            f"  {row['status']:<9}  {check_name(row)}{': ' if row['reason'] else ''}{row['reason']}"
+            for row in self.checks.to_dicts()
+        ]
         warned = [f"  Warning: {warning}" for warning in self.warnings]
-        return "\n".join([f"rankframe gate: {self.headline}", *shown, *warned])
+        return "\n".join([f"rankframe gate: {self.headline}", *checks, *warned])
 
 
-def _marked(status: str, word: str | None = None) -> str:
-    """A status in the colour of what is better or worse, if it is either."""
-    return marked_html(word or status, good={"pass": True, "fail": False}.get(status))
+def check_name(row: Mapping[str, Any]) -> str:
+    """Return the rule of a check, and the slice that it is about."""
+    return row["rule"] + ("" if row["by"] is None else f" [{row['by']}: {row['slice']}]")
 
 
 def _change(value: float | None, *, relative: bool) -> str:

@@ -118,7 +118,7 @@ def compare(
     import rankframe as rf
     from rankframe.analysis.comparison import COMPARISON_FILES
     from rankframe.io.output_paths import refuse_taken
-    from rankframe.present.terminal import decision_tables as show
+    from rankframe.present.terminal import analysis_tables as show
 
     qrels = [] if stored else sources[:1]
     runs = runs_by_name(sources[len(qrels) :])
@@ -155,4 +155,4 @@ def compare(
     if bounds:
         console.print(show.bounds_table(found))
     if ledger:
-        console.print(show.comparison_ledger(found))
+        console.print(show.ledger_table(found.ledger))

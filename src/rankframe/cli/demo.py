@@ -31,15 +31,16 @@ def demo(
 def _shop(console: Console) -> None:
     import rankframe as rf
     from rankframe.metrics.names import resolve
-    from rankframe.present.terminal import tables as show
-    from rankframe.present.terminal.decision_tables import comparison_table
+    from rankframe.present.terminal import result_tables as show
+    from rankframe.present.terminal.analysis_tables import comparison_table
+    from rankframe.present.terminal.render import print_line
 
     shop = rf.example("shop")
     names = ["ndcg@10", "map", "mrr@10", "recall@20", "lag", "judged@10"]
     results = {name: rf.evaluate(shop.qrels, run, names) for name, run in shop.runs.items()}
-    show.say(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
+    print_line(console, "A shop's search: three systems, ~2,000 queries, grades 0 to 3.\n")
     console.print(show.summary_table(results, resolve(names), console.width))
-    show.say(console, "\nIs the difference real, and is it there in every locale?\n")
+    print_line(console, "\nIs the difference real, and is it there in every locale?\n")
     found = rf.compare(
         shop.qrels,
         shop.runs,
@@ -66,8 +67,9 @@ def _movies(console: Console) -> None:
     import rankframe as rf
     from rankframe.engine.combined import RUN_FRAMES
     from rankframe.metrics.names import resolve
-    from rankframe.present.terminal import tables as show
-    from rankframe.present.terminal.decision_tables import comparison_table
+    from rankframe.present.terminal import result_tables as show
+    from rankframe.present.terminal.analysis_tables import comparison_table
+    from rankframe.present.terminal.render import print_line
 
     movies = rf.example("movies")
     tables: dict[str, Any] = {"train": movies.train, "items": movies.items}
@@ -79,18 +81,18 @@ def _movies(console: Console) -> None:
         name: rf.evaluate(movies.qrels, run, names, rel=4, **tables)
         for name, run in movies.runs.items()
     }
-    show.say(
+    print_line(
         console, "A recommender: three systems, 600 users, 1,500 films, 4 stars are a success."
     )
-    show.say(console, "Which is accurate, and which shows more than what everybody knows?\n")
+    print_line(console, "Which is accurate, and which shows more than what everybody knows?\n")
     console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
-    show.say(console, "\nHow many genres, are they what the user watches, and do lists differ?\n")
+    print_line(console, "\nHow many genres, are they what the user watches, and do lists differ?\n")
     names = ["diversity(by=genres)@10", "calibration(by=genres)@10", "personalisation@10"]
     results = {
         name: rf.evaluate(None, run, names, **tables, ci=None) for name, run in movies.runs.items()
     }
     console.print(show.summary_table(results, resolve(names, *RUN_FRAMES), console.width))
-    show.say(console, "\nIs the difference to the most popular films real?\n")
+    print_line(console, "\nIs the difference to the most popular films real?\n")
     names = ["ndcg@10", "coverage@10"]
     found = rf.compare(movies.qrels, movies.runs, names, baseline="popular", rel=4, **tables)
     console.print(comparison_table(found, console.width))

@@ -100,7 +100,7 @@ def diff(
 
     import rankframe as rf
     from rankframe.io.sources.writers import write_frame
-    from rankframe.present.terminal import decision_tables as show
+    from rankframe.present.terminal import analysis_tables as show
 
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")

@@ -155,12 +155,12 @@ def fusions(
 
     from rankframe.analysis.fusion import NORMS
     from rankframe.analysis.fusion.names import parse
-    from rankframe.present.terminal import tables as show
+    from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
         console.print(_all())
-        show.say(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
+        print_line(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
         return
     key = name.strip().lower().replace("-", "_")
     if key in NORMS and key not in ("max", "sum"):
@@ -172,65 +172,40 @@ def fusions(
 
 
 def _all() -> RenderableType:
-    """A table a family of methods, and one of the norms."""
+    """Render a table per family of methods, and one of the norms."""
     from rich.console import Group
 
     from rankframe.analysis.fusion import METHODS, NORMS
     from rankframe.analysis.fusion.registry import Family
+    from rankframe.present.terminal.render import reference_list
 
-    tables: list[RenderableType] = [
-        _table(family, [(one.signature, one.summary) for one in METHODS.values()
-                        if one.family == family])
+    tables = [
+        reference_list(family, [(one.signature, one.summary) for one in METHODS.values()
+                                if one.family == family])
         for family in get_args(Family)
     ]  # fmt: skip
-    norms = [(one.name, one.summary) for one in NORMS.values()]
-    return Group(*tables, _table("Norms of scores (--norm)", norms))
-
-
-def _table(title: str, rows: list[tuple[str, str]]) -> RenderableType:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("meaning")
-    for name, meaning in rows:
-        table.add_row(Text(name), Text(meaning))
-    return table
+    norms = [(norm.name, norm.summary) for norm in NORMS.values()]
+    return Group(*tables, reference_list("Norms of scores (--norm)", norms))
 
 
 def _page(method: Definition) -> RenderableType:
-    """One method: what it means, how it is computed, how it is written."""
-    facts = [("written", method.signature), ("formula", method.formula)]
-    facts += [(parameter, str(limits)) for parameter, limits in method.limits.items()]
+    """Render one method: what it means, how it is computed, how it is written."""
+    from rankframe.present.terminal.render import reference_page
+
+    facts = {"written": method.signature, "formula": method.formula}
+    facts |= {parameter: str(limits) for parameter, limits in method.limits.items()}
     looks = "scores after a norm, min_max unless you say otherwise" if method.scored else "ranks"
-    facts.append(("looks at", looks))
+    facts["looks at"] = looks
     if method.trained:
-        facts.append(("needs", "judgments (--qrels)"))
+        facts["needs"] = "judgments (--qrels)"
     if method.synonyms:
-        facts.append(("also", ", ".join(method.synonyms)))
-    return _facts(method.summary, facts, method.notes)
+        facts["also"] = ", ".join(method.synonyms)
+    return reference_page(method.summary, facts, method.notes)
 
 
 def _norm_page(norm: Norm) -> RenderableType:
+    from rankframe.present.terminal.render import reference_page
+
     looks = "scores" if norm.scored else "ranks"
-    return _facts(norm.summary, [("norm", norm.name), ("formula", norm.formula),
-                                 ("looks at", looks)])  # fmt: skip
-
-
-def _facts(summary: str, facts: list[tuple[str, str]], notes: str = "") -> RenderableType:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
-    for name, fact in facts:
-        grid.add_row(name, Text(fact, style="bold" if name == "written" else ""))
-    parts: list[RenderableType] = [Text(summary, style="bold"), Text(""), grid]
-    if notes:
-        paragraphs = [" ".join(p.split()) for p in notes.split("\n\n")]
-        parts += [Text(""), Text("\n\n".join(paragraphs))]
-    return Group(*parts)
+    facts = {"norm": norm.name, "formula": norm.formula, "looks at": looks}
+    return reference_page(norm.summary, facts)

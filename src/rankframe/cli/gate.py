@@ -110,7 +110,7 @@ def gate(
 
     import rankframe as rf
     from rankframe.io.outputs import write_file
-    from rankframe.present.terminal.decision_tables import verdict_table
+    from rankframe.present.terminal.analysis_tables import verdict_table
 
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")

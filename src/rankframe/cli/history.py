@@ -73,8 +73,8 @@ def history(
 
     import rankframe as rf
     from rankframe.io.sources.writers import write_frame
-    from rankframe.present.terminal.decision_tables import history_table
-    from rankframe.present.terminal.tables import csv_text
+    from rankframe.present.terminal.analysis_tables import history_table
+    from rankframe.present.terminal.render import csv_text
 
     named = runs_by_name(folders)
     check_tables(output)

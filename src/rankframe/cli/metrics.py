@@ -30,11 +30,12 @@ def metrics(
 
     from rankframe.metrics import REGISTRY
     from rankframe.metrics.names import definition_of
-    from rankframe.present.terminal import tables as show
+    from rankframe.present.terminal import result_tables as show
+    from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
         console.print(show.metric_list(list(REGISTRY.values())))
-        show.say(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
+        print_line(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
         return
     console.print(show.metric_page(definition_of(name)))

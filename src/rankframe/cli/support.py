@@ -257,8 +257,7 @@ def deliver(
 
     from rankframe.engine.ledger import says_every_relevant
     from rankframe.io.sources.writers import write_frame
-    from rankframe.present.terminal import tables as show
-    from rankframe.present.terminal.item_tables import item_tables, items_markdown
+    from rankframe.present.terminal import result_tables as show
 
     tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
     for target, name, frame in (
@@ -269,14 +268,13 @@ def deliver(
             about = {run: result.about(name) for run, result in results.items()}
             write_frame(frame(results), target, {"frame": name, "runs": about})
     if style != "table":
-        text = show.as_text(results, metrics, style)
-        print("\n\n".join([text, *(items_markdown(results) if style == "markdown" else [])]))
+        print(show.results_text(results, metrics, style))
         return
     console = Console()
     console.print(show.summary_table(results, metrics, console.width))
     if any(result.slices.height for result in results.values()):
         console.print(show.slice_tables(results, metrics, console.width))
     if any(result.items.height for result in results.values()):
-        console.print(item_tables(results))
+        console.print(show.item_tables(results))
     if ledger:
         console.print(show.ledger_table(results))

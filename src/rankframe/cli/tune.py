@@ -124,7 +124,7 @@ def tune(
     from rankframe.analysis.tuning.grids import grid_of_texts
     from rankframe.analysis.tuning.outcome import TUNING_FILES
     from rankframe.io.output_paths import refuse_taken
-    from rankframe.present.terminal import tuning_tables as show
+    from rankframe.present.terminal import analysis_tables as show
 
     runs = runs_by_name(sources[1:])
     opened = open_sources([sources[0], *runs.values()])
@@ -161,4 +161,4 @@ def tune(
     console = Console()
     console.print(show.tuning_table(found, console.width, top))
     if ledger:
-        console.print(show.tuning_ledger(found))
+        console.print(show.ledger_table(found.ledger))

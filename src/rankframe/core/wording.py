@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +11,6 @@ from rankframe.core.errors import RankframeError
 from rankframe.core.options import Average
 
 UNDEFINED = "undefined"
-# Of changes in notebooks: readable on white and on black, with any kind of colour vision.
-BETTER, WORSE = "#12875a", "#c9541f"
 # What Markdown takes for more than a letter; an underscore only at the edge of a word, a tilde only
 # at the edge of something.
 _MARKDOWN = re.compile(r"([\\`*\[\]|$]|(?<![^\W_])_|_(?![^\W_])|~(?=\S)|(?<=\S)~)")
@@ -115,6 +112,18 @@ def signed_text(value: float | None, metric: Shown | None = None) -> str:
     return f"{rounded:+,.0f}" if whole else f"{rounded:+.4f}"
 
 
+def range_text(
+    low: float | None, high: float | None, metric: Shown | None = None, *, signed: bool = False
+) -> str:
+    """An interval; nothing where there is none.
+
+    >>> range_text(0.1, 0.25), range_text(-0.1, 0.25, signed=True)
+    ('0.1000 to 0.2500', '-0.1000 to +0.2500')
+    """
+    text = signed_text if signed else number_text
+    return "" if low is None else f"{text(low, metric)} to {text(high, metric)}"
+
+
 def percent_text(value: float | None, digits: int = 1) -> str:
     """A relative difference, with its sign.
 
@@ -155,17 +164,6 @@ def best_of(metric: Shown, values: Sequence[float | None]) -> float | None:
     return max(known) if metric.higher_is_better else min(known)
 
 
-def marked_html(text: str, *, good: bool | None) -> str:
-    """Text for a notebook, in the colour of what is better or worse; the sign is in the text.
-
-    >>> marked_html("+0.1", good=True), marked_html("0", good=None)
-    ('<span style="color:#12875a">+0.1</span>', '0')
-    """
-    if good is None:
-        return html.escape(text)
-    return f'<span style="color:{BETTER if good else WORSE}">{html.escape(text)}</span>'
-
-
 def markdown_text(text: str) -> str:
     r"""Text that Markdown shows as it is, on one line.
 
@@ -174,11 +172,6 @@ def markdown_text(text: str) -> str:
     """
     said = _ENTITY.sub("&amp;", plain_text(" ".join(text.split()))).replace("<", "&lt;")
     return _MARKDOWN.sub(r"\\\1", said)
-
-
-def markdown_row(cells: Sequence[str]) -> str:
-    """A row of a table from cells that are Markdown already."""
-    return f"| {' | '.join(cells)} |"
 
 
 @contextmanager

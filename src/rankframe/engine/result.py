@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -18,13 +17,15 @@ from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import StorageSettings
+from rankframe.core.table import Note, Table, as_html, as_text
+from rankframe.core.wording import number_text
 from rankframe.engine.about import about_frame, names_in_file
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.exported import Exported
 from rankframe.engine.item_slices import ITEMS_SCHEMA
 from rankframe.engine.ledger import GAPS, OVER_DOCUMENTS
 from rankframe.engine.ledger import SCHEMA as LEDGER_SCHEMA
-from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_html
+from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_table
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, recover
 from rankframe.io.remote import Remote, explained
@@ -253,38 +254,24 @@ class Result(Exported):
         return read
 
     def __repr__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[at]) for row in rows) for at in range(4)]
-        lines = [
-            f"  {label:<{widths[0]}}  {value:>{widths[1]}}  {bounds:<{widths[2]}}  "
-            f"{queries:>{widths[3]}} {'query' if queries == '1' else 'queries'}"
-            for label, value, bounds, queries in rows
-        ]
-        return "\n".join(["rankframe result", *lines, f"  {self.caveat}"])
+        return as_text("rankframe result", [self._table([""] * 4), Note(self.caveat)])
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
-            f"<td>{value}</td><td>{bounds}</td><td>{queries}</td></tr>"
-            for label, value, bounds, queries in self._rows()
-        )
-        return (
-            "<table><thead><tr><th style='text-align:left'>metric</th><th>value</th>"
-            f"<th>interval</th><th>queries</th></tr></thead><tbody>{cells}</tbody></table>"
-            f"{slices_html(self.slices)}<p><small>{html.escape(self.caveat)}</small></p>"
-        )
+        table = self._table(["metric", "value", "interval", "queries"])
+        return as_html([table, *slices_table(self.slices), Note(self.caveat)])
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        """The summary as people read it."""
-        return [
+    def _table(self, titles: Sequence[str]) -> Table:
+        """Return the summary as people read it."""
+        rows = [
             (
                 label,
-                "undefined" if value is None else f"{value:.4f}",
+                number_text(value),
                 "" if low is None else f"{low:.4f} to {high:.4f}",
-                f"{queries:,}",
+                number_of(queries, "query") if not any(titles) else f"{queries:,}",
             )
             for label, value, low, high, _, queries in self.summary.iter_rows()  # allowed: metrics
         ]
+        return Table.from_texts(titles[:1], titles[1:], rows)
 
     @property
     def caveat(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
 from rankframe.core.options import Intervals
+from rankframe.core.table import Note, Part, Table
 from rankframe.core.wording import number_text
 from rankframe.engine.ledger import GAPS, Item
 from rankframe.engine.tally import Tally
@@ -142,28 +142,18 @@ def _gap_row(
     return metric.label, value, *(bounds or (None, None)), None, sum(queries)
 
 
-def slices_html(slices: pl.DataFrame) -> str:
-    """Slices for a notebook: a row for each of the first ones, a column a metric."""
+def slices_table(slices: pl.DataFrame) -> list[Part]:
+    """Return the first slices as rows, a column per metric, and how many more there are."""
     rows: dict[tuple[str, str], list[str]] = {}
     queries: dict[tuple[str, str], str] = {}
     for row in slices.to_dicts():
-        at = row["by"], row["slice"]
-        rows.setdefault(at, []).append(number_text(row["value"]))
-        queries[at] = f"{row['queries']:,}{' (few)' if row['small'] else ''}"
+        key = row["by"], row["slice"]
+        rows.setdefault(key, []).append(number_text(row["value"]))
+        queries[key] = f"{row['queries']:,}{' (few)' if row['small'] else ''}"
     if not rows:
-        return ""
-    left = "style='text-align:left'"
-    body = "".join(
-        f"<tr><td {left}>{html.escape(f'{by}: {name}')}</td>"
-        + "".join(f"<td>{value}</td>" for value in values)
-        + f"<td>{queries[by, name]}</td></tr>"
-        for (by, name), values in list(rows.items())[:_MOST_SHOWN]
-    )
+        return []
     labels = slices["metric"].unique(maintain_order=True)
-    heads = "".join(f"<th>{html.escape(label)}</th>" for label in (*labels, "queries"))
-    more = len(rows) - _MOST_SHOWN
-    said = f"<p><small>and {more:,} more: .slices</small></p>" if more > 0 else ""
-    return (
-        f"<table><thead><tr><th {left}>slice</th>{heads}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{said}"
-    )
+    lines = [[f"{by}: {name}", *values, queries[by, name]] for (by, name), values in rows.items()]
+    table = Table.from_texts(["slice"], [*labels, "queries"], lines[:_MOST_SHOWN])
+    hidden = len(rows) - _MOST_SHOWN
+    return [table, *([Note(f"and {hidden:,} more: .slices")] if hidden > 0 else [])]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,14 +17,17 @@ from rankframe.core.checks import check_flag
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
 from rankframe.core.options import StorageSettings
-from rankframe.core.wording import (
-    markdown_row,
-    markdown_text,
-    number_text,
-    p_text,
-    plain_text,
-    signed_text,
+from rankframe.core.table import (
+    Cell,
+    Note,
+    Part,
+    Table,
+    as_html,
+    as_markdown,
+    as_text,
+    warning_notes,
 )
+from rankframe.core.wording import number_text, p_text, range_text, signed_text
 from rankframe.engine.about import about_frame
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
@@ -40,7 +42,6 @@ WARNING = "warning"  # the item of the ledger that holds one
 TUNING_FILES = tuple(
     f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
 )
-HEADER = ("fusion", "norm", "value", "interval", "from best", "its interval", "folds")
 _SHOWN = 5  # candidates on the screen of a notebook
 
 
@@ -227,86 +228,57 @@ class Tuning(Exported):
                 write_parquet(getattr(self, name), fresh / file, about)
         return cast("Path", place(folder))  # as of a result
 
-    def lines(self, most: int | None = None) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """What people read: cells under `HEADER`, and whether it is as good as the best. First the
-        candidates, as many as wanted, then the runs.
+    def parts(self, most: int | None = None) -> list[Part]:
+        """Return what people read: the headline, candidates and runs, and how sure that is."""
+        headline = Note.from_headline(self.headline, "good" if self.improved else "")
+        notes = [Note(text) for text in (*self.tests, self.caveat)]
+        return [headline, self.table(most), *warning_notes(self.warnings), *notes]
+
+    def table(self, most: int | None = None) -> Table:
+        """Return as many of the candidates as wanted, the best first, then the runs.
+
+        Bold: what cannot be told apart from the best.
         """
         shown = self.candidates if most is None else self.candidates.head(most)
-        for row in shown.to_dicts():
-            yield (
-                (
-                    row["fusion"],
-                    row["norm"] or "",
-                    number_text(row["value"], self.metric),
-                    self._bounds(row["ci_low"], row["ci_high"]),
-                    signed_text(row["difference"], self.metric),
-                    self._bounds(row["difference_low"], row["difference_high"], signed=True),
-                    f"{row['folds']:,}" if row["folds"] else "",
-                ),
-                bool(row["as_good"]),
+        candidates = [
+            (
+                Cell(row["fusion"], bold=row["as_good"]),
+                row["norm"] or "",
+                number_text(row["value"], self.metric),
+                range_text(row["ci_low"], row["ci_high"], self.metric),
+                signed_text(row["difference"], self.metric),
+                range_text(row["difference_low"], row["difference_high"], self.metric, signed=True),
+                f"{row['folds']:,}" if row["folds"] else "",
             )
-        for row in self.runs.to_dicts():
-            value = number_text(row["value"], self.metric)
-            folds = f"{row['folds']:,}" if row["folds"] else ""
-            bounds = self._bounds(row["ci_low"], row["ci_high"])
-            yield (f"{row['run']} by itself", "", value, bounds, "", "", folds), False
-
-    def _bounds(self, low: float | None, high: float | None, *, signed: bool = False) -> str:
-        text = signed_text if signed else number_text
-        return "" if low is None else f"{text(low, self.metric)} to {text(high, self.metric)}"
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """What stands above the cells of `lines`."""
-        return tuple(self.metric.label if name == "value" else name for name in HEADER)
+            for row in shown.to_dicts()
+        ]
+        runs = [
+            (
+                f"{row['run']} by itself",
+                "",
+                number_text(row["value"], self.metric),
+                range_text(row["ci_low"], row["ci_high"], self.metric),
+                "",
+                "",
+                f"{row['folds']:,}" if row["folds"] else "",
+            )
+            for row in self.runs.to_dicts()
+        ]
+        names = [self.metric.label, "interval", "from best", "its interval", "folds"]
+        both = [Table.from_texts(["fusion", "norm"], names, rows) for rows in (candidates, runs)]
+        groups = [group for table in both for group in table.groups]
+        hidden_first = ("its interval", "folds", "interval", "from best")
+        return Table(both[0].columns, groups, dispensable=hidden_first)
 
     def to_markdown(self, most: int | None = 10) -> str:
-        """A table of so many candidates and of the runs, and what was found; those that cannot be
-        told apart from the best in bold.
+        """Write what was found, and a table of so many candidates and of the runs.
+
+        Bold: what cannot be told apart from the best.
         """
-        marks = ["---"] * 2 + ["---:"] * (len(HEADER) - 2)
-        rows = [list(map(markdown_text, self.header)), marks]
-        for cells, bold in self.lines(most):
-            name, *others = map(markdown_text, cells)
-            rows.append([f"**{name}**" if bold else name, *others])
-        notes = [*self.tests, self.caveat, *(f"Warning: {one}" for one in self.warnings)]
-        listed = "\n".join(f"- {markdown_text(note)}" for note in notes)
-        table = "\n".join(map(markdown_row, rows))
-        return f"{markdown_text(self.headline)}.\n\n{table}\n\n{listed}"
+        return as_markdown(self.parts(most))
 
     def __repr__(self) -> str:
-        rows = [self.header, *(cells for cells, _ in self.lines(_SHOWN))]
-        rows = [tuple(map(plain_text, row)) for row in rows]
-        shown = [at for at in range(len(HEADER)) if any(row[at] for row in rows[1:])]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
-        lines = [
-            "  ".join(
-                f"{row[at]:<{widths[at]}}" if at < 2 else f"{row[at]:>{widths[at]}}" for at in shown
-            ).rstrip()
-            for row in rows
-        ]
-        warned = [f"Warning: {warning}" for warning in self.warnings]
-        said = [*lines, *warned, *self.tests, self.caveat]
-        return "\n".join(["rankframe tuning", f"  {self.headline}", *(f"  {one}" for one in said)])
+        return as_text("rankframe tuning", self.parts(_SHOWN))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>"
-            + "".join(_html_cell(cell, at, bold=bold and not at) for at, cell in enumerate(cells))
-            + "</tr>"
-            for cells, bold in self.lines(_SHOWN)
-        )  # fmt: skip
-        warned = "".join(f"<p><b>Warning: {html.escape(one)}</b></p>" for one in self.warnings)
-        said = "<br>".join(map(html.escape, [*self.tests, self.caveat]))
-        return (
-            f"<p>{html.escape(self.headline)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"{warned}<p><small>{said}</small></p>"
-        )
-
-
-def _html_cell(text: str, at: int, *, bold: bool) -> str:
-    side = "left" if at < 2 else "right"
-    shown = f"<b>{html.escape(text)}</b>" if bold else html.escape(text)
-    return f"<td style='text-align:{side}'>{shown}</td>"
+        return as_html(self.parts(_SHOWN))

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
-from rankframe.analysis.verdict import Verdict
+from rankframe.analysis.verdict import Verdict, check_name
 from rankframe.core.wording import best_of, number_text, percent_text
 from rankframe.metrics.names import Metric
 from rankframe.present.report.model import Material
@@ -68,30 +68,32 @@ def _emphasised(one: Sentence) -> str:
 
 def _verdict(at: int, name: str, verdict: Verdict) -> str:
     """What the rules of a gate say of a system."""
-    word, _, counted = verdict.headline.partition(": ")
     rows = [
         [
-            Cell(f'<span class="{_style(status)}">{escaped(status)}</span>', is_text=True),
-            words(f"{rule} [{of}]" if of else rule),
-            *(Cell(escaped(one), csv=one) for one in numbers),
-            words(reason),
+            Cell(
+                f'<span class="{_style(status.text)}">{escaped(status.text)}</span>', is_text=True
+            ),
+            words(rule.text if of.text == "all" else f"{rule.text} [{of.text}]"),
+            *(Cell(escaped(one.text), csv=one.text) for one in numbers),
+            words(reason.text),
         ]
-        for rule, of, *numbers, status, reason in verdict.lines()
+        for rule, status, of, *numbers, reason in verdict.table().rows
     ]
-    header = ["verdict", "rule", *verdict.header, "why"]
+    header = ["verdict", "rule", *verdict.table().titles[3:]]
     checks = fold("The rules, one by one", table(f"gate-{at}", header, rows), kind="plain")
     failed = [
-        f"<li>{escaped(f'{rule} [{of}]' if of else rule)}: {escaped(reason)}</li>"
-        for rule, of, *_, status, reason in verdict.lines()
-        if status in ("fail", "undecided")
+        f"<li>{escaped(check_name(row))}: {escaped(row['reason'])}</li>"
+        for row in verdict.checks.to_dicts()
+        if row["status"] in ("fail", "undecided")
     ]
     more = len(failed) - _MOST_FAILED
     if more > 0:
         failed = [*failed[:_MOST_FAILED], f"<li>and {more} more</li>"]
     why = f"<ul>{''.join(failed)}</ul>" if failed else ""
+    word = f'<b class="{_style(verdict.status)}">{verdict.note.lead}</b>'
     return (
-        f'<div class="verdict {verdict.status}"><b class="{_style(verdict.status)}">{word}</b> '
-        f"<b>{text(name)}</b>: {escaped(counted)}{why}{checks}</div>"
+        f'<div class="verdict {verdict.status}">{word} '
+        f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{checks}</div>"
     )
 
 

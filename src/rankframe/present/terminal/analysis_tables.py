@@ -1,0 +1,231 @@
+"""Comparisons, verdicts, diffs, tunings and histories: tables for a terminal, and JSON and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import polars as pl
+from rich.console import Group, RenderableType
+
+from rankframe.analysis.change import Diff
+from rankframe.analysis.comparison import HOLE_COLUMNS, Comparison
+from rankframe.analysis.tuning.outcome import Tuning
+from rankframe.analysis.verdict import Verdict
+from rankframe.core.messages import number_of
+from rankframe.core.table import Cell, Column, Note, Part, Table, Tone, warning_notes
+from rankframe.core.wording import count_text, number_text, range_text, share_text, signed_text
+from rankframe.present.terminal.render import (
+    csv_text,
+    frames_as_json,
+    hide_columns,
+    plain,
+    render,
+)
+
+_MOVES: Final[dict[str, Tone]] = {
+    "entered": "good", "left": "bad", "up": "good", "down": "bad", "same": "muted",
+}  # fmt: skip
+
+
+def comparison_table(comparison: Comparison, width: int) -> RenderableType:
+    """Render a table for each metric, a row for each system (and slice).
+
+    The best value is bold, a significant change coloured. Columns that do not fit are hidden.
+    """
+    pairs, *notes = comparison.parts()
+    assert isinstance(pairs, Table)  # it is the first part
+    table, hidden = hide_columns(pairs, width, titles=1)
+    return render([*table.split(), *_in_one(notes, hidden)])
+
+
+def bounds_table(comparison: Comparison) -> RenderableType:
+    """Render what each metric could be, whatever the unjudged documents are."""
+    rows = [
+        [
+            row["metric"],
+            row["system"],
+            number_text(row["value"]),
+            *("–" if row[name] is None else number_text(row[name]) for name in HOLE_COLUMNS),
+            share_text(row["judged"]),
+        ]
+        for row in comparison.systems.filter(pl.col("by").is_null()).to_dicts()
+    ]
+    numbers = ["value", "least", "most", "if none", "if all", "judged"]
+    note = (
+        "Least, most: bounds, whatever the grades of unjudged documents in the cutoff; – where not "
+        "known. If none, or all of them, were relevant: scenarios, not bounds. Over each system's "
+        "own queries, whatever the others have."
+    )
+    table = Table.from_texts(["metric", "system"], numbers, rows, "Unjudged documents")
+    return render([table, Note(note)], loose=True)
+
+
+def ledger_table(ledger: pl.DataFrame) -> RenderableType:
+    """Render everything that was counted, and the policies in force."""
+    by_system = "system" in ledger.columns
+    rows = [
+        [
+            *([Cell(row["system"] or "")] if by_system else []),
+            Cell(row["item"]),
+            Cell("" if row["value"] is None else count_text(row["value"])),
+            Cell(row["note"], tone="muted"),
+        ]
+        for row in ledger.to_dicts()
+    ]
+    columns = [*([Column("system", numeric=False)] if by_system else []),
+               Column("counted", numeric=False), Column(""),
+               Column("meaning", numeric=False)]  # fmt: skip
+    return render([Table(columns, [rows])], loose=True)
+
+
+def comparison_text(
+    comparison: Comparison, style: Literal["json", "csv", "markdown", "latex"]
+) -> str:
+    """Write a comparison for other programs, or to paste."""
+    match style:
+        case "markdown":
+            return comparison.to_markdown(details=True)
+        case "latex":
+            return comparison.to_latex()
+        case "csv":
+            return csv_text(comparison.table)
+        case "json":
+            return frames_as_json(comparison, ("table", "systems", "ledger"))
+
+
+def diff_tables(diff: Diff) -> RenderableType:
+    """Render the queries that moved most, and side by side what happened to their documents."""
+    summary = diff.summary.to_dicts()[0]
+    a, b = diff.names
+    head = plain(
+        f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
+        f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
+        f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
+        f"{summary['undefined']:,} undefined\n"
+    )
+    lacks = [plain(str(lack), "yellow" if lack.many else "dim") for lack in diff.lacks]
+    tables = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
+    if not tables:
+        return Group(head, *lacks, plain("No query moved."))
+    return Group(head, *lacks, render(tables, loose=True))
+
+
+def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
+    """Return the documents of a query with their ranks in both runs."""
+    a, b = diff.names
+    known = [(name, mover[name]) for name in diff.described if mover[name] is not None]
+    described = "".join(
+        f"  {value}" if name == "text"
+        else f"  {name} {value:g}" if isinstance(value, float) else f"  {name} {value}"
+        for name, value in known
+    )  # fmt: skip
+    title = (
+        f"{mover['query_id']}  {number_text(mover[a])} → {number_text(mover[b])}  "
+        f"({mover['delta']:+.4f}){described}"
+    )
+    titled = "title" in diff.documents.columns
+    rows = [
+        [
+            Cell(row["doc_id"]),
+            *([Cell(row["title"] or "")] if titled else []),
+            Cell("-" if row["relevance"] is None else f"{row['relevance']:g}"),
+            *(Cell("-" if row[rank] is None else str(row[rank])) for rank in diff.ranks),
+            Cell(row["change"], tone=_MOVES[row["change"]]),
+        ]
+        for row in diff.documents.filter(pl.col("query_id") == mover["query_id"]).to_dicts()
+    ]
+    columns = [Column("document", numeric=False),
+               *([Column("title", numeric=False)] if titled else []),
+               *map(Column, ("grade", a, b)), Column("", numeric=False)]  # fmt: skip
+    return Table(columns, [rows], title)
+
+
+def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
+    """Write a diff for other programs: CSV has the queries that moved, JSON their documents too."""
+    if style == "csv":
+        return csv_text(diff.movers)
+    runs = dict(zip("ab", diff.names, strict=True))
+    return frames_as_json(diff, ("summary", "movers", "documents"), runs=runs)
+
+
+def verdict_table(verdict: Verdict) -> RenderableType:
+    """Render every check, why it failed, and the verdict. With slices, each rule has a table."""
+    checks = verdict.table().without("why")
+    if verdict.sliced:
+        tables = checks.split()
+    else:
+        rules, verdicts, *rest = range(len(checks.columns) - 1)
+        checks = replace(checks, groups=[checks.rows]).without("slice")
+        tables = [checks.take([verdicts, rules, *rest])]
+    return render([*tables, *verdict.reasons, *warning_notes(verdict.warnings), verdict.note])
+
+
+def history_table(points: pl.DataFrame) -> RenderableType:
+    """Render a table for each metric, a row for each result, and its change from the one before."""
+    parts: list[Part] = []
+    for (metric,), frame in points.group_by("metric", maintain_order=True):
+        rows = []
+        before = None
+        for row in frame.to_dicts():
+            value = row["value"]
+            rows.append(
+                [
+                    row["result"],
+                    "–" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M}",
+                    number_text(value),
+                    "" if before is None or value is None else signed_text(value - before),
+                    range_text(row["ci_low"], row["ci_high"]),
+                    f"{row['queries']:,}",
+                ]
+            )
+            before = value
+        numbers = ["value", "change", "interval", "queries"]
+        parts.append(Table.from_texts(["result", "written (UTC)"], numbers, rows, str(metric)))
+    if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
+        parts += warning_notes(["judgments changed between results: values are no trend"])
+    return render(parts)
+
+
+def tuning_table(tuning: Tuning, width: int, most: int) -> RenderableType:
+    """Render the best candidates and the runs, what was found, and how sure that is.
+
+    Bold: what cannot be told apart from the best. Columns that do not fit are hidden.
+    """
+    table, hidden = hide_columns(tuning.table(most), width)
+    headline = replace(
+        Note.from_headline(f"{tuning.headline}."), tone="good" if tuning.improved else ""
+    )
+    tests = [plain(f"Out of fold {test}.") for test in tuning.tests]
+    more = tuning.candidates.height - most
+    notes = [Note("In bold: cannot be told apart from the best"), Note(tuning.caveat)]
+    if more > 0:
+        notes.append(Note(f"Not shown: {more:,} candidates (see --top, --format csv)"))
+    return Group(
+        render([table, headline]),
+        *tests,
+        render([*warning_notes(tuning.warnings), *_in_one(notes, hidden)]),
+    )
+
+
+def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], most: int) -> str:
+    """Write a tuning for other programs, or to paste: CSV has all candidates, JSON all frames."""
+    match style:
+        case "markdown":
+            return tuning.to_markdown(most)
+        case "csv":
+            # A cell holds no list.
+            weights = pl.col("weights").list.eval(pl.element().cast(pl.String)).list.join(" ")
+            return csv_text(tuning.candidates.with_columns(weights))
+        case "json":
+            frames = ("candidates", "against", "folds", "runs", "ledger")
+            headline, improved = tuning.headline, tuning.improved
+            return frames_as_json(tuning, frames, headline=headline, improved=improved)
+
+
+def _in_one(parts: Sequence[Part], hidden: Sequence[Note]) -> list[Part]:
+    """Join the notes without a lead into one paragraph at the end."""
+    apart = [part for part in parts if not isinstance(part, Note) or part.lead]
+    small = [f"{part}." for part in parts if part not in apart]
+    return [*apart, Note(" ".join([*small, *map(str, hidden)]))]

@@ -1,0 +1,274 @@
+"""Results of evaluations: tables for a terminal, and JSON, CSV and Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import polars as pl
+from rich.console import Group, RenderableType
+
+from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown
+from rankframe.core.wording import best_of, count_text, number_text, range_text
+from rankframe.engine.ledger import ORDER, POLICY
+from rankframe.engine.result import Result
+from rankframe.metrics import Definition
+from rankframe.metrics.names import Metric, signature
+from rankframe.metrics.registry import Family
+from rankframe.present.terminal.render import (
+    csv_text,
+    plain,
+    reference_list,
+    reference_page,
+    render,
+    spread_columns,
+)
+
+Format = Literal["table", "json", "csv", "markdown"]
+# How an interval is written: half of its width, both ends, or not at all.
+_Interval: TypeAlias = Literal["half", "ends", "none"]
+# More runs than these lose their intervals if they do not fit side by side otherwise.
+_MOST_WITH_INTERVALS = 5
+_NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
+
+
+def summary_table(
+    results: Mapping[str, Result], metrics: Sequence[Metric], width: int
+) -> RenderableType:
+    """Render metrics down, runs across, the best of each row in bold; then a note on each run.
+
+    Runs that do not fit side by side stand in tables below each other.
+    """
+    return render([*_fitted(results, metrics, width), *_caveats(results)], loose=True)
+
+
+def slice_tables(
+    results: Mapping[str, Result], metrics: Sequence[Metric], width: int
+) -> RenderableType:
+    """Render a table for each metric: slices down, runs across."""
+    tables = [
+        table
+        for metric in _sliceable(metrics)
+        for table in _fitted(results, [metric], width, sliced=True)
+    ]
+    return render(tables, loose=True)
+
+
+def item_tables(results: Mapping[str, Result]) -> RenderableType:
+    """Render a table for each run and attribute of items."""
+    return render(_item_tables(results), loose=True)
+
+
+def ledger_table(results: Mapping[str, Result]) -> RenderableType:
+    """Render everything that was counted, a column per run, and the policies in force."""
+    items = pl.concat(_counts(result.ledger)["item"] for result in results.values())
+    rows = []
+    for item in items.unique(maintain_order=True):
+        entries = {name: r.ledger.filter(pl.col("item") == item) for name, r in results.items()}
+        counts = [Cell(count_text(e["value"][0]) if e.height else "-") for e in entries.values()]
+        meanings = {name: entry["note"][0] for name, entry in entries.items() if entry.height}
+        if len(set(meanings.values())) == 1:
+            meaning = next(iter(meanings.values()))
+        else:
+            meaning = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
+        rows.append([Cell(item), *counts, Cell(meaning, tone="muted")])
+    columns = [Column("counted", numeric=False), *map(Column, results),
+               Column("meaning", numeric=False)]  # fmt: skip
+    policies = _policies(next(iter(results.values())).ledger)
+    in_force = ", ".join(f"{name}: {value}" for name, value in policies.items())
+    return Group(render([Table(columns, [rows])], loose=True), plain(f"policies: {in_force}"))
+
+
+def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
+    """Stack all summaries, with the name of the run in front; slices below, if there are any."""
+    whole = _stacked({run: result.summary for run, result in results.items()})
+    slices = _stacked({run: result.slices for run, result in results.items()})
+    if slices.is_empty():
+        return whole
+    nothing = pl.lit(None, pl.String)
+    columns = slices.drop("small").columns
+    whole = whole.with_columns(by=nothing, slice=nothing).select(columns)
+    return pl.concat([whole, slices.select(columns)])
+
+
+def per_query_frame(results: Mapping[str, Result]) -> pl.DataFrame:
+    """Stack all values per query, with the name of the run in front."""
+    return _stacked({run: result.per_query for run, result in results.items()})
+
+
+def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style: Format) -> str:
+    """Write the summaries as JSON, CSV or Markdown."""
+    if style == "csv":
+        return csv_text(summary_frame(results))
+    if style == "json":
+        return json.dumps([_as_dict(run, result) for run, result in results.items()], indent=2)
+    parts: list[Part] = [_runs_table(results, metrics, "ends")]
+    if any(result.slices.height for result in results.values()):
+        parts += [
+            _runs_table(results, [metric], "ends", sliced=True) for metric in _sliceable(metrics)
+        ]
+    notes = [Note(f"{note}.") for note in _caveats(results)]
+    if (how := _policies(next(iter(results.values())).ledger).get("ci", "none")) != "none":
+        notes.append(Note(f"Intervals: {how}."))
+    return as_markdown([*parts, *_item_tables(results), *notes])
+
+
+def metric_list(definitions: Sequence[Definition]) -> RenderableType:
+    """Render the reference of metrics, a table per family."""
+    return Group(*(
+        reference_list(family, (
+            (f"{one.name}{'@k' if 'k' in one.parameters else ''}", one.summary)
+            for one in definitions if one.family == family
+        ))
+        for family in get_args(Family)
+    ))  # fmt: skip
+
+
+def metric_page(definition: Definition) -> RenderableType:
+    """Render one metric: what it means, how it is computed, how it is written."""
+    direction = "higher is better" if definition.higher_is_better else "lower is better"
+    low, high = definition.bounds
+    bounds = f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
+    facts = {
+        "written": signature(definition),
+        "formula": definition.formula,
+        "range": f"{bounds}, {direction}",
+        "summary": f"average={definition.average} unless you say otherwise",
+    }
+    if definition.other_names:
+        facts["also"] = ", ".join(definition.other_names)
+    return reference_page(definition.summary, facts, definition.notes)
+
+
+def _fitted(
+    results: Mapping[str, Result], metrics: Sequence[Metric], width: int, *, sliced: bool = False
+) -> list[Table]:
+    """Spread runs over tables that fit, without intervals where there are too many runs."""
+    tables = spread_columns(_runs_table(results, metrics, "half", sliced=sliced), width)
+    if len(tables) > 1 and len(results) > _MOST_WITH_INTERVALS:
+        tables = spread_columns(_runs_table(results, metrics, "none", sliced=sliced), width)
+    return tables
+
+
+def _runs_table(
+    results: Mapping[str, Result],
+    metrics: Sequence[Metric],
+    interval: _Interval,
+    *,
+    sliced: bool = False,
+) -> Table:
+    """Return metrics, or slices of one metric, down and runs across."""
+    groups: dict[str, list[list[Cell]]] = {}
+    for label, by, metric, rows in _rows(results, metrics, sliced=sliced):
+        best = best_of(metric, [row["value"] for row in rows]) if len(rows) > 1 else None
+        values = [_value_cell(row, metric, best, interval) for row in rows]
+        low, high = (pick(row["queries"] for row in rows) for pick in (min, max))
+        few = " (few)" if any(row.get("small") for row in rows) else ""
+        queries = f"{low:,}{few}" if low == high else f"{low:,}–{high:,}{few}"
+        groups.setdefault(by, []).append([Cell(label), *values, Cell(queries, tone="muted")])
+    columns = [Column("slice" if sliced else "metric", numeric=False),
+               *map(Column, (*results, "queries"))]  # fmt: skip
+    return Table(columns, list(groups.values()), f"{metrics[0].label} by slice" if sliced else "")
+
+
+def _rows(
+    results: Mapping[str, Result], metrics: Sequence[Metric], *, sliced: bool
+) -> Iterator[tuple[str, str, Metric, list[dict[str, Any]]]]:
+    """Yield a label, the attribute, the metric and the rows of all runs."""
+    for metric in metrics:
+        chosen = pl.col("metric") == metric.label
+        if not sliced:
+            rows = [result.summary.filter(chosen).to_dicts()[0] for result in results.values()]
+            yield metric.label, "", metric, rows
+            continue
+        slices = [result.slices.filter(chosen) for result in results.values()]
+        for by, name in slices[0].select("by", "slice").rows():  # allowed: one row a slice
+            this = (pl.col("by") == by) & (pl.col("slice") == name)
+            rows = [(frame.filter(this).to_dicts() or [_NO_ROW])[0] for frame in slices]
+            yield f"{by}: {name}", by, metric, rows
+
+
+def _value_cell(
+    row: Mapping[str, Any], metric: Metric, best: float | None, interval: _Interval
+) -> Cell:
+    low, high, detail = row["ci_low"], row.get("ci_high"), ""
+    if low is not None and interval == "half":
+        half = number_text((row["ci_high"] - low) / 2, metric)
+        detail = f"±{half.removeprefix('0') or half}"
+    elif interval == "ends":
+        detail = range_text(low, high, metric)
+    is_best = best is not None and row["value"] == best
+    text = number_text(row["value"], metric)
+    return Cell(text, bold=is_best, tone="good" if is_best else "", detail=detail)
+
+
+def _item_tables(results: Mapping[str, Result]) -> list[Table]:
+    """Return what documents of each slice get, a table for each run and attribute."""
+    heads = ("documents", "shown", "coverage", "places", "exposure", "hits", "of hits")
+    tables = []
+    for run, result in results.items():
+        for by in result.items["by"].unique(maintain_order=True):
+            rows = result.items.filter(pl.col("by") == by).to_dicts()
+            title = f"{run}, items by {by}: in the top {rows[0]['k']} of all lists"
+            tables.append(Table.from_texts([by], heads, map(_item_cells, rows), title))
+    return tables
+
+
+def _item_cells(row: Mapping[str, Any]) -> list[str]:
+    documents, retrieved, hits = (
+        "" if row[name] is None else f"{row[name]:,}"
+        for name in ("documents", "documents_shown", "hits")
+    )
+    *shares, of_hits = (
+        "" if row[name] is None else f"{row[name]:.1%}"
+        for name in ("coverage", "share_of_places", "share_of_exposure", "share_of_hits")
+    )
+    return [str(row["slice"]), documents, retrieved, *shares, hits, of_hits]
+
+
+def _sliceable(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the metrics that have values in slices: a gap is between slices."""
+    return [metric for metric in metrics if metric.gap is None]
+
+
+def _caveats(results: Mapping[str, Result]) -> list[Note]:
+    return [Note(f"{run}: {result.caveat}") for run, result in results.items()]
+
+
+def _as_dict(run: str, result: Result) -> dict[str, object]:
+    ledger = _counts(result.ledger)
+    is_order = pl.col("item").str.ends_with(ORDER)
+    counts, orders = ledger.filter(~is_order), ledger.filter(is_order)
+    return {
+        "run": run,
+        "metrics": result.means,
+        "intervals": {
+            row["metric"]: [row["ci_low"], row["ci_high"]] for row in result.summary.to_dicts()
+        },
+        **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
+        **({"items": result.items.to_dicts()} if result.items.height else {}),
+        "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
+        "counted": {
+            item: int(value) if value is not None and value == int(value) else value
+            for item, value in zip(counts["item"], counts["value"], strict=True)
+        },
+        "ordered": dict(zip(orders["item"], orders["note"], strict=True)),
+        "policies": _policies(result.ledger),
+    }
+
+
+def _counts(ledger: pl.DataFrame) -> pl.DataFrame:
+    return ledger.filter(~pl.col("item").str.starts_with(POLICY))
+
+
+def _policies(ledger: pl.DataFrame) -> dict[str, str]:
+    policies = ledger.filter(pl.col("item").str.starts_with(POLICY))
+    names = policies["item"].str.strip_prefix(POLICY)
+    return dict(zip(names, policies["note"], strict=True))
+
+
+def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(
+        [frame.select(pl.lit(run).alias("run"), pl.all()) for run, frame in frames.items()]
+    )
