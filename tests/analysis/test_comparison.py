@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.comparison import COMPARISON_FILES, PAIR_SCHEMA, SYSTEM_SCHEMA, p_text
 from rankframe.io.sources.writers import read_about
-from tests.analysis.test_tables import ATTRIBUTES, QUERIES, SYSTEMS, compared
+from tests.core.test_table import ATTRIBUTES, QUERIES, SYSTEMS, compared
 
 
 def test_what_people_see_against_a_baseline() -> None:
@@ -45,7 +45,7 @@ def test_what_people_see_of_every_pair_and_slice() -> None:
         "  6 queries compared, test: t, p values corrected (holm over 6, by g 12), interval: none",
     ]
     ways = compared(queries=ATTRIBUTES.with_columns(h=pl.col("g")), by=["g", "h"])
-    assert [cells[1] for cells, _ in ways.lines() if cells[1]][:3] == ["all", "g: u (few)",
+    assert [row[1].text for row in ways.parts()[0].rows if row[1].text][:3] == ["all", "g: u (few)",
                                                                       "g: v_1 (few)"]  # fmt: skip
 
 

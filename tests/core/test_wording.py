@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from rankframe.core.table import Table, as_markdown
 from rankframe.core.wording import (
     cell_text,
     distinct_texts,
-    markdown_row,
     markdown_text,
     plain_text,
 )
@@ -85,7 +85,9 @@ def test_text_is_shown_as_it_is(text: str, expected: str) -> None:
 
 @given(st.lists(st.text(), min_size=1))
 def test_a_row_has_a_cell_for_each_text(texts: list[str]) -> None:
-    row = markdown_row(list(map(markdown_text, texts)))
+    table = Table.from_texts(texts, [], [["x"] * len(texts)])
+    row, *others = as_markdown([table]).split("\n")
+    assert len(others) == 2
     assert len(row.splitlines()) == 1
     # a bar that is no border has a backslash before it, which is not itself escaped
     bars = re.sub(r"\\.", "", row).count("|")
@@ -115,9 +117,9 @@ class Cells(HTMLParser):
 @example("__init__.run")
 @example("![x](http://e.org/x.png) <img src=x>")
 def test_markdown_shows_the_very_text(text: str) -> None:
-    row = markdown_row([markdown_text(text), "x"])
-    html = MarkdownIt("gfm-like", {"linkify": False}).render(f"{row}\n|---|---|\n")
+    table = as_markdown([Table.from_texts([text, "x"], [], [["1", "2"]])])
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(table)
     found = Cells(html)
-    assert found.elements <= {"table", "thead", "tr", "th"}
+    assert found.elements <= {"table", "thead", "tbody", "tr", "th", "td"}
     expected = plain_text(" ".join(text.split()))
     assert [cell.strip() for cell in found.cells[:2]] == [expected, "x"]

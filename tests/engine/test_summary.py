@@ -14,7 +14,8 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.engine.summary import gap_places, slices_html
+from rankframe.core.table import as_html
+from rankframe.engine.summary import gap_places, slices_table
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, about
 from tests.support.summaries import LAG, METRICS, evaluated, finish, parts, same_for_all, summary
@@ -144,13 +145,15 @@ def test_a_notebook_shows_slices() -> None:
     run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}
     known = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["<b>", "y"]})
     page = rf.evaluate(qrels, run, ["mrr", "map"], queries=known, by="kind")._repr_html_()
+    page = page.replace(" style='text-align:right'", "")
     assert "kind: &lt;b&gt;</td><td>1.0000</td><td>1.0000</td><td>1 (few)</td>" in page
     assert "<th>mrr</th><th>map</th><th>queries</th>" in page
     assert "slice" not in rf.evaluate(qrels, run, "mrr")._repr_html_()
     many = pl.DataFrame({"by": "n", "slice": [str(n) for n in range(40)], "metric": "map",
                          "value": 0.5, "queries": 1, "small": True})  # fmt: skip
-    assert slices_html(many).count("<tr>") == 31
-    assert "and 10 more" in slices_html(many)
+    page = as_html(slices_table(many))
+    assert page.count("<tr>") == 31
+    assert "and 10 more" in page
 
 
 def test_gaps_look_at_some_metrics_of_some_slices() -> None:

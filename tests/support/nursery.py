@@ -90,8 +90,8 @@ def _main() -> None:
     import rankframe.engine.convert
     import rankframe.present.charts.draw
     import rankframe.present.report.report
-    import rankframe.present.terminal.decision_tables
-    import rankframe.present.terminal.tables
+    import rankframe.present.terminal.analysis_tables
+    import rankframe.present.terminal.result_tables
 
     for name in dir(rf):
         getattr(rf, name)

@@ -51,6 +51,7 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 # Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
 JSON_SCHEMA = 1
+_ALL = "all"  # queries: a rule without slices
 BASELINE, CANDIDATE = "baseline", "candidate"
 TONES: dict[str, Tone] = {
     "pass": "good", "fail": "bad", "undecided": "doubtful", "skipped": "muted",
@@ -175,9 +176,8 @@ class Verdict(Exported):
 
     def to_markdown(self) -> str:
         """Write a comment for a pull request: the verdict, a table for each rule, and reasons."""
-        checks = self.table().without("why")
-        tables = [table if self.sliced else table.without("slice") for table in checks.split()]
-        return as_markdown([self.note, *tables, *self.reasons, *warning_notes(self.warnings)])
+        warned = warning_notes(self.warnings)
+        return as_markdown([self.note, *self.rule_tables(), *warned, *self.reasons])
 
     @property
     def note(self) -> Note:
@@ -198,6 +198,13 @@ class Verdict(Exported):
         """Whether some rule speaks of slices."""
         return self.checks["by"].null_count() < self.checks.height
 
+    def rule_tables(self) -> list[Table]:
+        """Return a table for each rule, titled with it."""
+        return [
+            table if table.rows[0][1].text != _ALL else table.without("slice")
+            for table in self.table().without("why").split()
+        ]
+
     def table(self) -> Table:
         """Return a row for each check, a group for each rule."""
         sides = [
@@ -214,7 +221,7 @@ class Verdict(Exported):
                 [
                     Cell(rule),
                     Cell(row["status"], tone=TONES[row["status"]]),
-                    Cell("all" if row["by"] is None else f"{row['by']}: {row['slice']}"),
+                    Cell(_ALL if row["by"] is None else f"{row['by']}: {row['slice']}"),
                     Cell(number_text(row["baseline_value"]), value=row["baseline_value"]),
                     Cell(number_text(row["value"]), value=row["value"]),
                     Cell(_change(row["change"], relative=row["relative"]), value=row["change"]),

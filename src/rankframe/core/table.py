@@ -208,20 +208,19 @@ def _coloured(text: str, tone: Tone) -> str:
 
 def as_markdown(parts: Iterable[Part]) -> str:
     """Write tables and notes as Markdown. What is better or worse is bold, for lack of colours."""
-    return "\n\n".join(
-        "\n".join(map(_markdown, together))
-        for _, together in groupby(parts, key=lambda part: id(part) if _apart(part) else "notes")
-    )
-
-
-def _apart(part: Part) -> bool:
-    return isinstance(part, Table) or bool(part.lead)
+    blocks = []
+    for is_small, together in groupby(parts, key=lambda p: isinstance(p, Note) and not p.lead):
+        texts = list(map(_markdown, together))
+        if is_small and len(texts) > 1:
+            texts = ["\n".join(f"- {text}" for text in texts)]
+        blocks += texts
+    return "\n\n".join(blocks)
 
 
 def _markdown(part: Part) -> str:
     if isinstance(part, Note):
         text = markdown_text(part.text)
-        return f"**{markdown_text(part.lead)}**: {text}" if part.lead else f"- {text}"
+        return f"**{markdown_text(part.lead)}**: {text}" if part.lead else text
     table = part.without_empty_columns()
     lines = [
         [markdown_text(title) for title in table.titles],

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 from rich.console import Group, RenderableType
+from rich.text import Text
 
 from rankframe.analysis.change import Diff
 from rankframe.analysis.comparison import HOLE_COLUMNS, Comparison
@@ -103,13 +104,13 @@ def diff_tables(diff: Diff) -> RenderableType:
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
         f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
-        f"{summary['undefined']:,} undefined\n"
+        f"{summary['undefined']:,} undefined"
     )
     lacks = [plain(str(lack), "yellow" if lack.many else "dim") for lack in diff.lacks]
     tables = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
     if not tables:
-        return Group(head, *lacks, plain("No query moved."))
-    return Group(head, *lacks, render(tables, loose=True))
+        return Group(head, Text(""), *lacks, plain("No query moved."))
+    return Group(head, Text(""), *lacks, render(tables, loose=True))
 
 
 def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
@@ -152,13 +153,11 @@ def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
 
 def verdict_table(verdict: Verdict) -> RenderableType:
     """Render every check, why it failed, and the verdict. With slices, each rule has a table."""
-    checks = verdict.table().without("why")
-    if verdict.sliced:
-        tables = checks.split()
-    else:
-        rules, verdicts, *rest = range(len(checks.columns) - 1)
-        checks = replace(checks, groups=[checks.rows]).without("slice")
-        tables = [checks.take([verdicts, rules, *rest])]
+    tables = verdict.rule_tables()
+    if not verdict.sliced:
+        checks = verdict.table().without("why", "slice")
+        rules, verdicts, *rest = range(len(checks.columns))
+        tables = [replace(checks, groups=[checks.rows]).take([verdicts, rules, *rest])]
     return render([*tables, *verdict.reasons, *warning_notes(verdict.warnings), verdict.note])
 
 

@@ -177,11 +177,12 @@ def test_details_have_differences_and_p_values() -> None:
     found = compared(baseline="bm25_v1")
     told = found.to_markdown(details=True)
     html = MarkdownIt("commonmark").enable("table").render(told)
-    rows = list(found.lines())
+    rows = found.parts()[0].rows
     assert html.count("<tr>") == 1 + len(rows)
     assert told.startswith("| metric | system | value | diff | % | p | raw p |")
-    for cells, significant in rows:
-        diff = f"<strong>{cells[4]}</strong>" if significant else cells[4]
-        assert f">{diff}</td>" in html
-        assert f">{cells[5]}</td>" in html
-    assert f"{found.legend}. {found.caveat}." in html.replace("&lt;", "<")
+    for row in rows:
+        for cell in row[4:6]:
+            text = f"<strong>{cell.text}</strong>" if cell.tone else cell.text
+            assert f">{text}</td>" in html
+    items = html.replace("&lt;", "<")
+    assert all(f"<li>{text}</li>" in items for text in (found.legend, found.caveat))

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.present.terminal import decision_tables as show
-from tests.present.terminal.test_tables import text
+from rankframe.present.terminal import analysis_tables as show
+from tests.present.terminal.test_result_tables import text
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def test_what_does_not_fit_is_left_out_and_said(found: rf.Comparison) -> None:
     wide, middle, narrow = (
         " ".join(text(show.comparison_table(found, width)).split()) for width in (200, 63, 30)
     )
-    assert "Not shown for want of room" not in wide
-    assert "Not shown for want of room: W/T/L, raw p, judged (see" in middle
-    assert "Not shown for want of room: W/T/L, raw p, judged, %, interval (see" in narrow
+    assert "Hidden" not in wide
+    assert "too narrow): W/T/L, raw p, judged. See" in middle
+    assert "too narrow): W/T/L, raw p, judged, %, interval. See" in narrow
     assert "[a]" in wide
 
 
@@ -37,7 +37,7 @@ def test_a_comparison_has_bounds_and_a_ledger(found: rf.Comparison) -> None:
     said = text(show.bounds_table(found))
     assert all(name in said for name in ("least", "most", "if none", "if all"))
     assert "not bounds" in said
-    assert "queries_compared" in text(show.comparison_ledger(found))
+    assert "queries_compared" in text(show.ledger_table(found.ledger))
 
 
 def test_a_comparison_goes_into_other_programs(found: rf.Comparison) -> None:
@@ -81,3 +81,39 @@ def test_rules_that_speak_of_slices_have_a_table_each(
     assert titles == rules
     assert shown.count("baseline (main)") == 2
     assert "skipped kind: x" in " ".join(shown.split())
+
+
+QRELS = {f"q{n}": {"a": 1} for n in range(8)}
+ONE = {q: {"x": 1.0, "a": 0.9, "y": 0.0} for q in QRELS}
+OTHER = {q: {"z": 1.0, "a": 0.9, "y": 0.0} for q in QRELS}
+
+
+@pytest.fixture
+def tuning() -> rf.Tuning:
+    runs = {"[one]": ONE, "other": OTHER}
+    return rf.tune(QRELS, runs, "wsum", "mrr", grid={"weights": 0.5}, folds=2, replicates=100)
+
+
+def test_columns_of_a_tuning_that_do_not_fit_are_hidden(tuning: rf.Tuning) -> None:
+    wide, narrow = (text(show.tuning_table(tuning, width, 2)) for width in (200, 50))
+    assert "[one] by itself" in wide
+    assert "Not shown: 1 candidates" in wide
+    assert "Hidden" not in wide
+    said = " ".join(narrow.split())
+    assert "Hidden (terminal too narrow): its interval, folds, interval" in said
+    assert "Warning: 8 queries to tune by" in said
+    assert tuning.headline in " ".join(wide.split())
+
+
+def test_the_ledger_of_a_tuning_is_rendered(tuning: rf.Tuning) -> None:
+    assert "queries_tuned_by" in text(show.ledger_table(tuning.ledger))
+
+
+def test_a_tuning_for_other_programs(tuning: rf.Tuning) -> None:
+    table = pl.read_csv(show.tuning_text(tuning, "csv", 1).encode())
+    assert table.height == 3
+    assert table["weights"].to_list() == ["0.5 0.5", "0.0 1.0", "1.0 0.0"]
+    tables = json.loads(show.tuning_text(tuning, "json", 1))
+    assert tables["improved"] is True
+    assert [row["run"] for row in tables["runs"]] == ["[one]", "other"]
+    assert show.tuning_text(tuning, "markdown", 1).startswith("**wsum")

@@ -11,8 +11,10 @@ from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 
 import rankframe as rf
+from rankframe.engine.combined import RUN_FRAMES
 from rankframe.metrics.names import resolve
-from rankframe.present.terminal import tables as show
+from rankframe.present.terminal import result_tables as show
+from rankframe.present.terminal.render import csv_text, print_line
 
 
 def text(shown: RenderableType, *, colour: bool = False) -> str:
@@ -65,9 +67,9 @@ def test_frames_say_which_run(results: dict[str, rf.Result]) -> None:
 
 
 def test_other_programs_get_every_digit(results: dict[str, rf.Result]) -> None:
-    told = json.loads(show.as_text(results, METRICS, "json"))
+    told = json.loads(show.results_text(results, METRICS, "json"))
     assert [entry["metrics"] for entry in told] == [dict(r.means) for r in results.values()]
-    csv = pl.read_csv(show.as_text(results, METRICS, "csv").encode())
+    csv = pl.read_csv(show.results_text(results, METRICS, "csv").encode())
     assert csv.height == 4
 
 
@@ -76,7 +78,7 @@ def test_markdown_has_intervals_slices_and_what_to_know(
 ) -> None:
     queries = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["a|b", "c"]})
     found = rf.evaluate(qrels, run, ["mrr"], queries=queries, by="kind")
-    told = show.as_text({"old [x]": found, "n|w": found}, METRICS[:1], "markdown")
+    told = show.results_text({"old [x]": found, "n|w": found}, METRICS[:1], "markdown")
     html = MarkdownIt("commonmark").enable("table").render(told)
     assert html.count("<table>") == 2
     assert html.count("<tr>") == 5
@@ -87,7 +89,7 @@ def test_markdown_has_intervals_slices_and_what_to_know(
     assert "<li>Intervals: 95%, bootstrap, 1,000 replicates, seed 0.</li>" in html
     assert f"<li>n|w: {found.caveat}.</li>" in html
     bare = {"x": rf.evaluate(qrels, run, ["mrr"], ci=None)}
-    assert "Intervals" not in show.as_text(bare, METRICS[:1], "markdown")
+    assert "Intervals" not in show.results_text(bare, METRICS[:1], "markdown")
 
 
 @pytest.mark.parametrize(("runs", "width", "tables", "intervals"), [
@@ -115,13 +117,13 @@ def test_a_metric_has_a_page() -> None:
 
 def test_brackets_are_no_markup() -> None:
     file = io.StringIO()
-    show.say(Console(file=file), "a [bold]word[/bold]")
+    print_line(Console(file=file), "a [bold]word[/bold]")
     assert file.getvalue() == "a [bold]word[/bold]\n"
 
 
 def test_csv_for_people_holds_no_formula_and_keeps_its_numbers() -> None:
     frame = pl.DataFrame({"run": ["=1+1", "a\x1b\n", None], "value": [-0.5, 1.0, None]})
-    assert show.csv_text(frame) == "run,value\n'=1+1,-0.5\na\\x1b\\n,1.0\n,"
+    assert csv_text(frame) == "run,value\n'=1+1,-0.5\na\\x1b\\n,1.0\n,"
     assert frame["run"][0] == "=1+1"
 
 
@@ -130,3 +132,29 @@ def test_what_a_terminal_would_obey_is_shown(qrels: pl.DataFrame, run: pl.DataFr
     for shown in (show.summary_table(results, METRICS[:1], 100), show.ledger_table(results)):
         assert "\x1b" not in text(shown)
         assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1], 100))
+
+
+ITEMS = pl.DataFrame({"doc_id": list("abc"), "genre": ["drama", "drama", "[red]"]})
+RESULT = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 2.0, "c": 1.0}}, "mrr@2", items=ITEMS,
+                     items_by="genre")  # fmt: skip
+
+
+def test_slices_of_items_fit_a_terminal() -> None:
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(show.item_tables({"als": RESULT, "other": RESULT}))
+    lines = [line.rstrip() for line in shown.get().splitlines() if line.strip()]
+    assert lines[0] == "als, items by genre: in the top 2 of all lists"
+    assert lines[3].split() == ["[red]", "1", "1", "100.0%", "50.0%", "38.7%", "0", "0.0%"]
+    assert lines[4].split() == ["drama", "2", "1", "50.0%", "50.0%", "61.3%", "1", "100.0%"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_slices_of_items_in_markdown() -> None:
+    lines = show.results_text({"als": RESULT}, resolve("mrr@2"), "markdown").splitlines()
+    assert "**als, items by genre: in the top 2 of all lists**" in lines
+    assert "| drama | 2 | 1 | 50.0% | 50.0% | 61.3% | 1 | 100.0% |" in lines
+    names = ["coverage@1"]
+    unjudged = rf.evaluate(None, {"q": {"a": 2.0}}, names, items=ITEMS, items_by="genre")
+    metrics = resolve(names, *RUN_FRAMES)
+    assert "hits" not in show.results_text({"als": unjudged}, metrics, "markdown")
