@@ -22,7 +22,7 @@ def test_compare_prints_fits_and_stores(tmp_path: Path) -> None:
         "ledger.parquet", "systems.parquet", "table.parquet",
     ]  # fmt: skip
     narrow = rankframe(*args, width=70)[1]
-    assert "want of room: W/T/L" in " ".join(narrow.split())
+    assert "Hidden (terminal too narrow): W/T/L" in " ".join(narrow.split())
     assert max(map(len, narrow.splitlines())) <= 70
 
 

@@ -27,7 +27,7 @@ def test_tune_prints_fits_and_stores(tmp_path: Path) -> None:
     assert max(map(len, out.splitlines())) <= 100
     assert pl.read_parquet(tmp_path / "found" / "candidates.parquet").height == 13
     narrow = rankframe(*args, width=60)[1]
-    assert "want of room: its interval" in " ".join(narrow.split())
+    assert "Hidden (terminal too narrow): its interval" in " ".join(narrow.split())
     assert max(map(len, narrow.splitlines())) <= 60
 
 
@@ -49,7 +49,7 @@ def test_tune_is_the_function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("style", "start"), [("csv", "fusion,norm,method,weights,value,"), ("markdown", "rrf(k=")]
+    ("style", "start"), [("csv", "fusion,norm,method,weights,value,"), ("markdown", "**rrf(k=")]
 )
 def test_tune_speaks_other_formats(style: str, start: str) -> None:
     _, out, _ = rankframe(*ARGS, "--method", "rrf", "--grid", "k=10,60", "--format", style)

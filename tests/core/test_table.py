@@ -1,4 +1,4 @@
-"""Tables to paste: written out in full for a small comparison."""
+"""Tables in every medium: written out in full for a small comparison."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import rankframe as rf
+from rankframe.core.table import Cell, Column, Note, Table, as_html, as_latex, as_markdown, as_text
 
 QUERIES = [f"q{i}" for i in range(6)]
 
@@ -177,7 +178,8 @@ def test_details_have_differences_and_p_values() -> None:
     found = compared(baseline="bm25_v1")
     told = found.to_markdown(details=True)
     html = MarkdownIt("commonmark").enable("table").render(told)
-    rows = found.parts()[0].rows
+    (table,) = (part for part in found.parts() if isinstance(part, Table))
+    rows = table.rows
     assert html.count("<tr>") == 1 + len(rows)
     assert told.startswith("| metric | system | value | diff | % | p | raw p |")
     for row in rows:
@@ -186,3 +188,49 @@ def test_details_have_differences_and_p_values() -> None:
             assert f">{text}</td>" in html
     items = html.replace("&lt;", "<")
     assert all(f"<li>{text}</li>" in items for text in (found.legend, found.caveat))
+
+
+TABLE = Table(
+    [Column("kind", numeric=False), Column("name", numeric=False), Column("none"), Column("value")],
+    [
+        [[Cell("x"), Cell("<a|b>"), Cell(""), Cell("1.5", bold=True, mark="†")]],
+        [[Cell("x"), Cell("c\x1b"), Cell(""), Cell("-10", tone="bad", detail="few")],
+         [Cell(""), Cell("d"), Cell(""), Cell("2")]],
+        [[Cell("y"), Cell("e"), Cell(""), Cell("3")]],
+    ],
+)  # fmt: skip
+
+
+def test_plain_text_is_aligned_and_leaves_out_empty_columns() -> None:
+    assert as_text("head", [TABLE, Note("said", "lead"), Note("small")]).splitlines() == [
+        "head",
+        "  kind  name   value",
+        "  x     <a|b>    1.5",
+        "  x     c\\x1b    -10",
+        "        d          2",
+        "  y     e          3",
+        "  lead: said",
+        "  small",
+    ]
+
+
+def test_a_table_is_split_by_the_first_text_of_its_groups() -> None:
+    x, y = TABLE.split()
+    assert (x.title, y.title) == ("x", "y")
+    assert [len(group) for group in x.groups] == [1, 2]
+    assert y.titles == ["name", "none", "value"]
+
+
+def test_emphasis_in_each_medium() -> None:
+    html, markdown = as_html([TABLE]), as_markdown([TABLE])
+    assert "<b>1.5</b>" in html
+    assert '<span style="color:#c9541f">-10</span>' in html
+    assert "&lt;a|b&gt;" in html
+    assert "| **1.5**<sup>†</sup> |" in markdown
+    assert "| **-10** (few) |" in markdown
+    assert r"\textbf{1.5}$^{\dagger}$ \\" in as_latex([TABLE], "caption")
+
+
+def test_notes_in_markdown_are_a_list_unless_there_is_one() -> None:
+    assert as_markdown([Note("a"), Note("b")]) == "- a\n- b"
+    assert as_markdown([Note("a", "Warning"), Note("b")]) == "**Warning**: a\n\nb"
