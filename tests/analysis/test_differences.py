@@ -305,14 +305,14 @@ def test_a_pair_by_hand() -> None:
     values = aligned(
         [0.5, 0.0, 1.0, 9.0], [1.0, 0.0, 0.75, 9.0], complete=[True, True, True, False]
     )
-    row = pair_row(values, 0, 1, WITHOUT)
+    row = pair_row(values, WITHOUT, {}, 0, 1)
     assert (row["baseline_value"], row["value"]) == (0.5, 1.75 / 3)
     assert row["difference"] == pytest.approx(0.25 / 3, rel=1e-15)
     assert row["relative"] == pytest.approx(0.5 / 3, rel=1e-15)
     assert (row["wins"], row["ties"], row["losses"]) == (1, 1, 1)
     assert (row["queries"], row["undefined"], row["small"]) == (3, 1, True)
     assert (row["ci_low"], row["ci_high"], row["judged"]) == (None, None, None)
-    back = pair_row(values, 1, 0, WITHOUT)
+    back = pair_row(values, WITHOUT, {}, 1, 0)
     assert back["difference"] == -cast("float", row["difference"])
     assert (back["wins"], back["losses"]) == (1, 1)
 
@@ -325,5 +325,5 @@ def test_one_query_shows_nothing() -> None:
 
 
 def test_where_lower_is_better_less_is_a_win() -> None:
-    row = pair_row(aligned([3.0, 1.0], [2.0, 0.0], metric="lag"), 0, 1, WITHOUT)
+    row = pair_row(aligned([3.0, 1.0], [2.0, 0.0], metric="lag"), WITHOUT, {}, 0, 1)
     assert (row["difference"], row["wins"], row["losses"]) == (-1.0, 2, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -18,16 +18,10 @@ from rankframe.analysis.comparison import (
     Comparison,
 )
 from rankframe.analysis.comparison_inputs import SystemInputs, Systems, open_systems
-from rankframe.analysis.differences import (
-    Setup,
-    draw_replicates,
-    p_values,
-    pair_row,
-    system_row,
-)
+from rankframe.analysis.differences import Compared, Setup, compare_averages
 from rankframe.analysis.directions import Names
-from rankframe.analysis.document_comparison import document_rows
-from rankframe.analysis.gap_comparison import gap_items, gap_rows
+from rankframe.analysis.document_comparison import compare_documents
+from rankframe.analysis.gap_comparison import compare_gaps, gap_items
 from rankframe.analysis.missing_queries import MANY, MISSING
 from rankframe.analysis.systems import Runs
 from rankframe.analysis.unjudged import with_bounds
@@ -197,49 +191,33 @@ def _rows(
     if setup.baseline is not None:
         base = names.index(setup.baseline)
         pairs = [(base, other) for other in range(len(names)) if other != base]
-    # Of a gap's own metric there are no rows unless it is requested: it would be one more test.
-    compared = [values[metric.label] for metric in metrics if metric.label in values]
-    rows: list[tuple[str, list[dict[str, object]], list[dict[str, object]]]] = []
+    compared: list[Compared] = []
+    # The metric of a gap is not compared unless it is requested: it would be one more test.
+    averaged = [values[metric.label] for metric in metrics if metric.label in values]
     total, done = sum(len(subset.rows) for subset in systems.subsets), 0
-    for subset in systems.subsets if compared else ():
+    for subset in systems.subsets if averaged else ():
         if progress is not None:
             progress(Progress("comparing", done, total, len(systems.queries), "queries"))
-        hashes = systems.hashes[subset.rows]
-        inside = draw_replicates(
-            [values.take(subset.rows) for values in compared], hashes, setup.intervals
-        )
-        by = {"by": subset.by, "slice": subset.name}
-        p_of_metrics = p_values(inside, pairs, hashes, setup)
-        for metric_values, p_of_pairs in zip(inside, p_of_metrics, strict=True):
-            rows.append(
-                (
-                    metric_values.metric.label,
-                    [
-                        {
-                            **by,
-                            "baseline": names[i],
-                            "system": names[j],
-                            "p_value": p_value,
-                            **pair_row(metric_values, i, j, setup.intervals),
-                        }
-                        for (i, j), p_value in zip(pairs, p_of_pairs, strict=True)
-                    ],
-                    [
-                        {**by, "system": name, **system_row(metric_values, i, setup.intervals)}
-                        for i, name in enumerate(names)
-                    ],
-                )
-            )
+        compared += compare_averages(averaged, subset, systems.hashes[subset.rows], pairs, setup)
         done += len(subset.rows)
-    rows += document_rows(systems, metrics, pairs, setup)
-    rows += gap_rows(systems, values, metrics, pairs, setup)
+    if any(metric.frame == "documents" for metric in metrics):
+        compared += compare_documents(systems, metrics, setup)
+    if any(metric.gap is not None for metric in metrics):
+        compared += compare_gaps(systems, values, metrics, len(pairs), setup)
     # By metric, then as they came.
     places = {metric.label: place for place, metric in enumerate(metrics)}
-    rows.sort(key=lambda row: places[row[0]])
-    return (
-        pl.DataFrame(list(chain.from_iterable(row[1] for row in rows)), schema=PAIR_SCHEMA),
-        pl.DataFrame(list(chain.from_iterable(row[2] for row in rows)), schema=SYSTEM_SCHEMA),
-    )
+    compared.sort(key=lambda part: places[part.metric])
+    pair_rows, system_rows = [], []
+    for part in compared:
+        subset = {"metric": part.metric, "by": part.by, "slice": part.slice}
+        pair_rows += [
+            {**subset, "baseline": names[i], "system": names[j], **part.pair_row(i, j)}
+            for i, j in pairs
+        ]
+        system_rows += [
+            {**subset, "system": name, **part.system_row(i)} for i, name in enumerate(names)
+        ]
+    return pl.DataFrame(pair_rows, PAIR_SCHEMA), pl.DataFrame(system_rows, SYSTEM_SCHEMA)
 
 
 def _correct(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:

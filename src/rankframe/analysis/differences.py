@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import get_args
 
 import numpy as np
 
 from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.analysis.comparison_inputs import Subset
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Comparing, Intervals, Test
@@ -18,7 +20,7 @@ from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, QueryBuckets, bootstrap_ratios
 from rankframe.stats.corrections import CORRECTIONS
 from rankframe.stats.intervals import around, percentile_interval, t_interval
-from rankframe.stats.paired import difference_error, only_rounding
+from rankframe.stats.paired import PairedValues, difference_error, only_rounding
 from rankframe.stats.significance import (
     TESTS,
     Draws,
@@ -138,23 +140,56 @@ def p_values(
     ]
 
 
-def system_row(values: AlignedValues, system: int, intervals: Intervals) -> dict[str, object]:
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Describe systems and pairs of them, by their numbers, in one metric and one subset."""
+
+    metric: str
+    by: str | None
+    slice: str | None
+    system_row: Callable[[int], Row]
+    pair_row: Callable[[int, int], Row]
+
+
+def compare_averages(
+    metrics: Sequence[AlignedValues],
+    subset: Subset,
+    hashes: Hashes,
+    pairs: Sequence[Pair],
+    setup: Setup,
+) -> list[Compared]:
+    """Compare the averages of several metrics over a subset of the queries."""
+    inside = [values.take(subset.rows) for values in metrics]
+    inside = draw_replicates(inside, hashes, setup.intervals)
+    return [
+        Compared(
+            values.metric.label,
+            subset.by,
+            subset.name,
+            partial(system_row, values, setup.intervals),
+            partial(pair_row, values, setup.intervals, dict(zip(pairs, row, strict=True))),
+        )
+        for values, row in zip(inside, p_values(inside, pairs, hashes, setup), strict=True)
+    ]
+
+
+def system_row(values: AlignedValues, intervals: Intervals, system: int) -> Row:
     """Describe a system by itself: its average with an interval."""
     average, paired, bounds = values.averages[system], values.paired, None
     if average is not None and intervals.ci == "t":
         error = difference_error(paired, None, system)
         bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
         if bounds is not None:
-            bounds = (
-                float(values.finish(np.array(bounds[0]))),
-                float(values.finish(np.array(bounds[1]))),
-            )
+            low, high = values.finish(np.array(bounds[0])), values.finish(np.array(bounds[1]))
+            bounds = float(low), float(high)
     elif average is not None and values.replicates is not None:
         replicates = values.finish(values.replicates[:, system])
         bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
     low, high = around(average, bounds)
     return {
-        "metric": values.metric.label,
         "value": average,
         "ci_low": low,
         "ci_high": high,
@@ -165,15 +200,19 @@ def system_row(values: AlignedValues, system: int, intervals: Intervals) -> dict
 
 
 def pair_row(
-    values: AlignedValues, base: int, other: int, intervals: Intervals
-) -> dict[str, object]:
-    """Describe one system against another: everything but the p value."""
+    values: AlignedValues,
+    intervals: Intervals,
+    p_of_pairs: Mapping[Pair, float | None],
+    base: int,
+    other: int,
+) -> Row:
+    """Describe one system against another."""
     paired, before = values.paired, values.averages[base]
     relative = effect = bounds = None
     difference = values.difference(base, other)
     if difference is not None:
         relative = difference / abs(before) if before else None
-        effect = _effect_size(values, base, other)
+        effect = _effect_size(paired, base, other)
         if intervals.ci == "t":
             scales = values.slope(base), values.slope(other)
             error = difference_error(paired, base, other, scales=scales)
@@ -185,13 +224,13 @@ def pair_row(
     low, high = around(difference, bounds)
     wins, losses = values.count_wins(base, other)
     return {
-        "metric": values.metric.label,
         "baseline_value": before,
         "value": values.averages[other],
         "difference": difference,
         "relative": relative,
         "ci_low": low,
         "ci_high": high,
+        "p_value": p_of_pairs.get((base, other)),
         "effect_size": effect,
         "wins": wins,
         "ties": paired.queries - wins - losses,
@@ -204,13 +243,10 @@ def pair_row(
     }
 
 
-def _effect_size(values: AlignedValues, base: int, other: int) -> float | None:
+def _effect_size(paired: PairedValues, base: int, other: int) -> float | None:
     """Return Cohen's d of the differences; None where they do not vary."""
-    paired = values.paired
     difference = paired.ratios[other] - paired.ratios[base]
     if only_rounding(difference, paired, base, other):
         return 0.0
     spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
-    if only_rounding(spread, paired, base, other):
-        return None
-    return difference / spread
+    return None if only_rounding(spread, paired, base, other) else difference / spread

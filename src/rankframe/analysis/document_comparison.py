@@ -7,52 +7,34 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rankframe.analysis.comparison_inputs import Subset, Systems
-from rankframe.analysis.differences import Setup
+from rankframe.analysis.differences import Compared, Row, Setup
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import number_of
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
 from rankframe.engine.summary import SMALL
 from rankframe.metrics.metric import Metric
-from rankframe.stats.significance import Pair
-
-Row = dict[str, object]
 
 
-def document_rows(
-    systems: Systems, metrics: Sequence[Metric], pairs: Sequence[Pair], setup: Setup
-) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """Yield the label of each metric, with a row for each pair of systems and for each system, of
-    one subset of the queries.
-    """
+def compare_documents(
+    systems: Systems, metrics: Sequence[Metric], setup: Setup
+) -> Iterator[Compared]:
+    """Compare each metric over documents, in every subset of the queries."""
     chosen = [metric for metric in metrics if metric.frame == "documents"]
-    if not chosen:
-        return
-    over_documents = _over_documents(systems, chosen[0])
-    names, confidence = list(systems.by_name), setup.intervals.confidence
+    over_documents, confidence = _over_documents(systems, chosen[0]), setup.intervals.confidence
     for subset in systems.subsets:
         groups = setup.intervals.ci is not None and subset.by is None
         aggregates = [over.of(chosen, subset.key, groups=groups) for over in over_documents]
-        for place, metric in enumerate(chosen):
-            row = {"metric": metric.label, "by": subset.by, "slice": subset.name}
-            own = [of_system[place] for of_system in aggregates]
-            yield (
+        for metric, own in zip(chosen, zip(*aggregates, strict=True), strict=True):
+            yield Compared(
                 metric.label,
-                [
-                    {
-                        **row,
-                        "baseline": names[i],
-                        "system": names[j],
-                        **_pair_row(own[i], own[j], confidence),
-                    }
-                    for i, j in pairs
-                ],
-                [
-                    {**row, "system": name, **_system_row(aggregate, confidence)}
-                    for name, aggregate in zip(names, own, strict=True)
-                ],
+                subset.by,
+                subset.name,
+                partial(_system_row, own, confidence),
+                partial(_pair_row, own, confidence),
             )
 
 
@@ -74,20 +56,16 @@ def check_document_rule(
         reason = f"{number_of(aggregate.lists, 'list')}, fewer than {min_queries:,}"
     else:
         status, reason = rule.check_value(aggregate.value)
-    return {
-        "rule": rule.text,
-        "metric": rule.metric,
-        "by": subset.by,
-        "slice": subset.name,
-        "value": aggregate.value,
-        "margin": rule.number,
-        "relative": rule.relative,
-        "queries": aggregate.lists,
-        "undefined_baseline": 0,
-        "undefined_candidate": 0,
-        "status": status,
-        "reason": reason,
-    }
+    return rule.check_row(
+        status,
+        reason,
+        by=subset.by,
+        slice=subset.name,
+        value=aggregate.value,
+        queries=aggregate.lists,
+        undefined_baseline=0,
+        undefined_candidate=0,
+    )
 
 
 def _over_documents(systems: Systems, metric: Metric) -> list[OverDocuments]:
@@ -103,32 +81,34 @@ def _over_documents(systems: Systems, metric: Metric) -> list[OverDocuments]:
     return exposures
 
 
-def _system_row(aggregate: Aggregate, confidence: float) -> Row:
+def _system_row(aggregates: Sequence[Aggregate], confidence: float, system: int) -> Row:
+    aggregate = aggregates[system]
     low, high = aggregate.bounds(confidence) or (None, None)
     return {
         "value": aggregate.value,
         "ci_low": low,
         "ci_high": high,
         "queries": aggregate.lists,
-        "judged": None,
         "small": aggregate.lists < SMALL,
     }
 
 
-def _pair_row(base: Aggregate, other: Aggregate, confidence: float) -> Row:
-    difference = other.less(base)
-    low, high = difference.bounds(confidence) or (None, None)
-    lists = min(base.lists, other.lists)
+def _pair_row(aggregates: Sequence[Aggregate], confidence: float, base: int, other: int) -> Row:
+    before, after = aggregates[base], aggregates[other]
+    change = after.less(before)
+    low, high = change.bounds(confidence) or (None, None)
+    relative = (
+        None if change.value is None or not before.value else change.value / abs(before.value)
+    )
+    lists = min(before.lists, after.lists)
     return {
-        "baseline_value": base.value,
-        "value": other.value,
-        "difference": difference.value,
-        "relative": difference.value / abs(base.value)
-        if difference.value is not None and base.value
-        else None,
+        "baseline_value": before.value,
+        "value": after.value,
+        "difference": change.value,
+        "relative": relative,
         "ci_low": low,
         "ci_high": high,
-        "p_value": difference.p_value,
+        "p_value": change.p_value,
         "queries": lists,
         "undefined": 0,
         "small": lists < SMALL,

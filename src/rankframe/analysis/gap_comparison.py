@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from rankframe.analysis.aligned_values import AlignedValues
 from rankframe.analysis.comparison_inputs import Systems
-from rankframe.analysis.differences import Setup, draw_replicates
+from rankframe.analysis.differences import Compared, Row, Setup, draw_replicates
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
@@ -24,25 +24,19 @@ from rankframe.stats.exact import exact_sum
 from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, too_many
 from rankframe.stats.intervals import around
 from rankframe.stats.paired import Floats
-from rankframe.stats.significance import Pair
-
-Row = dict[str, object]
 
 
-def gap_rows(
+def compare_gaps(
     systems: Systems,
     values: Mapping[str, AlignedValues],
     metrics: Sequence[Metric],
-    pairs: Sequence[Pair],
+    pairs: int,
     setup: Setup,
-) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """Yield the label of each gap, with a row for each pair of systems and for each system.
-
-    `values` are those that gaps are of, by the label of their metric.
-    """
-    names, drawn = list(systems.by_name), {}
+) -> Iterator[Compared]:
+    """Compare each gap; `values` are those that gaps are of, by the label of their metric."""
+    drawn: dict[tuple[str, str], AlignedGaps] = {}
     # A test that corrects over pairs does not correct these.
-    factor = len(pairs) if setup.significance.over_pairs else 1
+    factor = pairs if setup.significance.over_pairs else 1
     for metric in metrics:
         if metric.gap is None:
             continue
@@ -52,22 +46,12 @@ def gap_rows(
         gaps = replace(drawn[between], metric=metric)
         if gaps.shortage:
             raise OptionError(gaps.shortage)
-        row = {"metric": metric.label, "by": None, "slice": None}
-        yield (
+        yield Compared(
             metric.label,
-            [
-                {
-                    **row,
-                    "baseline": names[i],
-                    "system": names[j],
-                    **gaps.pair_row(i, j, setup.intervals, factor),
-                }
-                for i, j in pairs
-            ],
-            [
-                {**row, "system": name, **gaps.system_row(i, setup.intervals)}
-                for i, name in enumerate(names)
-            ],
+            None,
+            None,
+            partial(gaps.system_row, setup.intervals),
+            partial(gaps.pair_row, setup.intervals, factor),
         )
 
 
@@ -157,7 +141,7 @@ class AlignedGaps:
         """Count the queries in which the first two systems differ."""
         return sum(sum(values.count_wins(0, 1)) for values in self.slices)
 
-    def system_row(self, system: int, intervals: Intervals) -> Row:
+    def system_row(self, intervals: Intervals, system: int) -> Row:
         """Describe the gap of one system."""
         bounds = None
         if self.means is not None and intervals.ci == "bootstrap":
@@ -174,11 +158,10 @@ class AlignedGaps:
             "ci_low": low,
             "ci_high": high,
             "queries": self.queries,
-            "judged": None,
             "small": False,
         }
 
-    def pair_row(self, base: int, other: int, intervals: Intervals, factor: int) -> Row:
+    def pair_row(self, intervals: Intervals, factor: int, base: int, other: int) -> Row:
         """Describe the gap of one system against that of another.
 
         `factor` is what the p value is multiplied by, as a correction over pairs.
@@ -250,19 +233,14 @@ class AlignedGaps:
                 change, bound = 0.0 - larger.value, 0.0 - larger.most(rule.confidence)
                 p_value = larger.p_below(-rule.number)
                 status, reason = rule.check_change(change, bound)
-        return {
-            "rule": rule.text,
-            "metric": rule.metric,
-            "baseline_value": before,
-            "value": after,
-            "change": change,
-            "bound": bound,
-            "margin": rule.number,
-            "relative": rule.relative,
-            "confidence": rule.confidence if rule.against_baseline else None,
-            "p_value": p_value,
-            "queries": self.queries,
-            "differing": self.differing if bound is not None else None,
-            "status": status,
-            "reason": reason,
-        }
+        return rule.check_row(
+            status,
+            reason,
+            baseline_value=before,
+            value=after,
+            change=change,
+            bound=bound,
+            p_value=p_value,
+            queries=self.queries,
+            differing=None if bound is None else self.differing,
+        )

@@ -279,26 +279,21 @@ class _Gate:
             differing = sum(inside.count_wins(0, 1))
             if status == "pass" and differing < _FEW:
                 reason = _few_differ(differing, n)
-        return {
-            "rule": rule.text,
-            "metric": rule.metric,
-            "by": subset.by,
-            "slice": subset.name,
-            "baseline_value": before,
-            "value": after,
-            "change": change,
-            "bound": bound,
-            "margin": rule.number,
-            "relative": rule.relative,
-            "confidence": rule.confidence if rule.against_baseline else None,
-            "p_value": p_value,
-            "queries": n,
-            "undefined_baseline": lone_candidate,
-            "undefined_candidate": lone_baseline,
-            "differing": differing,
-            "status": status,
-            "reason": _join(reason, one_sided),
-        }
+        return rule.check_row(
+            status,
+            _join(reason, one_sided),
+            by=subset.by,
+            slice=subset.name,
+            baseline_value=before,
+            value=after,
+            change=change,
+            bound=bound,
+            p_value=p_value,
+            queries=n,
+            undefined_baseline=lone_candidate,
+            undefined_candidate=lone_baseline,
+            differing=differing,
+        )
 
     def _one_sided(self, rule: Rule, subset: Subset, alone: NDArray[np.bool_]) -> str:
         """Name the queries that are left out because they are undefined for one side only."""

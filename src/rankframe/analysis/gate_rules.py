@@ -53,6 +53,19 @@ class Rule:
         """Whether it speaks of a change, not of the value alone."""
         return self.kind in ("no worse than", "better than")
 
+    def check_row(self, status: str, reason: str, **values: object) -> dict[str, object]:
+        """Describe the check of the rule: what it asks for, and the values that were compared."""
+        return {
+            "rule": self.text,
+            "metric": self.metric,
+            "margin": self.number,
+            "relative": self.relative,
+            "confidence": self.confidence if self.against_baseline else None,
+            "status": status,
+            "reason": reason,
+            **values,
+        }
+
     def check_value(self, value: float) -> tuple[Literal["pass", "fail"], str]:
         """Check the value itself; return the status and the reason."""
         if value >= self.number if self.kind == "at least" else value <= self.number:

@@ -154,8 +154,8 @@ class Findings:
         intervals = self.setup.intervals
         rows, best = [], self.order[0]
         for at in self.order:
-            candidate, single = self.tried[at].candidate, system_row(values, at, intervals)
-            apart = pair_row(values, best, at, intervals)
+            candidate, single = self.tried[at].candidate, system_row(values, intervals, at)
+            apart = pair_row(values, intervals, {}, best, at)
             low, high = apart["ci_low"], apart["ci_high"]
             as_good = None if low is None else low <= 0 <= high  # pyright: ignore[reportOperatorIssue]
             rows.append(
@@ -177,7 +177,7 @@ class Findings:
     def by_run(self) -> pl.DataFrame:
         """A row for each run by itself."""
         values = self._values({name: one.terms for name, one in self.runs.items()})
-        singles = [system_row(values, at, self.setup.intervals) for at in range(len(self.runs))]
+        singles = [system_row(values, self.setup.intervals, at) for at in range(len(self.runs))]
         rows = [
             {
                 "run": name,
@@ -209,7 +209,7 @@ class Findings:
         after = correct_p_values(raw, setup.comparing.correction, families=families)
         rows = []
         for of, pair, p, p_after in zip(baselines, pairs, raw, after, strict=True):
-            row = pair_row(values, *pair, setup.intervals)
+            row = pair_row(values, setup.intervals, {}, *pair)
             sure = p_after is not None and p_after < setup.level
             sure = sure and values.paired.queries >= setup.fewest
             gain = row["difference"] or 0.0
