@@ -318,7 +318,7 @@ def test_a_cut_list_by_hand() -> None:
 def test_a_run_without_a_judged_document_may_score_0(refusal) -> None:
     nothing = {query: {"nowhere": 1.0} for query in JUDGED}
     said = refusal(diff, JUDGED, nothing, AFTER, "mrr@3")
-    assert said.startswith("no document in the run a matches any judgment: ")
+    assert said.startswith("no document in the run 'a' matches any judgment: ")
     assert said.endswith('pass no_overlap="zero".')
     found = diff(JUDGED, nothing, AFTER, "mrr@3", no_overlap="zero")
     assert found.per_query["a"].to_list() == [0.0] * 6

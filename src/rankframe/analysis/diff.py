@@ -19,24 +19,17 @@ from rankframe.analysis.change import (
     check_names,
 )
 from rankframe.analysis.missing_queries import lacks
-from rankframe.analysis.systems import System, retrieved_beside
+from rankframe.analysis.systems import Runs, evaluate_runs
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, did_you_mean
 from rankframe.core.option import takes_options
-from rankframe.core.options import DiffOptions, Intervals, Policies, Storage, is_count
-from rankframe.core.wording import naming_the_run
-from rankframe.engine.combined import job_for
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.input_cache import hold
+from rankframe.core.options import DiffOptions, Policies, Storage, is_count
 from rankframe.engine.ledger import says_every_relevant
 from rankframe.engine.lists import Lists, named_case
-from rankframe.engine.plan import PerQuery
-from rankframe.engine.result import Result
 from rankframe.io.described import Described
-from rankframe.io.input_table import InputTable
-from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
+from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import read_attributes
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
@@ -115,7 +108,7 @@ def diff(
     """
     chosen = _one_metric(metric, weighted=weight is not None)
     check_flag("worse", worse)
-    called = None if names is None else check_names(names)
+    renamed = None if names is None else check_names(names)
     depth = int(chosen.params.get("k") or _DEFAULT_K) if k is None else k
     for option, value in (("k", depth), ("most", most)):
         if not is_count(value):
@@ -123,71 +116,65 @@ def diff(
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.from_options(options)
-    retrieved = retrieved_beside([chosen])
-    told = Described.of(
+    described = Described.of(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
     attributes = None
     if chosen.average == "weighted":
-        attributes = read_attributes(told.queries, weight=weight, metrics=[chosen], columns=columns)
-    job = job_for(
-        [chosen, retrieved], policies, columns=columns, attributes=attributes,
-        intervals=Intervals(None),
-    )  # fmt: skip
-    judgments = open_judgments(qrels, columns, relevance=policies.relevance)
-    runs: list[InputTable] = []
-    for side, source in zip(SIDES, (a, b), strict=True):
-        with naming_the_run(side):
-            runs.append(open_run(source, policies, columns))
-    asked = None if told.queries is None else told.queries.asked
-    refuse_absent_columns(columns, judgments, *runs, *job.others, queries=asked)
-    held = hold(judgments, runs, job.row_bytes, again=True)
-    results: list[Result] = []
-    for side, run, pieces in zip(SIDES, held.rights, held.pieces, strict=True):
-        with naming_the_run(side):
-            results.append(evaluate_scanned(held.left, run, job, pieces=pieces))
-    before, after = results
-    per_query = side_by_side(chosen, before.per_query, after.per_query, told)
+        attributes = read_attributes(
+            described.queries, weight=weight, metrics=[chosen], columns=columns
+        )
+    systems, held = evaluate_runs(
+        Runs(qrels, dict(zip(SIDES, (a, b), strict=True)), policies, columns, again=True),
+        [chosen],
+        depths=None,
+        attributes=attributes,
+        requested={} if described.queries is None else described.queries.asked,
+    )
+    before, after = systems.values()
+    per_query = side_by_side(chosen, before.values, after.values, described)
     moved = movers(per_query, int(most), only=only, worse=worse)
     lists = Lists.read(
         moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
     )
-    documents = lists.documents(moved[QUERY], *SIDES, int(depth), told)
-    summary = summed_up(chosen, before[chosen.label], after[chosen.label], per_query)
-    sides = {
-        side: System(PerQuery.of(of.per_query), of.ledger, evidence=[retrieved.label])
-        for side, of in zip(SIDES, results, strict=True)
-    }
-    found = Diff(
-        summary, per_query, described(moved, told), documents, int(depth), lacks(sides, [chosen]),
-        says_every_relevant(results[0].ledger),
-    )  # fmt: skip
-    return found if called is None else found.named(*called)
+    change = Diff(
+        summarise_change(
+            chosen, before.averages[chosen.label], after.averages[chosen.label], per_query
+        ),
+        per_query,
+        describe_movers(moved, described),
+        lists.documents(moved[QUERY], *SIDES, int(depth), described),
+        int(depth),
+        lacks(systems, [chosen]),
+        says_every_relevant(before.ledger),
+    )
+    return change if renamed is None else change.named(*renamed)
 
 
 def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
-    found = resolve(metric, "judged", "grouped", "shown")
-    if len(found) > 1:
+    first, *others = resolve(metric, "judged", "grouped", "shown")
+    if others:
         raise MetricParameterError(
-            f"a diff is of one metric, not of {len(found)}: take {found[0].label!r}, for instance."
+            f"a diff is of one metric, not of {1 + len(others)}: take {first.label!r}, for "
+            "instance."
         )
-    if found[0].average == "weighted" and not weighted:
+    if first.average == "weighted" and not weighted:
         raise MetricParameterError(
-            f"{found[0].label!r} is averaged by weight, and there are no weights. Pass ",
+            f"{first.label!r} is averaged by weight, and there are no weights. Pass ",
             Option("queries"),
             " and ",
             Option("weight"),
             ", or leave out average=weighted.",
         )
-    return found[0]
+    return first
 
 
 def side_by_side(
-    metric: Metric, a: pl.DataFrame, b: pl.DataFrame, told: Described | None = None
+    metric: Metric, a: pl.DataFrame, b: pl.DataFrame, described: Described | None = None
 ) -> pl.DataFrame:
-    """The values of two runs, their change, and which is better; with weights, the weighted one.
+    """Join the values of two runs, with their change, its weight, and which run is better.
 
-    Both have query_id in byte order, and a column of the metric.
+    Both frames have query_id in byte order, and a column of the metric.
     """
     before, after = (
         frame.select(QUERY, pl.col(metric.label).fill_nan(None).cast(pl.Float64).alias(side))
@@ -202,17 +189,17 @@ def side_by_side(
     better = named_case({SAME: delta == 0, larger: delta > 0, smaller: delta < 0})
     values = (joined[side].fill_null(math.nan).to_numpy() for side in reversed(SIDES))
     change = pl.Series(DELTA, differences(*values)).fill_nan(None)
-    found = joined.with_columns(change).with_columns(better.alias(BETTER))
-    weights = None if told is None else told.weights(found[QUERY])
+    joined = joined.with_columns(change).with_columns(better.alias(BETTER))
+    weights = None if described is None else described.weights(joined[QUERY])
     if weights is None:
-        return found
-    return found.with_columns(weights, (delta * weights).alias(WEIGHTED))
+        return joined
+    return joined.with_columns(weights, (delta * weights).alias(WEIGHTED))
 
 
-def summed_up(
+def summarise_change(
     metric: Metric, a: float | None, b: float | None, per_query: pl.DataFrame
 ) -> pl.DataFrame:
-    """The row of a summary: averages, and how many queries are better, the same, and worse."""
+    """Return one row: both averages, and how many queries are better, the same, and worse."""
     difference = None if a is None or b is None else b - a
     better = per_query[BETTER]
     counts = [(better == outcome).sum() for outcome in ("b", SAME, "a")]
@@ -227,47 +214,49 @@ def movers(
     only: Sequence[str] | None = None,
     worse: bool = False,
 ) -> pl.DataFrame:
-    """The queries that changed most, by their weight if they have one; or that got worse most."""
+    """Return the queries that changed most, or that got worse most; by weight if they have one."""
     moved = per_query.filter(pl.col(DELTA) != 0)
     if worse:
         moved = moved.filter(pl.col(BETTER) == "a")
     if only is not None:
-        moved = moved.filter(pl.col(QUERY).is_in(_known(only, per_query[QUERY])))
+        moved = moved.filter(pl.col(QUERY).is_in(_check_only(only, per_query[QUERY])))
     by = [WEIGHTED, DELTA] if WEIGHTED in moved.columns else [DELTA]
     # Queries are in byte order, and stay so where changes are equal.
-    return moved.sort([-pl.col(one).abs() for one in by], maintain_order=True).head(most)
+    return moved.sort([-pl.col(name).abs() for name in by], maintain_order=True).head(most)
 
 
-def described(moved: pl.DataFrame, told: Described) -> pl.DataFrame:
-    """The same with what is known of these queries: their text, and attributes."""
+def describe_movers(moved: pl.DataFrame, described: Described) -> pl.DataFrame:
+    """Add the text and the attributes of queries."""
     queries = moved[QUERY]
-    if told.query_text is not None:
-        said = told.texts(queries)
-        moved = moved.with_columns(pl.Series(TEXT, [said.get(one) for one in queries], pl.String))
-    known = told.attributes(queries).drop(QUERY)
+    if described.query_text is not None:
+        texts = described.texts(queries)
+        moved = moved.with_columns(
+            pl.Series(TEXT, [texts.get(query) for query in queries], pl.String)
+        )
+    attributes = described.attributes(queries).drop(QUERY)
     return moved.with_columns(
-        known[name].alias(name if name not in moved.columns else f"queries.{name}")
-        for name in known.columns
+        attributes[name].alias(name if name not in moved.columns else f"queries.{name}")
+        for name in attributes.columns
     )
 
 
-def _known(only: Sequence[str], known: pl.Series) -> list[str]:
-    """The queries asked for, all of which were evaluated."""
-    asked = list(map(str, only))
-    if unknown := sorted(set(asked).difference(known.to_list())):
-        queries = "query that was" if len(unknown) == 1 else "queries that were"
-        examples = ", ".join(map(repr, known.head(3))) or "nothing"
-        near = did_you_mean(unknown[0], _alike(unknown[0], known))
+def _check_only(only: Sequence[str], queries: pl.Series) -> list[str]:
+    """Refuse query ids that were not evaluated."""
+    ids = list(map(str, only))
+    if unknown := sorted(set(ids).difference(queries.to_list())):
+        count = "query that was" if len(unknown) == 1 else "queries that were"
+        examples = ", ".join(map(repr, queries.head(3))) or "nothing"
+        near = did_you_mean(unknown[0], _alike(unknown[0], queries))
         raise OptionError(
-            f"only names {len(unknown):,} {queries} not evaluated, e.g. {unknown[0]!r}. "
+            f"only names {len(unknown):,} {count} not evaluated, e.g. {unknown[0]!r}. "
             f"{near or f'Those evaluated look like {examples}.'}"
         )
-    return asked
+    return ids
 
 
-def _alike(name: str, known: pl.Series) -> list[str]:
-    """Few enough ids to compare letter by letter: one slip leaves one half of a name intact."""
+def _alike(name: str, queries: pl.Series) -> list[str]:
+    """Return few enough ids to compare letter by letter: a slip leaves half of a name intact."""
     text = name.lower().encode(errors="replace").decode()
-    lowered, half = known.str.to_lowercase(), len(text) // 2
+    lowered, half = queries.str.to_lowercase(), len(text) // 2
     alike = lowered.str.starts_with(text[:half]) | lowered.str.ends_with(text[half:])
-    return known.filter(alike).head(_COMPARABLE).to_list()
+    return queries.filter(alike).head(_COMPARABLE).to_list()

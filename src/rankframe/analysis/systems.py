@@ -1,4 +1,4 @@
-"""A system is its values per query: those of runs are evaluated here, `stored.py` reads others."""
+"""Systems as values per query: runs are evaluated here, stored values are read in `stored.py`."""
 
 from __future__ import annotations
 
@@ -28,42 +28,44 @@ _DEFAULT_DEPTH = 10
 
 @dataclass(frozen=True)
 class System:
-    """A system's values, one row a query in byte order, and what was counted to get them."""
+    """Hold the values of a system, one row a query in byte order, and what was counted for them."""
 
     computed: PerQuery
     ledger: pl.DataFrame | None = None
-    # by depth: the column that says how much of the top k was judged
+    # by depth: the column with the judged share of the top k
     judged: Mapping[int, str] = field(default_factory=dict)
-    # columns of which one that is not 0 says that the run has the query
+    # columns that are not 0 only if the run has the query
     evidence: Sequence[str] = ()
-    # what was evaluated, by name, as far as it is known
+    # the names of the inputs, if known
     inputs: Mapping[str, str] = field(default_factory=dict)
-    # what metrics over documents are made of
+    # the average of each metric, if a run was evaluated
+    averages: Mapping[str, float | None] = field(default_factory=dict)
+    # the exposure that metrics over documents are made of
     over_documents: OverDocuments | None = None
 
     @property
     def values(self) -> pl.DataFrame:
-        """query_id and a column a metric."""
+        """Return query_id and a column per metric."""
         return self.computed.values
 
     @property
     def labels(self) -> list[str]:
-        """The metrics that it has."""
+        """Return the labels of the metrics."""
         return [name for name in self.values.columns if name not in (QUERY, *PAIR_COUNTS)]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs by name, the judgments that they are evaluated against, and how."""
+    """Name runs, the judgments that they are evaluated against, and how."""
 
-    # None: metrics look at what is shown alone
+    # None: all metrics look at retrieved documents alone
     qrels: Source | None
     sources: Mapping[str, Source]
     policies: Policies
     columns: Columns | None = None
     max_memory: str | int | None = None
     progress: Report | None = None
-    # whether they are looked at once more after their evaluation
+    # whether the runs are read again after their evaluation
     again: bool = False
 
 
@@ -71,22 +73,39 @@ def evaluate_runs(
     runs: Runs,
     metrics: Sequence[Metric],
     *,
-    depths: Iterable[int] = (),
+    depths: Iterable[int] | None = (),
     attributes: Attributes | None = None,
+    requested: Mapping[str, bool] | None = None,
 ) -> tuple[dict[str, System], Held]:
-    """Evaluate each run, with the sums that averages over sums need, and with how much of its top
-    k was judged: at the cutoff of each metric, and at these depths. Also the inputs, as read.
+    """Evaluate each run; return the systems by name, and the inputs as they were read.
+
+    Args:
+        runs: the runs, judgments and policies.
+        metrics: the metrics that have values.
+        depths: ranks down to which the judged share is computed, beside the cutoffs of metrics.
+            None computes no judged shares.
+        attributes: of queries, for weights and slices.
+        requested: columns of queries that were named, and whether they exist (default: those of
+            the attributes).
     """
     limit, policies = limit_of(runs.max_memory), runs.policies
-    qrels, beside, judged, evidence = None, [], {}, []
+    qrels, judged, evidence = None, {}, None
     if runs.qrels is not None:
-        grade = policies.relevance
-        qrels = open_judgments(runs.qrels, runs.columns, relevance=grade, limit=limit)
+        qrels = open_judgments(runs.qrels, runs.columns, relevance=policies.relevance, limit=limit)
         averaged = [metric for metric in metrics if metric.frame != "documents"]
-        beside, judged = _judged_beside(averaged, depths)
-        evidence = [retrieved_beside(metrics)]
+        if depths is not None:
+            judged = {
+                depth: _find_or_parse(f"judged@{depth}", metrics)
+                for depth in sorted({*map(depth_of, averaged), *depths})
+            }
+        evidence = _find_or_parse("num_retrieved", metrics)
+    every = {
+        metric.label: metric
+        for metric in (*metrics, *judged.values(), evidence)
+        if metric is not None
+    }
     job = job_for(
-        [*metrics, *beside, *evidence],
+        list(every.values()),
         policies,
         judgments=qrels is not None,
         columns=runs.columns,
@@ -99,58 +118,45 @@ def evaluate_runs(
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
             opened.append(open_run(source, policies, runs.columns, limit=limit))
-    sides = [*([] if qrels is None else [qrels]), *opened, *job.others]
-    refuse_absent_columns(runs.columns, *sides, queries=asked_of(attributes))
+    inputs = [*([] if qrels is None else [qrels]), *opened, *job.others]
+    requested = asked_of(attributes) if requested is None else requested
+    refuse_absent_columns(runs.columns, *inputs, queries=requested)
     left = job.left(None) if qrels is None else qrels
     held = hold(left, opened, job.row_bytes, runs.max_memory, again=runs.again)
-    found = {}
+    systems = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
 
-        def report(done: Progress, name: str = name) -> None:
+        def on_progress(done: Progress, name: str = name) -> None:
             if runs.progress is not None:
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
         with naming_the_run(repr(name)):
             result, computed = evaluate_computed(
-                None if qrels is None else held.left, run, job, pieces=pieces, progress=report
+                None if qrels is None else held.left, run, job, pieces=pieces, progress=on_progress
             )
-        found[name] = System(
-            computed, result.ledger, judged, [one.label for one in evidence], result.inputs,
+        systems[name] = System(
+            computed,
+            result.ledger,
+            {depth: metric.label for depth, metric in judged.items()},
+            () if evidence is None else (evidence.label,),
+            result.inputs,
+            result.means,
             result.over_documents,
-        )  # fmt: skip
-    return found, held
+        )
+    return systems, held
 
 
 def depth_of(metric: Metric) -> int:
-    """How deep to look at what was judged, for this metric."""
+    """Return the rank down to which a metric's judged share is looked at."""
     return metric.params.get("k") or _DEFAULT_DEPTH
 
 
-def retrieved_beside(metrics: Sequence[Metric]) -> Metric:
-    """How many documents were retrieved, under a label that no other metric has."""
-    (found,) = parse("num_retrieved")
-    while found.label in {metric.label for metric in metrics}:
-        found = replace(found, label=f"{found.label}, beside")
-    return found
-
-
-def _judged_beside(
-    metrics: Sequence[Metric], depths: Iterable[int]
-) -> tuple[list[Metric], dict[int, str]]:
-    """Metrics of how much was judged, and their labels by depth: one that is there is taken."""
-    taken = {metric.label for metric in metrics}
-    beside: list[Metric] = []
-    labels: dict[int, str] = {}
-    for depth in sorted({*map(depth_of, metrics), *depths}):
-        (judged,) = parse(f"judged@{depth}")
-        there = [
-            metric.label
-            for metric in metrics
-            if metric.definition is judged.definition and metric.params == judged.params
-        ]
-        if not there:
-            while judged.label in taken:  # by an expression of someone's own
-                judged = replace(judged, label=f"{judged.label}, beside")
-            beside.append(judged)
-        labels[depth] = there[0] if there else judged.label
-    return beside, labels
+def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
+    """Return the metric that computes the same, or a new one with a label that no other has."""
+    (metric,) = parse(name)
+    for other in metrics:
+        if other.definition is metric.definition and other.params == metric.params:
+            return other
+    while metric.label in {other.label for other in metrics}:  # of a user's own expression
+        metric = replace(metric, label=f"{metric.label}, beside")
+    return metric

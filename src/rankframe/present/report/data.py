@@ -16,7 +16,7 @@ from rankframe.analysis.change import BETTER, Diff
 from rankframe.analysis.compare import compare_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.comparison_inputs import open_systems
-from rankframe.analysis.diff import described, movers, side_by_side, summed_up
+from rankframe.analysis.diff import describe_movers, movers, side_by_side, summarise_change
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
 from rankframe.analysis.gate_rules import Demands
@@ -258,9 +258,9 @@ def _changes(
     changes = {}
     for name, pair in moved.items():
         values = changed[name]
-        summary = summed_up(first, means[base], means[name], values)
+        summary = summarise_change(first, means[base], means[name], values)
         changes[name] = Moved(*(
-            Diff(summary, values, described(some, asked.told),
+            Diff(summary, values, describe_movers(some, asked.told),
                  lists.documents(some[QUERY], base, name, depth, asked.told), depth)
             for some in pair
         ))  # fmt: skip
