@@ -372,7 +372,7 @@ def test_duplicates_may_be_resolved(refusal) -> None:
     grades = as_frame(JUDGED, "relevance")
     more = pl.concat([grades, grades.with_columns(pl.col("relevance") - 1)])
     assert_same(diff(more, a, twice, duplicates="keep_best"), diff(JUDGED, a, b))
-    assert refusal(diff, JUDGED, a, twice).startswith("run b has 8 duplicate (query_id, doc_id)")
+    assert refusal(diff, JUDGED, a, twice).startswith("run 'b' has 8 duplicate (query_id, doc_id)")
 
 
 def test_sources_that_can_be_read_once(tmp_path: Path) -> None:
@@ -422,13 +422,13 @@ def test_columns_are_named_as_in_evaluate() -> None:
         ({"k": True}, "k must be a whole number of at least 1, not True."),
         ({"most": 2.5}, "most must be a whole number of at least 1, not 2.5."),
         ({"ties": "any"}, "ties='any' is not one of"),
-        ({"missing": "error"}, "the run a lacks 2 of 6 judged queries, e.g. 'q5'."),
-        ({"missing": "error", "a": JUDGED}, "the run b lacks 2 of 6 judged queries, e.g. 'q4'."),
-        ({"b": {"q1": {"zz": 1.0}}}, "no document in the run b matches any judgment: run doc_ids"),
-        ({"a": {"zz": {"x": 1.0}}}, "no query in the run a matches any judgment: run query_ids"),
-        ({"a": {"q1": {"x": float("nan")}}}, "run a has 1 row with a NaN score"),
-        ({"b": {}}, "run b is empty"),
-        ({"b": 7}, "cannot read the run b int"),
+        ({"missing": "error"}, "the run 'a' lacks 2 of 6 judged queries, e.g. 'q5'."),
+        ({"missing": "error", "a": JUDGED}, "the run 'b' lacks 2 of 6 judged queries, e.g. 'q4'."),
+        ({"b": {"q1": {"zz": 1.0}}}, "no document in the run 'b' matches any judgment: run doc_ids"),
+        ({"a": {"zz": {"x": 1.0}}}, "no query in the run 'a' matches any judgment: run query_ids"),
+        ({"a": {"q1": {"x": float("nan")}}}, "run 'a' has 1 row with a NaN score"),
+        ({"b": {}}, "run 'b' is empty"),
+        ({"b": 7}, "cannot read the run 'b' int"),
         ({"b": "run.nowhere"}, "cannot read run.nowhere: no such file"),
         ({"qrels": {"q1": {"x": None}}}, "qrels has 1 row with a NaN relevance, e.g. row 1"),
         ({"qrels": as_frame(AFTER)}, "Is this the run? The judgments come first."),
