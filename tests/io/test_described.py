@@ -24,14 +24,14 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_titles_in_any_form(source: Any) -> None:
-    texts = Texts.of(source, "doc_id", "titles")
+    texts = Texts.from_source(source, "doc_id", "titles")
     assert texts.among(pl.Series(["d2", "d3", "d2"])) == {"d2": "Two"}
 
 
 def test_titles_in_a_file_by_ids_that_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "titles.csv"
     pl.DataFrame({"doc_id": [1, 2], "title": ["One", "Two"]}).write_csv(path)
-    assert Texts.of(path, "doc_id", "titles").among(pl.Series(["2"])) == {"2": "Two"}
+    assert Texts.from_source(path, "doc_id", "titles").among(pl.Series(["2"])) == {"2": "Two"}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_titles_in_a_file_by_ids_that_are_numbers(tmp_path: Path) -> None:
     ],
 )
 def test_what_has_no_texts_is_refused(source: Any, said: str, refusal) -> None:
-    assert said in refusal(Texts.of, source, "doc_id", "titles")
+    assert said in refusal(Texts.from_source, source, "doc_id", "titles")
 
 
 def test_attributes_weights_and_words_of_queries() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.nested import completed, names_in, with_paths
+from rankframe.io.column_names import names_in, with_fields
 
 ROWS = [
     {"query": {"id": "q1"}, "hit": {"doc": {"sku": "a"}}, "score": 2.0},
@@ -33,14 +33,14 @@ def test_fields_are_found_in_any_source(form: str, tmp_path: Path) -> None:
 
 def test_a_name_that_is_there_is_taken_as_it_is() -> None:
     frame = pl.LazyFrame({"a.b": [1], "a": [{"b": 2, "c": 3}]})
-    assert with_paths(frame, ["a.b"]) is frame
-    assert with_paths(frame, ["a.c"]).collect()["a.c"].to_list() == [3]
+    assert with_fields(frame, ["a.b"]) is frame
+    assert with_fields(frame, ["a.c"]).collect()["a.c"].to_list() == [3]
 
 
 @pytest.mark.parametrize("path", ["a.x", "a.b.c", "x.b", "a", "a.", ".b", "."])
 def test_a_path_that_leads_nowhere_is_no_column(path: str, refusal) -> None:
     frame = pl.LazyFrame({"a": [{"b": 2}], "doc_id": ["d"], "score": [1]})
-    assert with_paths(frame, [path]).collect_schema().names() == ["a", "doc_id", "score"]
+    assert with_fields(frame, [path]).collect_schema().names() == ["a", "doc_id", "score"]
     columns = {"run": {"query_id": path}}
     said = refusal(rf.evaluate, {"q1": {"b": 1}}, frame, "mrr", columns=columns)
     assert repr(path) in said
@@ -50,7 +50,3 @@ def test_names_are_gathered_from_all_sides() -> None:
     columns = {"query_id": "a", "run": {"doc_id": "b.c", "query_id": "a"}, "score": 3}
     assert names_in(columns) == ("a", "b.c")
     assert names_in(None) == ()
-
-
-def test_nothing_is_completed_to_nothing() -> None:
-    assert completed(None, "run", ()) is None

@@ -28,7 +28,7 @@ from rankframe.io.inputs import Columns
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes, Known
 from rankframe.io.train import open_train
-from rankframe.io.validate import refuse_broken
+from rankframe.io.validate import check_input
 from rankframe.kernel.codes import text_order
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.parts import Parts
@@ -128,7 +128,7 @@ class Both:
     ) -> tuple[PerQuery, ShownCounts]:
         """Read a run with what lies beside it, where all of that fits in memory."""
         if qrels is not None and self.judged is None and JUDGED in self.showing.asked:
-            refuse_broken(qrels)
+            check_input(qrels)
         only = replace(self, judged=None).left(qrels)
         return self.showing.worked(only.frame.collect(engine="streaming"), run, told)
 
@@ -201,9 +201,9 @@ def job_for(
             policies.base, "run", columns, order=policies.order, ranks=policies.ranks,
             called="base", limit=limit,
         )  # fmt: skip
-        refuse_broken(base)
+        check_input(base)
     trained = None if train is None else Trained.of(train)
-    catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns)
+    catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns, limit=limit)
     showing = Showing.of(
         [metric for metric in metrics if not metric.of_judgments],
         policies,

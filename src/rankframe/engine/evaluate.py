@@ -119,8 +119,10 @@ def evaluate(
     policies = Policies.from_options(options)
     intervals = Intervals.from_options(options)
     ways = with_gaps(by, asked, known=queries is not None)
-    attributes = read_attributes(queries, by=ways, weight=weight, metrics=wanted, columns=columns)
     limit = limit_of(max_memory)
+    attributes = read_attributes(
+        queries, by=ways, weight=weight, metrics=wanted, columns=columns, limit=limit
+    )
     judgments = None
     if qrels is not None:
         judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)

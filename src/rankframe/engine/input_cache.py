@@ -68,7 +68,7 @@ def _read(scanned: InputTable, *, most: int | None = None) -> InputTable:
     """The same with its rows in memory, unless it has more than so many, or was held before."""
     if scanned.made is not None:
         return scanned
-    rows = scanned.whole.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
+    rows = scanned.raw.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
     try:
         frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")
     except READ_ERRORS:

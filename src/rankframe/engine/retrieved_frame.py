@@ -20,7 +20,7 @@ from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refus
 from rankframe.io.opening import open_table
 from rankframe.io.storage import reaching
 from rankframe.io.train import open_train
-from rankframe.io.validate import refuse_broken
+from rankframe.io.validate import check_input
 
 # Of an attribute: what metrics look at.
 _OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
@@ -96,7 +96,7 @@ def retrieved(
         asked = sorted({what for name, what in BESIDE.items() if name in bases})
         for side in (kinds[what] for what in asked if what != TRAINED):
             if side is not None:  # interactions were looked at as they were counted
-                refuse_broken(side)
+                check_input(side)
         rows = beside(*(kinds[what] if what in asked else None for what in sorted(kinds)))
         found = each_chunk(
             documents,

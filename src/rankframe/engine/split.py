@@ -24,7 +24,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.scratch import room_for
 from rankframe.io.steps import in_steps
-from rankframe.io.validate import check_rows, refuse_non_numeric
+from rankframe.io.validate import check_rows
 from rankframe.kernel.duplicates import deduplicate
 
 _SEED = 20_011
@@ -163,7 +163,7 @@ def _gathered(side: InputTable, at_once: int) -> Iterator[pl.DataFrame]:
                 yield pl.concat(parts)
                 parts, size, rows = [], 0, 0
     except READ_ERRORS as error:
-        refuse_non_numeric(side)
+        side.refuse_non_numeric()
         raise unreadable(side.name, error) from error
     if parts:
         yield pl.concat(parts)

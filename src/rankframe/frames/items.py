@@ -18,11 +18,10 @@ from rankframe.core.messages import Option, listing, number_of
 from rankframe.frames.attributes import Values, Vectors
 from rankframe.frames.exposure import ValueSets
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME, SHOWN_FRAME
-from rankframe.io.column_names import Asked, Columns, first_called
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
-from rankframe.io.opening import open_raw, refuse_pattern
+from rankframe.io.opening import open_raw, read_whole, refuse_pattern
 from rankframe.io.train import COUNT
 from rankframe.kernel.batch import KEY, Batch, hashed, taken, text_hashes
 from rankframe.kernel.tables import Index
@@ -55,13 +54,13 @@ class Catalogue:
     @classmethod
     def of(
         cls, trained: Trained | None, items: Source | None, catalogue: Source | None,
-        columns: Columns | None = None,
+        columns: Columns | None = None, *, limit: int | None = None,
     ) -> Catalogue:  # fmt: skip
         """Read what is known of documents."""
         known = None if trained is None else trained.documents
         queries = None if trained is None else trained.queries
-        attributes = _items(items, "items", columns)
-        inside = attributes if catalogue is None else _items(catalogue, "catalogue", columns)
+        attributes = _items(items, "items", columns, limit)
+        inside = attributes if catalogue is None else _items(catalogue, "catalogue", columns, limit)
         if inside is None:
             inside = known
         tables = [one.select(DOC) for one in (known, attributes, inside) if one is not None]
@@ -203,10 +202,8 @@ class Trained:
     def of(cls, train: InputTable) -> Trained:
         """Count."""
         users = pl.len().cast(pl.Int64).alias("popularity")
-        try:
+        with train.explained():
             pairs = _pairs(train)
-        except READ_ERRORS as error:
-            raise unreadable(train.name, error) from error
         documents = pairs.lazy().group_by(DOC).agg(users, pl.col(COUNT).sum())
         return cls(documents.collect(engine="streaming"), pairs[QUERY].n_unique())
 
@@ -234,7 +231,9 @@ def _attribute_name(name: str) -> str:
     return f"items.{name}" if name in own or SHOWN_FRAME.split(name)[1] is not None else name
 
 
-def _items(source: Source | None, role: str, columns: Columns | None) -> pl.DataFrame | None:
+def _items(
+    source: Source | None, role: str, columns: Columns | None, limit: int | None
+) -> pl.DataFrame | None:
     """doc_id and attributes, each document once."""
     if source is None:
         return None
@@ -244,9 +243,10 @@ def _items(source: Source | None, role: str, columns: Columns | None) -> pl.Data
     ):
         raw = pl.DataFrame({DOC: [str(one) for one in source]}).lazy()  # allowed: ids as listed
     else:
-        raw = open_raw(source, name)
+        opened = open_raw(source, name, limit)  # keeps temporary files
+        raw = opened.frame
     found = list(raw.collect_schema())
-    asked = Asked.of(columns, role).names.get(DOC)
+    asked = Requested.from_mapping(columns, role).names.get(DOC)
     key = first_called((asked,) if asked else (DOC, *SYNONYMS[DOC]), found)
     if key is None:
         raise OptionError(
@@ -255,11 +255,8 @@ def _items(source: Source | None, role: str, columns: Columns | None) -> pl.Data
     for one in found:
         refuse_pattern(role, one)
     others = [one for one in found if one != key]
-    try:
-        named = [pl.col(one).alias(_attribute_name(one)) for one in others]
-        table = raw.select(pl.col(key).cast(pl.String).alias(DOC), *named).collect()
-    except READ_ERRORS as error:
-        raise unreadable(name, error) from error
+    named = [pl.col(one).alias(_attribute_name(one)) for one in others]
+    table = read_whole(raw.select(pl.col(key).cast(pl.String).alias(DOC), *named), name, limit)
     empty = int((table[DOC].is_null() | (table[DOC] == "")).sum())
     if empty or table.is_empty():
         said = f" has {number_of(empty, 'row')} without an id." if empty else " has no rows."

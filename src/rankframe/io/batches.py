@@ -17,7 +17,7 @@ from rankframe.core.memory_budget import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
-from rankframe.io.validate import check_rows, first_broken, refuse_non_numeric
+from rankframe.io.validate import check_rows, first_broken
 from rankframe.kernel.batch import (
     HASHES,
     KEY,
@@ -99,7 +99,7 @@ class Batches:
                 nothing = nothing and table.is_empty()
                 yield table.rechunk()
         except READ_ERRORS as error:
-            refuse_non_numeric(self.scanned)
+            self.scanned.refuse_non_numeric()
             raise unreadable(self.scanned.name, error) from error
         if nothing and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
@@ -120,7 +120,7 @@ class Batches:
             try:
                 table = hashed(self._frame).collect(engine="streaming").rechunk()
             except READ_ERRORS as error:
-                refuse_non_numeric(self.scanned)
+                self.scanned.refuse_non_numeric()
                 raise unreadable(self.scanned.name, error) from error
         if table.is_empty() and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
@@ -134,7 +134,7 @@ class Batches:
         try:
             frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
         except READ_ERRORS as error:
-            refuse_non_numeric(self.scanned)
+            self.scanned.refuse_non_numeric()
             raise unreadable(self.scanned.name, error) from error
         return Batches(self.scanned, frame.lazy())
 

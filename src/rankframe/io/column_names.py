@@ -1,8 +1,9 @@
-"""Which columns of an input are ours: by the names that were asked for, or by usual ones.
+"""Find our columns in an input: by the names in `columns=`, or by the usual names.
 
-Names are compared without case, dashes, underscores and blanks: `Query-ID` is `query_id`. What is
-asked for of one side (`{"run": {"doc_id": "_id"}}`) must be there; what is asked for of none in
-particular (`{"doc_id": "_id"}`) is taken from the sides that have it, and one of them must.
+Names are compared without case, dashes, underscores and blanks: `Query-ID` is `query_id`. A name
+for one side (`{"run": {"doc_id": "_id"}}`) must be a column of it; a name for no side in particular
+(`{"doc_id": "_id"}`) is used on the sides that have the column, and one of them must. A name with
+dots, `meta.id`, stands for a field of a struct.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+import polars as pl
 
 from rankframe.core.columns import (
     DISTANCE,
@@ -32,6 +35,7 @@ from rankframe.core.errors import (
     ColumnTypeError,
     MissingColumnError,
 )
+from rankframe.io.formats.beir import with_grades
 from rankframe.io.list_columns import (
     Schema,
     all_relevant,
@@ -42,10 +46,10 @@ from rankframe.io.list_columns import (
     taken_apart,
 )
 
-# {"query_id": "user_id"}, or one such mapping for a side: {"qrels": {…}, "run": {…}}.
+# {"query_id": "user_id"}, or such a mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
 
-# The sides that a mapping can speak of: where judgments are, and of two rankings.
+# The sides of a mapping: of an evaluation, and of two rankings.
 SIDES: Final = ("qrels", "run", "queries", "train", "items", "catalogue", "base")
 RANKINGS: Final = ("a", "b")
 
@@ -54,10 +58,9 @@ _WANTED: dict[Role, tuple[str, ...]] = {
     "qrels": (QUERY, DOC, RELEVANCE, GROUP, GROUP_WEIGHT),
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
-_OPTIONAL = (SCORE, RANK, DISTANCE)
-_OF_GROUPS = (GROUP, GROUP_WEIGHT)
-# What becomes of lists in CSV.
-_TAKEN_APART = (
+_ORDERING = (SCORE, RANK, DISTANCE)
+_SUBTOPIC = (GROUP, GROUP_WEIGHT)
+_LISTS_AS_TEXT = (
     "lists of documents, which text files have no way to write. Write a row for each document, or "
     "the lists as Parquet or JSON Lines; if these are ids of single documents, name the column: "
     'columns={"doc_id": …}'
@@ -65,45 +68,40 @@ _TAKEN_APART = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a `columns=` mapping asks for, as far as it is about a side."""
+class Requested:
+    """The names that a `columns=` mapping has for the columns of one side.
 
-    # of this side alone
+    Attributes:
+        own: our column → its name, for this side alone.
+        shared: our column → its name on whichever side has it.
+    """
+
     own: Mapping[str, str]
-    # of whichever side has it
     shared: Mapping[str, str]
 
     @classmethod
-    def of(cls, columns: Columns | None, side: str) -> Asked:
-        """The part of a mapping that speaks of this side; the whole of it is checked."""
+    def from_mapping(cls, columns: Columns | None, side: str) -> Requested:
+        """Check a whole mapping and return its part for one side."""
         sides = RANKINGS if side in RANKINGS else SIDES
         if not isinstance(columns, Mapping | None):
             raise ColumnMappingError.kind(columns)
         own, shared = {}, {}
         for key, value in (columns or {}).items():
             if key in sides:
-                inner = _named(value, ())
+                inner = _check_names(value, ())
                 own |= inner if key == side else {}
             else:
-                shared |= _named({key: value}, sides)
+                shared |= _check_names({key: value}, sides)
         return cls(own, shared)
 
     @property
     def names(self) -> dict[str, str]:
-        """Our column → what it is called, as far as it is asked for at all."""
+        """Our column → its name."""
         return {**self.shared, **self.own}
 
-    def wanted(self, role: Role) -> Asked:
-        """Without the columns that such an input is not looked at for."""
-        own, shared = (
-            {ours: name for ours, name in asked.items() if ours in _WANTED[role]}
-            for asked in (self.own, self.shared)
-        )
-        return Asked(own, {ours: name for ours, name in shared.items() if ours not in own})
 
-
-def _named(columns: object, sides: Sequence[str]) -> dict[str, str]:
-    """A mapping from our columns to names, which it must be."""
+def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
+    """Return a mapping from our columns to names; refuse anything else."""
     if not isinstance(columns, Mapping):
         raise ColumnMappingError.kind(columns)
     for key, value in columns.items():
@@ -114,169 +112,196 @@ def _named(columns: object, sides: Sequence[str]) -> dict[str, str]:
     return {key: str(value) for key, value in columns.items()}
 
 
-@dataclass(frozen=True)
-class FoundColumns:
-    """Our columns in an input."""
+def names_in(columns: object) -> tuple[str, ...]:
+    """Return every name of a user's column in a `columns=` mapping, for any side."""
+    if isinstance(columns, Mapping):
+        names = (name for value in columns.values() for name in names_in(value))
+        return tuple(dict.fromkeys(names))
+    return (columns,) if isinstance(columns, str) else ()
 
-    # our column → the column of the input
-    mapping: dict[str, str]
-    # of what was asked for of no side in particular: our column → whether it is here
-    asked: dict[str, bool]
+
+def with_fields(table: pl.LazyFrame, names: Collection[str]) -> pl.LazyFrame:
+    """Add the fields of structs that names with dots stand for, as columns of these names."""
+    if not any("." in name for name in names):
+        return table
+    schema = table.collect_schema()
+    fields = {name: _field(schema, name.split(".")) for name in names if name not in schema}
+    columns = {name: field for name, field in fields.items() if field is not None}
+    return table.with_columns(**columns) if columns else table
+
+
+def _field(schema: Schema, path: list[str]) -> pl.Expr | None:
+    name, *inner = path
+    if name not in schema or not inner:
+        return None
+    column, kind = pl.col(name), schema[name]
+    for part in inner:
+        fields = dict(kind.to_schema()) if isinstance(kind, pl.Struct) else {}
+        if part not in fields:
+            return None
+        column, kind = column.struct.field(part), fields[part]
+    return column
+
+
+def complete_columns(
+    table: pl.LazyFrame, role: Role | None, names: Collection[str]
+) -> pl.LazyFrame:
+    """Add the fields that names with dots stand for, and the grades of BEIR's judgments."""
+    table = with_fields(table, names)
+    if role == "qrels":
+        return with_grades(table)
+    return with_grades(table, alone=True) if role is None and SCORE not in names else table
 
 
 def guess_role(schema: Schema, columns: Columns | None, ranking: str | None = None) -> Role:
-    """What an input is by its columns: with a grade, and neither score nor rank, judgments; and so
-    are lists of what is called relevant.
+    """Tell judgments from runs by their columns.
 
-    `ranking`: which of two it is, where it is one, which judgments are by their grades only.
+    Judgments have a grade, and neither score nor rank, or lists that are called relevant.
+
+    Args:
+        schema: the columns.
+        columns: the mapping that the user gave.
+        ranking: which of two rankings this is; then only a grade makes it judgments.
     """
-    qrels, run = (Asked.of(columns, ranking or role) for role in ("qrels", "run"))
+    qrels, run = (Requested.from_mapping(columns, ranking or role) for role in ("qrels", "run"))
     schema = taken_apart(schema, None, qrels.names, "input").schema
 
-    def has(ours: str, asked: Asked) -> bool:
+    def has(column: str, requested: Requested) -> bool:
         return (
-            ours in asked.own
-            or (ours in asked.shared and bool(_alike(asked.shared[ours], schema)))
-            or bool(_candidates(ours, "qrels", schema, set()))
+            column in requested.own
+            or (column in requested.shared and bool(_alike(requested.shared[column], schema)))
+            or bool(_candidates(column, "qrels", schema, set()))
         )
 
     relevant = ranking is None and DOC not in run.names and looks_judged(schema)
     graded = relevant or has(RELEVANCE, qrels)
-    if has(GROUP, qrels):  # of which it is a weight, not a score
+    if has(GROUP, qrels):  # then `weight` is the weight of a subtopic, not a score
         schema = {name: kind for name, kind in schema.items() if plain_name(name) != WEIGHT}
-    return "qrels" if graded and not any(has(ours, run) for ours in _OPTIONAL) else "run"
+    return "qrels" if graded and not any(has(column, run) for column in _ORDERING) else "run"
 
 
 def find_columns(
-    schema: Schema,
-    role: Role,
-    asked: Asked,
-    called: str,
-    *,
-    without: Sequence[str] = (),
-) -> FoundColumns:
-    """Our columns of an input, or an error that says which is missing, or in doubt.
+    schema: Schema, role: Role, requested: Requested, called: str, *, graded: bool = False
+) -> tuple[dict[str, str], dict[str, bool]]:
+    """Find our columns in an input, or say which is missing or ambiguous.
 
-    `called`: what errors call the input; `without`: columns that it need not have.
+    Args:
+        schema: the columns of the input.
+        role: what the input is.
+        requested: the names that the user gave.
+        called: what errors call the input.
+        graded: whether judgments need no column of grades.
+
+    Returns:
+        Our column → the column of the input; and for each name that was given for no side in
+        particular, our column → whether it is here.
     """
-    asked, found = asked.wanted(role), list(schema)
-    given = {ours: _the_one(ours, name, found, called) for ours, name in asked.names.items()}
-    for ours, name in asked.own.items():
-        if given[ours] is None:
-            raise MissingColumnError(called, ours, found, asked=name)
-    here = {ours: name for ours, name in given.items() if name is not None}
-    if SCORE in here and DISTANCE in here:
-        raise AmbiguousColumnError(called, SCORE, [here[SCORE], here[DISTANCE]])
+    names = list(schema)
+    named, shared = _find_requested(requested, role, names, called)
     mapping: dict[str, str] = {}
-    for ours in (name for name in _WANTED[role] if name not in _OF_GROUPS):
-        if ours in here:
-            mapping[ours] = here[ours]
+    for column in (column for column in _WANTED[role] if column not in _SUBTOPIC):
+        if column in named:
+            mapping[column] = named[column]
             continue
-        if (ours == SCORE and DISTANCE in here) or (
-            ours == DISTANCE and (SCORE in mapping or RANK in mapping)
-        ):
+        instead = {SCORE: {DISTANCE} & named.keys(), DISTANCE: {SCORE, RANK} & mapping.keys()}
+        if instead.get(column):
             continue
-        candidates = _candidates(ours, role, schema, set(here.values()))
+        candidates = _candidates(column, role, schema, set(named.values()))
         if len(candidates) > 1:
-            raise AmbiguousColumnError(called, ours, candidates)
+            raise AmbiguousColumnError(called, column, candidates)
         if candidates:
-            mapping[ours] = candidates[0]
-        elif ours == RELEVANCE and all_relevant(schema, mapping[DOC]):
-            continue
-        elif ours not in (*_OPTIONAL, *without):
-            if ours == DOC and (texts := as_text(role, schema)):
-                raise ColumnTypeError(called, texts, "String", _TAKEN_APART)
-            name = asked.shared.get(ours)
-            raise MissingColumnError(called, ours, found, asked=name, shared=True)
-    mapping |= _of_groups(schema, here, mapping) if role == "qrels" else {}
-    lost = [ours for ours in asked.shared if ours in _OPTIONAL and ours not in here]
-    if lost and not set(_OPTIONAL) & set(mapping):
-        raise MissingColumnError(called, lost[0], found, asked=asked.shared[lost[0]])
-    return FoundColumns(mapping, {ours: ours in here for ours in asked.shared})
+            mapping[column] = candidates[0]
+        elif column == DOC and (texts := as_text(role, schema)):
+            raise ColumnTypeError(called, texts, "String", _LISTS_AS_TEXT)
+        elif column not in _ORDERING and not (
+            column == RELEVANCE and (graded or all_relevant(schema, mapping[DOC]))
+        ):
+            raise MissingColumnError(called, column, names, asked=shared.get(column), shared=True)
+    if role == "qrels":
+        for column in _SUBTOPIC:
+            source = _find_subtopic(column, schema, named, mapping)
+            if source is None:
+                break
+            mapping[column] = source
+    lost = [column for column in shared if column in _ORDERING and column not in named]
+    if lost and not set(_ORDERING) & set(mapping):
+        raise MissingColumnError(called, lost[0], names, asked=shared[lost[0]])
+    return mapping, {column: column in named for column in shared}
 
 
-def _of_groups(
-    schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
-) -> dict[str, str]:
-    """Which columns say what judgments are about, and how much that counts: need not be there."""
-    group = _of_group(GROUP, schema, asked, found)
-    return group | (_of_group(GROUP_WEIGHT, schema, asked, {**found, **group}) if group else {})
+def _find_requested(
+    requested: Requested, role: Role, names: Sequence[str], called: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Find the columns that the user named.
 
-
-def _of_group(
-    ours: str, schema: Schema, asked: Mapping[str, str], found: Mapping[str, str]
-) -> dict[str, str]:
-    """A column that was asked for, or of which there is no doubt."""
-    if ours in asked:
-        return {ours: asked[ours]}
-    candidates = _candidates(ours, "qrels", schema, {*asked.values(), *found.values()})
-    if ours == GROUP_WEIGHT:
-        free = [name for name in schema if name not in found.values()]
-        candidates = candidates or [name for name in free if plain_name(name) == WEIGHT]
-    listed = is_list(schema[found[DOC]])
-    fit = [
-        one for one in candidates if not schema[one].is_nested() or is_list(schema[one]) & listed
-    ]
-    return {ours: fit[0]} if len(fit) == 1 else {}
-
-
-def refuse_absent(
-    columns: Columns | None,
-    sides: Sequence[tuple[str, Sequence[str], Mapping[str, bool]]],
-    beside: Mapping[str, bool] | None = None,
-) -> None:
-    """Refuse what was asked for of no side in particular, where none has it.
-
-    Of each side: what it is called, its columns, and what `FoundColumns` says was asked for;
-    `beside`: the last of these for the frame of queries.
+    Returns:
+        Our column → the column of the input; and the names for no side in particular.
     """
-    every = [asked for _, _, asked in sides] + [beside or {}]
-    for ours, name in (columns or {}).items():
-        seen = [asked[ours] for asked in every if ours in asked]
-        if seen and not any(seen):
-            lacking = {called: found for called, found, asked in sides if ours in asked}
-            if len(lacking) == 1:
-                ((called, found),) = lacking.items()
-                raise MissingColumnError(called, ours, found, asked=str(name))
-            raise MissingColumnError.everywhere(ours, str(name), lacking)
+    own = {column: name for column, name in requested.own.items() if column in _WANTED[role]}
+    shared = {
+        column: name
+        for column, name in requested.shared.items()
+        if column in _WANTED[role] and column not in own
+    }
+    named: dict[str, str] = {}
+    for column, name in {**shared, **own}.items():
+        alike = _alike(name, names)
+        if len(alike) > 1:
+            raise AmbiguousColumnError(called, column, alike)
+        if alike:
+            named[column] = alike[0]
+        elif column in own:
+            raise MissingColumnError(called, column, names, asked=name)
+    if SCORE in named and DISTANCE in named:
+        raise AmbiguousColumnError(called, SCORE, [named[SCORE], named[DISTANCE]])
+    return named, shared
 
 
-def first_called(names: Sequence[str], found: Collection[str]) -> str | None:
-    """The column that goes by the first of some names that any has; None if there is none.
+def _find_subtopic(
+    column: str, schema: Schema, named: Mapping[str, str], mapping: Mapping[str, str]
+) -> str | None:
+    """Find the subtopic of judgments or its weight; None if it is missing or ambiguous."""
+    if column in named:
+        return named[column]
+    candidates = _candidates(column, "qrels", schema, {*named.values(), *mapping.values()})
+    if column == GROUP_WEIGHT:
+        free = [name for name in schema if name not in mapping.values()]
+        candidates = candidates or [name for name in free if plain_name(name) == WEIGHT]
+    listed = is_list(schema[mapping[DOC]])
+    fit = [
+        name
+        for name in candidates
+        if not schema[name].is_nested() or (is_list(schema[name]) and listed)
+    ]
+    return fit[0] if len(fit) == 1 else None
+
+
+def first_called(names: Sequence[str], columns: Collection[str]) -> str | None:
+    """Return the column that has the first of some names that any column has.
 
     >>> first_called(["unit", "parent_id"], ["Doc ID", "Parent-ID"])
     'Parent-ID'
     """
-    there = {plain_name(one): one for one in reversed(list(found))}
-    return next((there[plain_name(name)] for name in names if plain_name(name) in there), None)
+    by_name = {plain_name(column): column for column in reversed(list(columns))}
+    return next((by_name[plain_name(n)] for n in names if plain_name(n) in by_name), None)
 
 
-def _the_one(ours: str, name: str, found: Sequence[str], called: str) -> str | None:
-    """The column that goes by this name; None if there is none."""
-    alike = _alike(name, found)
-    if len(alike) > 1:
-        raise AmbiguousColumnError(called, ours, alike)
-    return alike[0] if alike else None
+def _alike(name: str, columns: Collection[str]) -> list[str]:
+    """Return the column of this very name, or else those that are written alike."""
+    same = plain_name(name)
+    return [name] if name in columns else [one for one in columns if plain_name(one) == same]
 
 
-def _alike(name: str, found: Collection[str]) -> list[str]:
-    """The column of this very name, or else those that are written alike."""
-    return (
-        [name] if name in found else [one for one in found if plain_name(one) == plain_name(name)]
-    )
+def _candidates(column: str, role: Role, schema: Schema, taken: set[str]) -> list[str]:
+    """Return the columns that have our name, or else a synonym, or a name for lists.
 
-
-def _candidates(ours: str, role: Role, schema: Schema, taken: set[str]) -> list[str]:
-    """The columns that are called so, or else those by one of its other names; of lists, by those
-    that lists go by.
-
-    With an underscore in front it is another name: those are of the program that wrote it, beside
-    which people have their own.
+    With an underscore in front, our own name counts as a synonym: such columns come from the
+    program that wrote the file, beside which people have their own.
     """
-    free = {one: plain_name(one) for one in schema if one not in taken}
-    same = plain_name(ours)
-    called = [one for one, name in free.items() if name == same and not one.startswith("_")]
+    free = {name: plain_name(name) for name in schema if name not in taken}
+    same = plain_name(column)
+    found = [name for name, plain in free.items() if plain == same and not name.startswith("_")]
     for late in (False, True):
-        known = {plain_name(name) for name in SYNONYMS[ours] if (name in LATE_SYNONYMS) == late}
-        called = called or [one for one, name in free.items() if name in known | {same}]
-    return called or [one for one in called_like(ours, role, schema) if one in free]
+        synonyms = {plain_name(n) for n in SYNONYMS[column] if (n in LATE_SYNONYMS) == late}
+        found = found or [name for name, plain in free.items() if plain in synonyms | {same}]
+    return found or [name for name in called_like(column, role, schema) if name in free]

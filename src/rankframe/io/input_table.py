@@ -1,91 +1,73 @@
-"""An input that was opened and whose columns were found: its rows, under our names."""
+"""An opened input: a lazy table whose columns were found, and its rows under our names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, SCORE, SCORE_REST, TEXTS, Role, Side
+from rankframe.core.errors import BadValueError
 from rankframe.io.formats.numbers import as_float, beyond_float
+from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.list_columns import Lists
 
-# Whole numbers that are not all an Int64.
+# Whole numbers that do not all fit into an Int64.
 _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
 
 
 @dataclass(frozen=True)
 class InputTable:
-    """An input that was opened and whose columns were found, but whose rows were not read."""
+    """An input that was opened and whose columns were found, but whose rows were not read.
+
+    Attributes:
+        role: what errors call the input.
+        name: where it is, or what kind of object it is.
+        raw: its rows and columns as found.
+        mapping: our column → the column of `raw`.
+        seekable: whether a slice of the rows can be read without reading those before it.
+        distance: whether the score is a distance, which is negated as it is read.
+        ordered: what orders a run, in words.
+        unused: the columns of a run that are not used.
+        asked: our columns that `columns=` names for no input in particular → whether they are here.
+        grade: the grade of every row, if there is no column of grades.
+        part: whether these are some rows of an input, so that there may be none.
+        made: results that are kept for further work on the same rows, if these are in memory.
+        files: the temporary files with the rows, which live as long as this object.
+        limit: how many bytes may be in memory at once; None without a limit.
+        note: how the format was recognised, if that is worth a line in the ledger.
+        ranked: whether rows stand in the order of the ranking, if no column orders them.
+        lists: the lists that are unrolled into rows.
+        numbered: whether row numbers mean anything to the owner of the input.
+        in_units: whether documents were rolled up.
+        before: the input before that.
+        excluded: counts the rows that were dropped because the query has had the document.
+    """
 
     role: Role | Side
     name: str
-    # as found: for error messages that quote the input
     raw: pl.LazyFrame
-    # rankframe's column → the column of the input
     mapping: dict[str, str]
-    # whether any stretch of its rows can be read without reading those before
     seekable: bool = False
-    # whether its score is a distance: turned round as it is read, so that more is better
     distance: bool = False
-    # how its documents are ordered, and which of its columns are not looked at
     ordered: str = ""
     unused: tuple[str, ...] = ()
-    # of the columns asked for of no side in particular: our column → whether it is here
     asked: Mapping[str, bool] = field(default_factory=dict)
-    # the grade of every row, where it has none of its own
     grade: float | None = None
-    # whether these are some of the rows of an input, so that there may be none
     part: bool = False
-    # what was made of its rows, where these are held for whoever works on them again
     made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
-    # the same as `raw`, faster where all of it is read, with texts for categories
-    text: pl.LazyFrame | None = field(default=None, compare=False, repr=False)
-    # the temporary files that it lies in, which go when nobody holds them any more
     files: object = field(default=None, compare=False, repr=False)
-    # how many bytes the work on it may take; None: nobody said
     limit: int | None = field(default=None, compare=False)
-    # how it was read, where that had to be told from its look
     note: str = ""
-    # whether its rows are in the order of the ranking, where no column says another
     ranked: bool = False
-    # the lists that its rows come from, as long as these are not held
     lists: Lists | None = field(default=None, compare=False, repr=False)
-    # whether its rows are those of the source, so that a number says which one is meant
     numbered: bool = True
-    # whether its documents are called by what they are part of; if it is whole, as it was before
     in_units: bool = False
     before: InputTable | None = field(default=None, compare=False, repr=False)
-    # how many rows of what queries have had were dropped of a run; None: none is
     excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
-
-    def count(self) -> int:
-        """How many rows it has."""
-        if self.before is not None:
-            return self.before.count()
-        if self.lists is not None:
-            return self.lists.count()
-        return self.raw.select(pl.len()).collect(engine="streaming").item()
-
-    def about(self) -> int:
-        """The same where it need not be exact, without reading more than is needed for that."""
-        of = self.before or self
-        return of.count() if of.lists is None else of.lists.about()
-
-    @property
-    def whole(self) -> pl.LazyFrame:
-        """As found, or with texts for categories: the faster way to read all of it."""
-        return self.raw if self.text is None else self.text
-
-    def changed(self, raw: pl.LazyFrame) -> InputTable:
-        """The same with other rows."""
-        return replace(self, raw=raw, text=None, lists=None, before=None)
-
-    def with_number(self, ours: str, source: str) -> InputTable:
-        """The same with one more numeric column."""
-        return replace(self, mapping={**self.mapping, ours: source})
 
     @property
     def frame(self) -> pl.LazyFrame:
@@ -93,36 +75,88 @@ class InputTable:
         return self.with_ids({})
 
     def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-        """The same with some ids of these types."""
+        """Return `frame` with the ids in these types."""
         schema = self.raw.collect_schema()
         return self.raw.select(
-            pl.col(source).cast(types.get(ours, pl.String())).alias(ours)
-            if ours in TEXTS
-            else self._number(ours, source, schema[source]).alias(ours)
-            for ours, source in self.mapping.items()
+            pl.col(source).cast(types.get(column, pl.String())).alias(column)
+            if column in TEXTS
+            else self._number(column, source, schema[source]).alias(column)
+            for column, source in self.mapping.items()
         )
 
-    def _number(self, ours: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        number = (beyond_float if ours == SCORE_REST else as_float)(source, dtype)
-        return -number if self.distance and ours in (SCORE, SCORE_REST) else number
+    def changed(self, raw: pl.LazyFrame) -> InputTable:
+        """Return the input with other rows."""
+        return replace(self, raw=raw, lists=None, before=None)
+
+    def count(self) -> int:
+        """Count the rows."""
+        table = self.before or self
+        if table.lists is not None:
+            return table.lists.count()
+        return table.raw.select(pl.len()).collect(engine="streaming").item()
+
+    def about(self) -> int:
+        """Estimate the number of rows, from the first lists if lists are unrolled."""
+        table = self.before or self
+        return table.count() if table.lists is None else table.lists.about()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise what fails while rows are read as an error that names the input.
+
+        If a text stands where a number should be, the error quotes it.
+        """
+        try:
+            yield
+        except READ_ERRORS as error:
+            self.refuse_non_numeric()
+            raise unreadable(self.name, error) from error
+
+    def _number(self, column: str, source: str, dtype: pl.DataType) -> pl.Expr:
+        number = (beyond_float if column == SCORE_REST else as_float)(source, dtype)
+        return -number if self.distance and column in (SCORE, SCORE_REST) else number
+
+    def refuse_non_numeric(self) -> None:
+        """Refuse text in a column of numbers; say how many rows have it, and which is the first."""
+        with suppress(*READ_ERRORS):
+            (self.before or self)._refuse_non_numeric()
+
+    def _refuse_non_numeric(self) -> None:
+        schema = self.raw.collect_schema()
+        for column, source in self.mapping.items():
+            if column in TEXTS or schema[source] != pl.String:
+                continue
+            text = pl.col(source)
+            number = text.str.strip_chars().cast(pl.Float64, strict=False)
+            rows = self.raw.select(text).with_row_index("_row")
+            bad = rows.filter(number.is_null() & text.is_not_null()).collect()
+            if bad.height:
+                raise BadValueError(
+                    self.role,
+                    f"a non-numeric {column}",
+                    bad.height,
+                    f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}",
+                    f"Every {column} must be a number",
+                )
 
 
 def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:
-    """Some rows of an input that was opened and checked, under our names."""
-    same = {name: name for name in frame.columns}
-    return InputTable(role, f"the {role}", frame.lazy(), same, seekable=True, part=True)
+    """Wrap some rows of an input that was opened and checked, under our names."""
+    mapping = {name: name for name in frame.columns}
+    return InputTable(role, f"the {role}", frame.lazy(), mapping, seekable=True, part=True)
 
 
-def comparable(*sides: InputTable) -> list[pl.LazyFrame]:
-    """The columns of several inputs, with ids in a form in which equal ones are equal: as they are
-    where all have whole numbers or the same categories, else as strings. To be read as a whole.
+def comparable(*tables: InputTable) -> list[pl.LazyFrame]:
+    """Return the columns of several inputs, with ids in types in which equal ids are equal.
+
+    Whole numbers stay numbers, and categories stay categories, if all inputs have them; else ids
+    are strings.
     """
-    sides = tuple(side.changed(side.whole) for side in sides)
     types: dict[str, pl.DataType] = {}
     for name in (QUERY, DOC):
-        found = [side.raw.collect_schema()[side.mapping[name]] for side in sides]
-        if all(kind.is_integer() and kind not in _LARGE for kind in found):
+        kinds = [table.raw.collect_schema()[table.mapping[name]] for table in tables]
+        if all(kind.is_integer() and kind not in _LARGE for kind in kinds):
             types[name] = pl.Int64()
-        elif found[0] in (pl.Categorical, pl.Enum) and all(kind == found[0] for kind in found):
-            types[name] = found[0]
-    return [side.with_ids(types) for side in sides]
+        elif kinds[0] in (pl.Categorical, pl.Enum) and all(kind == kinds[0] for kind in kinds):
+            types[name] = kinds[0]
+    return [table.with_ids(types) for table in tables]

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Literal
 
 from rankframe.core.columns import GROUP, GROUP_WEIGHT, RELEVANCE, SCORE, Side
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import MissingColumnError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Order, Policies
-from rankframe.io.column_names import Columns, refuse_absent
+from rankframe.io.column_names import Columns
 from rankframe.io.formats.numbers import with_rest
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Source, describe, open_table, order_run
@@ -92,5 +92,13 @@ def refuse_absent_columns(
 
     Call this when all inputs are open. `queries`: which of the columns the frame of queries has.
     """
-    opened = [(table.role, list(table.raw.collect_schema()), table.asked) for table in inputs]
-    refuse_absent(columns, opened, queries)
+    for column, name in (columns or {}).items():
+        lacking = {t.role: list(t.raw.collect_schema()) for t in inputs if column in t.asked}
+        present = [t.asked[column] for t in inputs if column in t.asked]
+        present += [queries[column]] if queries and column in queries else []
+        if not present or any(present):
+            continue
+        if len(lacking) == 1:
+            ((called, found),) = lacking.items()
+            raise MissingColumnError(called, column, found, asked=str(name))
+        raise MissingColumnError.everywhere(column, str(name), lacking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -15,9 +15,9 @@ from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import Average
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.column_names import Columns
 from rankframe.io.input_table import InputTable
-from rankframe.io.opening import Columns, Source, open_table, refuse_pattern
+from rankframe.io.opening import Source, open_table, read_whole, refuse_pattern
 from rankframe.io.validate import check_rows, load_unique
 from rankframe.kernel.duplicates import deduplicate
 
@@ -137,36 +137,41 @@ def read_attributes(
     weight: str | None = None,
     metrics: Sequence[Averaged] = (),
     columns: Columns | None = None,
+    limit: int | None = None,
 ) -> Attributes | None:
-    """Read the frame of queries; None where nobody asked for anything of it."""
+    """Read weights and slices of queries; return None if neither is needed."""
     ways = slicings(by)
     _check_options(queries, ways, weight, metrics)
     if queries is None:
         return None
-    scanned = open_table(queries, "queries", columns)
-    schema = scanned.raw.collect_schema()
+    table = open_table(queries, "queries", columns, limit=limit)
+    schema = table.raw.collect_schema()
     for name in {name: None for way in ways for name in way}:
         if name not in schema:
             raise MissingColumnError("queries", "by", list(schema), asked=name)
         if schema[name].is_nested() or schema[name] == pl.Object:
             raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
         refuse_pattern("queries", name)
-    frame = pl.DataFrame()
-    if weight is not None:
-        if weight not in schema:
-            raise MissingColumnError("queries", "weight", list(schema), asked=weight)
-        refuse_pattern("queries", weight)
-        frame = load_unique(scanned.with_number(WEIGHT, weight))
+    frame = pl.DataFrame() if weight is None else read_weights(table, weight)
     if ways:
-        frame = _with_slices(scanned, ways, frame)
+        frame = _with_slices(table, ways, frame)
     slices = []
-    for at, way in enumerate(ways):
-        names = _names_in_order(scanned, way)
-        frame = frame.with_columns(
-            pl.col(f"_{at}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
-        )
+    for number, way in enumerate(ways):
+        names = _names_in_order(table, way)
+        codes = pl.col(f"_{number}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+        frame = frame.with_columns(codes)
         slices.append((_JOIN.join(way), tuple(names)))
-    return Attributes(frame, tuple(slices), scanned.asked)
+    return Attributes(frame, tuple(slices), table.asked)
+
+
+def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
+    """Read query_id and weight, each query once. `weight` is the name of the column."""
+    schema = queries.raw.collect_schema()
+    if weight not in schema:
+        raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+    refuse_pattern("queries", weight)
+    mapping = {**queries.mapping, WEIGHT: weight}
+    return load_unique(replace(queries, mapping=mapping))
 
 
 def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
@@ -174,14 +179,12 @@ def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
     return {} if attributes is None else attributes.asked
 
 
-def _names_in_order(scanned: InputTable, way: tuple[str, ...]) -> list[str]:
-    """The names of a way's slices, ordered as their values are; what has no value comes last."""
+def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
+    """Return the names of slices, in the order of their values; null comes last."""
     by = _JOIN.join(way)
-    try:
-        values = scanned.raw.select(way).unique().sort(way, nulls_last=True).collect()
-        names = values.select(_name_of(way, values.schema)).to_series()
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
+    with queries.explained():
+        values = queries.raw.select(way).unique().sort(way, nulls_last=True).collect()
+    names = values.select(_name_of(way, values.schema)).to_series()
     if len(names) > _MOST_SLICES:
         raise OptionError(
             f"by={by!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
@@ -282,17 +285,14 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
 
 
 def _with_slices(
-    scanned: InputTable, ways: Sequence[tuple[str, ...]], weighted: pl.DataFrame
+    queries: InputTable, ways: Sequence[tuple[str, ...]], weights: pl.DataFrame
 ) -> pl.DataFrame:
-    """query_id and the name of each query's slice, beside its weight."""
-    schema = scanned.raw.collect_schema()
-    named = [_name_of(way, schema).alias(f"_{at}") for at, way in enumerate(ways)]
-    key = scanned.mapping[QUERY]
-    try:
-        frame = scanned.raw.select(pl.col(key).cast(pl.String).alias(QUERY), *named).collect()
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
-    if not weighted.is_empty():
-        return weighted.join(frame, on=QUERY, how="left", maintain_order="left")
-    check_rows(frame.lazy(), "queries", scanned.name)
+    """Add the name of each query's slice, in columns `_0`, `_1`, …, to the weights."""
+    schema = queries.raw.collect_schema()
+    names = [_name_of(way, schema).alias(f"_{number}") for number, way in enumerate(ways)]
+    key = pl.col(queries.mapping[QUERY]).cast(pl.String).alias(QUERY)
+    frame = read_whole(queries.raw.select(key, *names), queries.name, queries.limit)
+    if not weights.is_empty():
+        return weights.join(frame, on=QUERY, how="left", maintain_order="left")
+    check_rows(frame.lazy(), "queries", queries.name)
     return deduplicate(frame, "queries", "error")

@@ -13,13 +13,12 @@ from rankframe.core.columns import RANK
 from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
-from rankframe.io.column_names import SIDES
+from rankframe.io.column_names import SIDES, names_in
 from rankframe.io.formats.json_documents import responses_in
 from rankframe.io.formats.packing import unpacked, without_packing
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.formats.response_shapes import error_in, is_by_query, shape_of
 from rankframe.io.formats.responses import LINE, read_responses
-from rankframe.io.nested import names_in
 from rankframe.io.opening import Columns, Source, describe, open_table
 from rankframe.io.sources.opening import files_at
 

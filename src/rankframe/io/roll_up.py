@@ -1,7 +1,7 @@
-"""What is judged, where it is more than what is retrieved: documents of chunks, sites of pages.
+"""Roll documents up to the units that are judged: chunks to documents, pages to sites.
 
-A run is opened as it is, and its documents are then called by the units that they are part of. That
-several are of one unit, and which of them counts, is seen to where the run is ranked.
+The documents of a run are renamed to their units. Several may then have one unit: which of them
+counts is decided when the run is ranked.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ import polars as pl
 
 from rankframe.core.columns import DOC, LATE_SYNONYMS, SYNONYMS
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, listing, number_of, shown
+from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.io.column_names import first_called
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
-from rankframe.io.opening import describe, open_raw, refuse_pattern
+from rankframe.io.opening import describe, open_raw, read_whole, refuse_pattern
 
 _UNIT: Final = "unit"
-# What the columns of a table of units may be called, the first that is there.
+# Names of the columns of a table of units; the first that is there counts.
 _UNITS: Final = ("unit", "unit_id", "parent", "parent_id", "parent_doc_id", "page_id", "source_id")
 _CHUNKS: Final = ("chunk_id", "passage_id", "chunk", "passage", "segment_id")
 _DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_SYNONYMS))
 
 
 def in_units(run: InputTable, unit: Any) -> InputTable:
-    """A run whose documents are called by their units; one that is so already, as it is."""
+    """Rename the documents of a run to their units, unless that was done before."""
     if run.in_units:
         return run
     frame, seekable = run.frame, run.seekable
     if isinstance(unit, pl.Expr):
         raw = frame.with_columns(_checked(unit).cast(pl.String).alias(DOC))
     else:
-        units = units_of(unit)
+        units = units_of(unit, run.limit)
         _refuse_unknown(run, units)
         raw = (
             frame.join(units.lazy(), on=DOC, how="left", maintain_order="left")
@@ -43,58 +43,61 @@ def in_units(run: InputTable, unit: Any) -> InputTable:
             .drop(_UNIT)
         )
         seekable = False
-    same = {name: name for name in frame.collect_schema()}
     return replace(
-        run, raw=raw, mapping=same, text=None, lists=None, seekable=seekable, distance=False,
-        in_units=True, before=run,
-    )  # fmt: skip
+        run,
+        raw=raw,
+        mapping={name: name for name in frame.collect_schema()},
+        lists=None,
+        seekable=seekable,
+        distance=False,
+        in_units=True,
+        before=run,
+    )
 
 
-def units_of(given: Any) -> pl.DataFrame:
-    """`doc_id` and its `unit`, each document once, of a table, a file or a mapping."""
-    if isinstance(given, pl.DataFrame) and given.columns == [DOC, _UNIT]:
-        raw, key, unit = given.lazy(), DOC, _UNIT
-    elif isinstance(given, Mapping) and not any(isinstance(one, list) for one in given.values()):
-        texts = {DOC: list(map(str, given)), _UNIT: list(map(str, given.values()))}
-        raw, key, unit = pl.LazyFrame(texts, {DOC: pl.String, _UNIT: pl.String}), DOC, _UNIT
+def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
+    """Read the unit of each document from a table, a file or a mapping: `doc_id` and `unit`."""
+    if isinstance(unit, pl.DataFrame) and unit.columns == [DOC, _UNIT]:
+        raw, names = unit.lazy(), (DOC, _UNIT)
+    elif isinstance(unit, Mapping) and not any(isinstance(one, list) for one in unit.values()):
+        texts = {DOC: list(map(str, unit)), _UNIT: list(map(str, unit.values()))}
+        raw, names = pl.LazyFrame(texts, {DOC: pl.String, _UNIT: pl.String}), (DOC, _UNIT)
     else:
-        raw = open_raw(given, describe(given, _UNIT))
-        key, unit = _columns(list(raw.collect_schema()))
-    try:
-        named = (
-            pl.col(name).cast(pl.String).alias(ours) for name, ours in ((key, DOC), (unit, _UNIT))
-        )
-        table = raw.select(named).unique().collect()
-    except READ_ERRORS as error:
-        raise unreadable(describe(given, _UNIT), error) from error
-    if lacking := table.null_count().sum_horizontal()[0]:
-        raise OptionError(
-            Option(_UNIT, bare=True),
-            f" has {number_of(lacking, 'row')} without an id.",
-        )
-    if table.is_empty():
-        raise OptionError(Option(_UNIT, bare=True), " has no rows.")
+        opened = open_raw(unit, describe(unit, _UNIT), limit)
+        raw = opened.frame
+        names = _columns(list(raw.collect_schema()))
+    columns = (
+        pl.col(name).cast(pl.String).alias(column)
+        for name, column in zip(names, (DOC, _UNIT), strict=True)
+    )
+    table = read_whole(raw.select(columns), describe(unit, _UNIT), limit).unique()
+    problem = ""
+    if nulls := table.null_count().sum_horizontal()[0]:
+        problem = f" has {number_of(nulls, 'row')} without an id."
+    elif table.is_empty():
+        problem = " has no rows."
     twice = table.filter(pl.col(DOC).is_duplicated()).sort(DOC, _UNIT)
-    if not twice.is_empty():
+    if not problem and not twice.is_empty():
         first = twice.filter(pl.col(DOC) == twice[DOC][0])
-        raise OptionError(
-            Option(_UNIT, bare=True),
+        problem = (
             f" has {number_of(twice[DOC].n_unique(), 'document')} in several units, e.g. "
-            f"{first[DOC][0]!r} in {listing(first[_UNIT].to_list())}. Give each document one.",
+            f"{first[DOC][0]!r} in {listing(first[_UNIT].to_list())}. Give each document one."
         )
+    if problem:
+        raise OptionError(Option(_UNIT, bare=True), problem)
     return table
 
 
-def _columns(found: Sequence[str]) -> tuple[str, str]:
-    """Which columns have the documents as retrieved, and their units."""
-    unit = first_called(_UNITS, found)
-    key = first_called((*_CHUNKS, *_DOCUMENTS), [name for name in found if name != unit])
+def _columns(names: Sequence[str]) -> tuple[str, str]:
+    """Find the column of the documents as retrieved, and that of their units."""
+    unit = first_called(_UNITS, names)
+    key = first_called((*_CHUNKS, *_DOCUMENTS), [name for name in names if name != unit])
     if unit is None and key is not None and first_called(_CHUNKS, [key]) is not None:
-        unit = first_called(_DOCUMENTS, [name for name in found if name != key])
+        unit = first_called(_DOCUMENTS, [name for name in names if name != key])
     if key is None or unit is None:
         raise OptionError(
             Option(_UNIT, bare=True),
-            f" needs the columns doc_id and unit, or chunk_id and doc_id; it has {listing(found)}.",
+            f" needs the columns doc_id and unit, or chunk_id and doc_id; it has {listing(names)}.",
         )
     for name in (key, unit):
         refuse_pattern(_UNIT, name)
@@ -102,41 +105,37 @@ def _columns(found: Sequence[str]) -> tuple[str, str]:
 
 
 def _checked(unit: pl.Expr) -> pl.Expr:
-    """An expression over doc_id and nothing else, each row by itself."""
+    """Return an expression over doc_id that has a unit for each row; refuse any other."""
     roots = sorted(set(unit.meta.root_names()))
+    problem = ""
     if roots != [DOC]:
-        raise OptionError(
-            Option(_UNIT, bare=True),
-            f" is an expression over {DOC}, not over {listing(roots)}.",
-        )
-    some = pl.DataFrame({DOC: ["a", "b"]}).lazy().select(unit.cast(pl.String))
-    try:
-        table = some.collect()
-    except pl.exceptions.PolarsError as error:
-        said = str(error).split("\n", maxsplit=1)[0]
-        raise OptionError(
-            Option(_UNIT, bare=True), f" cannot be computed of the text of ids: {said}."
-        ) from error
-    if table.height != 2:
-        raise OptionError(
-            Option(_UNIT, bare=True), f" must give a unit for each document: {shown(str(unit))}."
-        )
+        problem = f" is an expression over {DOC}, not over {listing(roots)}."
+    else:
+        try:
+            table = pl.DataFrame({DOC: ["a", "b"]}).select(unit.cast(pl.String))
+            if table.height != 2:
+                problem = f" must give a unit for each document: {shown(str(unit))}."
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).split("\n", maxsplit=1)[0]
+            problem = f" cannot be computed of the text of ids: {reason}."
+    if problem:
+        raise OptionError(Option(_UNIT, bare=True), problem)
     return unit
 
 
 def _refuse_unknown(run: InputTable, units: pl.DataFrame) -> None:
-    """Refuse documents of which nobody said what they are part of."""
+    """Refuse documents of a run that have no unit."""
     documents = run.frame.select(DOC).filter(pl.col(DOC).is_not_null(), pl.col(DOC) != "")
     unknown = documents.join(units.lazy(), on=DOC, how="anti").unique()
+    counted = unknown.select(pl.len().alias("count"), pl.col(DOC).max())
     try:
-        found = unknown.select(pl.len().alias("count"), pl.col(DOC).max()).collect(
-            engine="streaming"
-        )
-    except READ_ERRORS:  # whoever reads it says why
+        count, example = counted.collect(engine="streaming").row(0)
+    except READ_ERRORS:  # raised again, with an explanation, when rows are read
         return
-    count, example = found.row(0)
     if count:
         raise OptionError(
             f"{number_of(count, 'document')} of the run {'has' if count == 1 else 'have'} no unit, "
-            f"e.g. {example!r}. Add them to ", Option(_UNIT, bare=True), ".",
-        )  # fmt: skip
+            f"e.g. {shorten(repr(example))}. Add them to ",
+            Option(_UNIT, bare=True),
+            ".",
+        )

@@ -1,4 +1,4 @@
-"""Interactions from before: which queries (users) have which documents (items), and how often."""
+"""Open past interactions: which documents (items) each query (user) had, and how often."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankframe.core.errors import BadValueError, MissingColumnError
 from rankframe.io.column_names import Columns, first_called
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Source, open_table
-from rankframe.io.validate import check_rows
+from rankframe.io.validate import check_input
 
 COUNT: Final = "count"
 _COUNTS: Final = ("count", "counts")
@@ -21,56 +21,59 @@ _COUNTS: Final = ("count", "counts")
 def open_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
-    """Open interactions, and refuse what is wrong with any; see `find_train`."""
+    """Open interactions and check all rows."""
     train = find_train(source, columns, limit=limit)
-    _check(train)
+    check_input(train)
+    count = pl.col(COUNT)
+    bad = count.is_null() | ~(count >= 1) | (count != count.floor())
+    rows = train.frame.filter(bad).select(pl.len(), pl.col(COUNT).first())
+    with train.explained():
+        refuse_counts(*rows.collect(engine="streaming").row(0))
     return train
 
 
 def find_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
-    """Interactions: query_id, doc_id, and how often, where that is said; else once a row.
+    """Open interactions without reading a row: query_id, doc_id, and their count.
 
-    No row is looked at.
+    Without a column of counts, each row counts once.
     """
     if isinstance(source, InputTable):
         return source
     try:
-        found = open_table(source, "qrels", columns, called="train", limit=limit)
-    except MissingColumnError:  # of grades, which it needs none; or of what is missed again
-        found = open_table(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
-    raw = found.raw
-    schema = raw.collect_schema()
-    often = first_called(_COUNTS, [one for one in schema if one not in found.mapping.values()])
-    if often is None or not schema[often].is_numeric():
-        often = "_count"
-        raw = raw.with_columns(pl.lit(1.0).alias(often))
-    mapping = {QUERY: found.mapping[QUERY], DOC: found.mapping[DOC], COUNT: often}
-    return replace(found.changed(raw), mapping=mapping, grade=None)
+        train = open_table(source, "qrels", columns, called="train", limit=limit)
+    except MissingColumnError:  # of grades, which are not needed; or another, which fails again
+        train = open_table(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
+    raw, schema = train.raw, train.raw.collect_schema()
+    free = [name for name in schema if name not in train.mapping.values()]
+    # In text files, numbers are text.
+    count = first_called(
+        _COUNTS, [n for n in free if schema[n].is_numeric() or schema[n] == pl.String]
+    )
+    if count is None:
+        count = "_count"
+        raw = raw.with_columns(pl.lit(1.0).alias(count))
+    mapping = {QUERY: train.mapping[QUERY], DOC: train.mapping[DOC], COUNT: count}
+    return replace(train.changed(raw), mapping=mapping, grade=None)
 
 
 def without_seen(run: InputTable, train: InputTable) -> InputTable:
-    """A run without the documents that its queries have in train; the others in their order."""
+    """Drop the documents of a run that their queries have in train; keep the order of the rest."""
     seen = train.frame.select(QUERY, DOC)
     frame = run.frame.join(seen, on=[QUERY, DOC], how="anti", maintain_order="left")
-    same = {name: name for name in run.frame.collect_schema()}
-    left = replace(run.changed(frame), mapping=same, distance=False, seekable=False)
-    return replace(left, excluded=lambda: run.count() - left.count())
-
-
-def _check(train: InputTable) -> None:
-    check_rows(train.frame, "train", train.name, engine="streaming", numbered=train.numbered)
-    count = pl.col(COUNT)
-    bad = count.is_null() | ~(count >= 1) | (count != count.floor())
-    some = train.frame.filter(bad).select(pl.len(), pl.col(COUNT).first())
-    refuse_counts(*some.collect(engine="streaming").row(0))
+    mapping = {name: name for name in run.frame.collect_schema()}
+    rest = replace(run.changed(frame), mapping=mapping, distance=False, seekable=False)
+    return replace(rest, excluded=lambda: run.count() - rest.count())
 
 
 def refuse_counts(rows: int, example: float | None) -> None:
-    """Refuse so many rows of train, one of which has such a count."""
+    """Refuse rows of train with bad counts, of which there are so many."""
     if rows:
         raise BadValueError(
-            "train", f"a {COUNT} that is no whole number of at least 1", rows, repr(example),
+            "train",
+            f"a {COUNT} that is no whole number of at least 1",
+            rows,
+            repr(example),
             "Say how often each pair is there, or leave the column out",
-        )  # fmt: skip
+        )

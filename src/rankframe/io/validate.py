@@ -6,7 +6,6 @@ A clean input costs a few scans and one hash per row. Only a failed rule pays fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -21,7 +20,6 @@ from rankframe.core.columns import (
     RANK,
     RELEVANCE,
     SCORE,
-    TEXTS,
 )
 from rankframe.core.errors import (
     BadValueError,
@@ -29,7 +27,6 @@ from rankframe.core.errors import (
     NoOverlapError,
 )
 from rankframe.core.options import Duplicates
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.duplicates import deduplicate
 
@@ -89,38 +86,32 @@ def _rules(columns: list[str]) -> list[Rule]:
     return rules
 
 
-def load(scanned: InputTable) -> pl.DataFrame:
-    """Read the rows of an input and refuse it if any of them breaks a rule."""
-    try:
-        frame = scanned.frame.collect(engine="in-memory")
-    except READ_ERRORS as error:
-        refuse_non_numeric(scanned)
-        raise unreadable(scanned.name, error) from error
-    check_rows(frame.lazy(), scanned.role, scanned.name, numbered=scanned.numbered)
+def load(table: InputTable) -> pl.DataFrame:
+    """Read the rows of an input; refuse it if a row breaks a rule."""
+    with table.explained():
+        frame = table.frame.collect(engine="in-memory")
+    check_rows(frame.lazy(), table.role, table.name, numbered=table.numbered)
     return frame
 
 
-def refuse_broken(scanned: InputTable) -> None:
-    """Refuse an input with a row that breaks a rule, where nobody else looks at all of them."""
-    check_rows(
-        scanned.frame, scanned.role, scanned.name, engine="streaming", numbered=scanned.numbered
-    )
+def check_input(table: InputTable) -> None:
+    """Refuse an input that has no rows, or one that cannot be read or breaks a rule."""
+    with table.explained():
+        check_rows(table.frame, table.role, table.name, engine="streaming", numbered=table.numbered)
 
 
-def count_rows(scanned: InputTable) -> int:
-    """How many rows an input has; none is an error."""
-    try:
-        rows = scanned.count()
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
-    if not rows and not scanned.part:
-        raise EmptyInputError(scanned.role, scanned.name)
+def count_rows(table: InputTable) -> int:
+    """Count the rows of an input; refuse one that has none."""
+    with table.explained():
+        rows = table.count()
+    if not rows and not table.part:
+        raise EmptyInputError(table.role, table.name)
     return rows
 
 
-def load_unique(scanned: InputTable, *, duplicates: Duplicates = "error") -> pl.DataFrame:
+def load_unique(table: InputTable, *, duplicates: Duplicates = "error") -> pl.DataFrame:
     """Read the rows of an input; refuse duplicates, or keep the best of them."""
-    return deduplicate(load(scanned), scanned.role, duplicates, numbered=scanned.numbered)
+    return deduplicate(load(table), table.role, duplicates, numbered=table.numbered)
 
 
 def check_rows(
@@ -170,35 +161,6 @@ def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> lis
         rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
     some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
     return some.unique(maintain_order=True).head(3).to_list()
-
-
-def refuse_non_numeric(scanned: InputTable) -> None:
-    """If text stands where numbers should be, say which and where."""
-    with suppress(*READ_ERRORS):
-        _refuse_non_numeric(scanned.before or scanned)
-
-
-def _refuse_non_numeric(scanned: InputTable) -> None:
-    schema = scanned.raw.collect_schema()
-    for ours, source in scanned.mapping.items():
-        if ours in TEXTS or schema[source] != pl.String:
-            continue
-        column = pl.col(source)
-        number = column.str.strip_chars().cast(pl.Float64, strict=False)
-        bad = (
-            scanned.raw.select(source)
-            .with_row_index("_row")
-            .filter(number.is_null() & column.is_not_null())
-            .collect()
-        )
-        if bad.height:
-            raise BadValueError(
-                scanned.role,
-                f"a non-numeric {ours}",
-                bad.height,
-                f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}",
-                f"Every {ours} must be a number",
-            )
 
 
 def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:

@@ -8,7 +8,8 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -264,6 +265,15 @@ _PLAIN = (
     (IsADirectoryError, "it is a folder"),
     ((EOFError, zlib.error, gzip.BadGzipFile), "its compression is damaged or cut short"),
 )
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Raise what fails while an input is read as an error that names it."""
+    try:
+        yield
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
 
 
 def unreadable(name: str, error: BaseException) -> UnreadableInputError:

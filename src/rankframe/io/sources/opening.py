@@ -45,8 +45,6 @@ class Opened(NamedTuple):
     frame: pl.LazyFrame
     # whether any stretch of its rows can be read without reading those before
     seekable: bool
-    # the same with texts for categories, where it has any and all of it is read much faster so
-    text: pl.LazyFrame | None = None
     # whether its rows stand in the order of the ranking, whatever its columns
     ranked: bool = False
     # how it was read, where that had to be told from its look
@@ -114,7 +112,7 @@ def open_path(
     held = without_packing(files, found.packings)
     opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
     text = categories_as_text(files, opened.frame) if found is PARQUET else None
-    return opened._replace(text=text)
+    return opened if text is None else opened._replace(frame=text)
 
 
 def open_stream(
