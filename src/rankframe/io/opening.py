@@ -57,6 +57,7 @@ Source: TypeAlias = Any
 
 # Of a limit of memory: how much a table that is read whole may take, and how much is read at once.
 _WHOLE, _AT_ONCE = 1 / 2, 1 / 32
+_SMALL = 1 << 23  # bytes that are held whatever the limit
 
 
 def open_table(
@@ -152,15 +153,15 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
     with reading(name):
         if limit is None:
             return rows.collect()
-        tables, size = [rows.clear().collect()], 0
+        tables, size, most = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
         for table in in_steps(rows, int(limit * _AT_ONCE), seekable=False):
             tables.append(table)
             size += table.estimated_size()
-            if size > limit * _WHOLE:
+            if size > most:
                 raise UnreadableInputError(
                     name,
-                    f"it is held in memory as a whole, and takes more than {limit * _WHOLE:,.0f} "
-                    f"bytes, half of what is allowed",
+                    f"it is held in memory as a whole, and takes more than {most:,} bytes, half of "
+                    "what is allowed",
                     "Leave out columns and rows that are not needed, or raise ",
                     Option("max_memory", bare=True),
                 )

@@ -11,7 +11,6 @@ from pyarrow.parquet import ParquetFile
 
 import rankframe as rf
 from rankframe.io.formats.categories import categories_as_text
-from rankframe.io.opening import open_table
 
 ROWS = pl.DataFrame(
     {
@@ -71,7 +70,6 @@ def test_without_categories_there_is_nothing_to_gain(tmp_path: Path) -> None:
     PLAIN.write_parquet(tmp_path / "plain.parquet")
     names = [str(tmp_path / "plain.parquet")]
     assert categories_as_text(names, pl.scan_parquet(names)) is None
-    assert open_table(names[0], "run").text is None
 
 
 def test_results_are_those_of_text(tmp_path: Path) -> None:
