@@ -128,9 +128,15 @@ def take_grouped(
 
 
 def _copied(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
-    """Some rows; a slice would keep all others in memory."""
+    """Copy some rows, text included.
+
+    A slice, and rows that are gathered, would keep the text of the whole batch in memory: edges of
+    32 batches would then take as much as all that a limit allows.
+    """
     rows = np.arange(first, end)
-    return pl.DataFrame([taken(column, rows) for column in table])
+    columns = [taken(column, rows) for column in table]
+    # Only a concatenation writes the bytes of long texts anew.
+    return pl.DataFrame([c + "" if c.dtype == pl.String else c for c in columns])
 
 
 def _looks_grouped(batch: pl.DataFrame) -> bool:
@@ -142,7 +148,7 @@ class _Edges:
     """Queries at the edges of batches, put together again."""
 
     def __init__(self) -> None:
-        # of queries that are complete; each may keep the text of its whole batch in memory
+        # of queries that are complete
         self._done: list[pl.DataFrame] = []
         # of the last query
         self._open: list[pl.DataFrame] = []
