@@ -120,7 +120,7 @@ return 0
 
 def signalled(kind: signal.Signals, wait: str, scratch: Path) -> tuple[int, bytes]:
     body = "".join(f"    {line}\n" for line in WAITS.format(wait).splitlines())
-    soon = "from rankframe.core import process\nprocess._GRACE = 0.2\n"
+    soon = "from rankframe.cli import process\nprocess._GRACE = 0.2\n"
     code = f"{soon}{START}def work():\n{body}guarded(work)"
     with subprocess.Popen(
         [sys.executable, "-c", code],

@@ -31,7 +31,7 @@ COLUMNS = (
     "query_id", "doc_id", "relevance", "score", "distance", "rank", "group", "group_weight",
 )  # fmt: skip
 _METRICS = Path(__file__).parents[1] / "metrics"
-_FUSION = Path(__file__).parents[1] / "fusion"
+_FUSION = Path(__file__).parents[1] / "analysis" / "fusion"
 # Where arguments and options of commands name files.
 _FILES = ("qrels", "runs", "run", "sources", "a", "b", "source", "queries")
 _VARIABLE = "_RANKFRAME_COMPLETE"

@@ -153,7 +153,7 @@ def fusions(
     """The reference of fusion: all methods and norms, or one with its formula and parameters."""
     from rich.console import Console
 
-    from rankframe.analysis.fusion import NORMS
+    from rankframe.analysis.fusion.methods import NORMS
     from rankframe.analysis.fusion.names import parse
     from rankframe.present.terminal.render import print_line
 
@@ -175,7 +175,7 @@ def _all() -> RenderableType:
     """Render a table per family of methods, and one of the norms."""
     from rich.console import Group
 
-    from rankframe.analysis.fusion import METHODS, NORMS
+    from rankframe.analysis.fusion.methods import METHODS, NORMS
     from rankframe.analysis.fusion.registry import Family
     from rankframe.present.terminal.render import reference_list
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion import METHODS
+from rankframe.analysis.fusion.methods import METHODS
 from rankframe.core.errors import OptionError, OutputError, RankframeError
 from rankframe.core.progress import Progress
 from tests.support.fusing import QRELS, random_runs

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion import METHODS
+from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.prepared import Prepared, fused_scores
 from rankframe.analysis.fusion.runs import HeldRuns, open_runs

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from rankframe.analysis.fusion import METHODS, NORMS
+from rankframe.analysis.fusion.methods import METHODS, NORMS
 from rankframe.analysis.fusion.registry import Limits, worth
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rankframe.analysis.fusion import METHODS
+from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.tuning.grids import VALUES, Varied, check_budget, families, grid_of_texts
 from rankframe.core.errors import OptionError
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from rankframe.analysis.fusion import METHODS, NORMS, Definition
+from rankframe.analysis.fusion.methods import METHODS, NORMS, Definition
 from rankframe.analysis.fusion.norms import RAW, Norm
 from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number
 from rankframe.core.columns import STACKED_FRAME
