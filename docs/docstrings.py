@@ -110,7 +110,8 @@ def _parameter(parameter: inspect.Parameter) -> griffe.Parameter:
     default = parameter.default
     return griffe.Parameter(
         parameter.name,
-        annotation=" | ".join(listed) or inspect.formatannotation(kind),
+        annotation=" | ".join(listed)
+        or inspect.formatannotation(kind).removeprefix("collections.abc."),
         kind=griffe.ParameterKind.keyword_only,
         default=f'"{default}"' if isinstance(default, str) else repr(default),
     )
