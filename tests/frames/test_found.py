@@ -14,7 +14,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.frames.found import Found, matched
 from rankframe.kernel.batch import Batch, hashed
-from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judgments import IndexedJudgments
 from tests.support.looked_up import by_hand, looked_up
 
 QRELS = pl.DataFrame(
@@ -34,7 +34,7 @@ RUN = pl.DataFrame(
 
 
 def new(qrels: pl.DataFrame = QRELS, **policies: Any) -> Found:
-    table = IndexedJudgments.of(hashed(qrels.lazy()).collect())
+    table = IndexedJudgments.from_hashed(hashed(qrels.lazy()).collect())
     return Found(table, Policies(**policies), tied_rank=True, scores=True)
 
 

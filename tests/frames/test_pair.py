@@ -7,7 +7,7 @@ import polars as pl
 
 from rankframe.core.options import PairPolicies
 from rankframe.frames.pair import Pairs
-from rankframe.frames.pair_matching import Side
+from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, hashed
 
 

@@ -34,8 +34,12 @@ def test_another_run_is_ranked_by_whatever_orders_it() -> None:
         rows = beside(None, None, open_table(base, "run", called="base")).frame.collect()
         indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
         assert indexed is not None
-        docs = indexed.ids["doc_id"].to_list()
-        assert dict(zip(docs, indexed.grades, strict=True)) == {"c": 1.0, "b": 2.0, "a": 3.0}
+        docs, ranks = indexed.ids["doc_id"].to_list(), indexed.numbers["relevance"]
+        assert dict(zip(docs, ranks, strict=True)) == {
+            "c": 1.0,
+            "b": 2.0,
+            "a": 3.0,
+        }
 
 
 def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> None:
@@ -59,7 +63,7 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
             for query, doc, place in zip(
                 indexed.ids_of("query_id", every),
                 indexed.ids_of("doc_id", every),
-                indexed.grades,
+                indexed.numbers["relevance"],
                 strict=True,
             )
         }

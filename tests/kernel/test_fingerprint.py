@@ -8,7 +8,7 @@ import pytest
 
 from rankframe.kernel.batch import hashed
 from rankframe.kernel.fingerprint import Fingerprint, differ, hash_kind
-from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judgments import IndexedJudgments
 
 TABLE = pl.DataFrame(
     {
@@ -21,7 +21,7 @@ NUMBERS = pl.DataFrame({"query_id": [1, 1, 20, 3], "doc_id": [5, 60, 7, 8], "rel
 
 
 def fingerprint(table: pl.DataFrame) -> Fingerprint:
-    return IndexedJudgments.of(hashed(table.lazy()).collect()).fingerprint
+    return IndexedJudgments.from_hashed(hashed(table.lazy()).collect()).fingerprint
 
 
 def test_it_does_not_depend_on_the_order_of_rows() -> None:

@@ -6,7 +6,7 @@ import polars as pl
 
 from rankframe.kernel.batch import hashed
 from rankframe.kernel.group_rows import NO_GROUP, numbered
-from rankframe.kernel.indexed import IndexedJudgments, by_document
+from rankframe.kernel.judgments import IndexedJudgments, by_document
 
 TABLE = pl.DataFrame(
     {

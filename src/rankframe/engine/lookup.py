@@ -20,7 +20,7 @@ from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.group_rows import NO_GROUP
-from rankframe.kernel.indexed import IndexedJudgments, by_document
+from rankframe.kernel.judgments import IndexedJudgments, by_document
 from rankframe.kernel.listed import Listing
 from rankframe.kernel.segments import spread
 
@@ -143,7 +143,7 @@ def read_judgments(
     table = Batches(qrels, frame, at_once).whole()
     if GROUP in table.columns:
         return _read_groups(qrels, table, duplicates)
-    judgments = IndexedJudgments.of(table)
+    judgments = IndexedJudgments.from_hashed(table)
     if not judgments.may_repeat():
         return judgments
     rows = table.drop(HASHES, strict=False)
@@ -152,7 +152,7 @@ def read_judgments(
     best = deduplicate(rows, qrels.role, duplicates, numbered=qrels.numbered)
     if best.height == table.height:
         return judgments
-    return IndexedJudgments.of(hashed(best.lazy()).collect(engine="in-memory"), judgments.read)
+    return replace(IndexedJudgments.from_table(best), rows_read=table.height)
 
 
 def _read_groups(
@@ -167,7 +167,7 @@ def _read_groups(
         best = deduplicate(texts, qrels.role, duplicates, numbered=qrels.numbered)
         judgments, _ = by_document(hashed(best.lazy()).collect(engine="in-memory"))
     _refuse_several_weights(judgments, qrels.role)
-    return replace(judgments, read=table.height)
+    return replace(judgments, rows_read=table.height)
 
 
 def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:

@@ -17,12 +17,12 @@ from rankframe.core.options import PairPolicies
 from rankframe.engine.contiguous import BATCH_ROWS, Told, take_grouped, workers
 from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.pair import Pairs
-from rankframe.frames.pair_held import HeldRanking
-from rankframe.frames.pair_matching import Side
+from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
+from rankframe.kernel.matching import QueryIndex
 from rankframe.kernel.tables import Index
 
 Made = TypeVar("Made")
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 class Pairing:
     """Two rankings whose queries are looked at side by side."""
 
-    held: HeldRanking
+    held: QueryIndex
     sides: tuple[InputTable, InputTable]
     other: Batches
     policies: PairPolicies
@@ -43,7 +43,7 @@ class Pairing:
         """Read the first; the second is not read yet."""
         left, right = comparable(a, b)
         held = Batches(a, left)
-        return cls(HeldRanking.of(held.whole()), (a, b), Batches(b, right), policies)
+        return cls(index_ranking(held.whole()), (a, b), Batches(b, right), policies)
 
     def each(self, work: Callable[[Pairs], Made], told: Told = lambda _: None) -> list[Made]:
         """Work on all queries of both, some at a time and in any order, on all cores."""
@@ -88,8 +88,8 @@ class _Attempt(Generic[Made]):
     ) -> None:
         self._pairing, self._work, self._pool = pairing, work, pool
         held = pairing.held
-        self._came = np.zeros(held.queries, np.bool_)
-        self._turn = np.zeros(held.queries, np.int32)
+        self._came = np.zeros(len(held.starts), np.bool_)
+        self._turn = np.zeros(len(held.starts), np.int32)
         # hashes of queries that the first ranking lacks
         self._strangers: list[NDArray[np.uint64]] = []
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class _Attempt(Generic[Made]):
 
     def take(self, chunk: Batch) -> bool:
         """Work on a chunk; False where a query of it came before, in this chunk or another."""
-        numbers = self._pairing.held.indexed.find(chunk)
+        numbers = self._pairing.held.find(chunk)
         if not self._first_time(chunk, numbers):
             return False
         self._submit(numbers, Side(chunk, None, len(numbers), chunk.height))
@@ -111,8 +111,13 @@ class _Attempt(Generic[Made]):
 
     def finished(self) -> list[Made]:
         """All that was made, of queries that only the first ranking has as well."""
-        for numbers in self._pairing.held.lacking(self._came, BATCH_ROWS):
-            self._submit(numbers, None)
+        left = np.flatnonzero(~self._came)
+        rows = np.cumsum(self._pairing.held.lengths[left])
+        total = int(rows[-1]) if len(rows) else 0
+        cuts = np.searchsorted(rows, np.arange(BATCH_ROWS, total, BATCH_ROWS), side="right")
+        for numbers in np.split(left, cuts):
+            if len(numbers):
+                self._submit(numbers, None)
         return [*self._made, *(some.result() for some in self._waiting)]
 
     def _first_time(self, chunk: Batch, numbers: Ints) -> bool:
@@ -137,10 +142,10 @@ class _Attempt(Generic[Made]):
                 self._made.append(self._waiting.popleft().result())
 
     def _paired(self, numbers: Ints, theirs: Side | None) -> Made:
-        ours = self._pairing.held.side(numbers)
+        ours = Side.from_index(self._pairing.held, numbers)
         if theirs is None:
-            theirs = nothing(ours.chunk)
-        queries = theirs.chunk.queries if ours.has is not None else ours.chunk.queries
+            theirs = nothing(ours.batch)
+        queries = theirs.batch.queries if ours.has is not None else ours.batch.queries
         return self._work(Pairs(queries, ours, theirs, self._pairing.policies))
 
 

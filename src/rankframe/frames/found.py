@@ -18,12 +18,13 @@ from rankframe.core.options import Policies
 from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.group_rows import GroupRows
-from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judgments import IndexedJudgments
 from rankframe.kernel.listed import Listing
+from rankframe.kernel.matching import match_documents
 from rankframe.kernel.orders import ascending
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import number_segments, position, segment_starts, sort_order
-from rankframe.kernel.tables import Index, probe
+from rankframe.kernel.tables import Index
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -92,24 +93,22 @@ class Found:
         known = np.flatnonzero(numbers >= 0)
         if not self._first_time(chunk, numbers, known):
             return False
-        judged = self.judgments.judgments_of(numbers[known])
-        owner = np.repeat(known, self.judgments.lengths[numbers[known]])
-        pairs = judged_rows(chunk, owner, judged, self.judgments)
+        matches = match_documents(chunk, self.judgments, numbers)
         height, lengths, above, ranks = chunk.height, chunk.lengths, None, self.policies.ranks
-        if pairs is None:
+        if matches is None:
             chunk, ranks, above = deduplicate_batch(chunk, self.policies)
-            pairs = judged_rows(chunk, owner, judged, self.judgments)
-            assert pairs is not None  # what was there twice was dropped
-        rows, hit = pairs
+            matches = match_documents(chunk, self.judgments, numbers)
+            assert matches is not None  # what was there twice was dropped
+        rows, judged = matches.batch_rows, matches.index_rows
         ranked = rows if self.listing is None else None
         found = rank_documents(chunk, ranked, ties=self.policies.ties, ranks=ranks)
         if above is not None:  # what was counted of chunks
             found = replace(found, tied=above.tied, contradicting=above.contradicting,
                             renumbered=above.renumbered)  # fmt: skip
         if self.listing is not None:
-            self.listing.add(chunk, numbers, rows, judged[hit], found)
+            self.listing.add(chunk, numbers, rows, judged, found)
             found = found.take(rows)
-        self._keep(chunk, rows, judged[hit], found.rank, found.first, found.last)
+        self._keep(chunk, rows, judged, found.rank, found.first, found.last)
         lengths = _lengths(chunk, self.policies, None if above is None else lengths)
         self.retrieved[numbers[known]] = lengths[known]
         if self.score is not None:
@@ -271,36 +270,3 @@ def condensed(part: Matched) -> Matched:
 def _block_key(code: Ints, tied_rank: Floats) -> Ints:
     """A number that changes where the query or the (doubled) mean rank does."""
     return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)
-
-
-def judged_rows(
-    chunk: Batch, owner: Ints, judged: Ints, judgments: IndexedJudgments
-) -> tuple[Ints, Ints] | None:
-    """Rows of a chunk that were judged, and which of the judgments these are.
-
-    None where a document is there twice for a query. `owner`: the chunk's query of each judgment.
-    """
-    probed = probe(chunk.key, judgments.key[judged])
-    if len(probed.again):
-        same = (chunk.docs.taken(probed.again) == chunk.docs.taken(probed.first)).to_numpy()
-        if (same & (chunk.code[probed.again] == chunk.code[probed.first])).any():
-            return None
-        return _by_name(chunk, owner, judgments.ids_of(DOC, judged))
-    hit = np.flatnonzero(probed.found >= 0)
-    rows = probed.found[hit]
-    same = (chunk.docs.taken(rows) == judgments.ids_of(DOC, judged[hit])).to_numpy()
-    same &= chunk.code[rows] == owner[hit]
-    if not same.all():
-        return _by_name(chunk, owner, judgments.ids_of(DOC, judged))
-    return rows, hit
-
-
-def _by_name(chunk: Batch, owner: Ints, docs: pl.Series) -> tuple[Ints, Ints] | None:
-    """The same where keys are equal by chance: by a join of the ids."""
-    every = as_text(chunk.docs.taken(np.arange(chunk.height)))
-    theirs = pl.DataFrame({"query": chunk.code.astype(np.int64), DOC: every}).with_row_index("row")
-    if theirs.select(pl.struct("query", DOC).is_duplicated().any()).item():
-        return None
-    ours = pl.DataFrame({"query": owner, DOC: as_text(docs)}).with_row_index("judgment")
-    both = theirs.join(ours, on=["query", DOC], how="inner")
-    return both["row"].to_numpy().astype(np.int64), both["judgment"].to_numpy().astype(np.int64)

@@ -23,7 +23,8 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
 from rankframe.io.train import COUNT
-from rankframe.kernel.batch import KEY, Batch, hashed, taken, text_hashes
+from rankframe.kernel.batch import KEY, Batch, hashed, text_hashes
+from rankframe.kernel.matching import IdIndex
 from rankframe.kernel.tables import Index
 
 Ints = NDArray[np.int64]
@@ -112,23 +113,12 @@ class Catalogue:
         return float(self.interactions.sum())
 
     @cached_property
-    def _index(self) -> Index:
-        return Index(text_hashes(DOC, self.docs))
+    def _index(self) -> IdIndex:
+        return IdIndex(self.docs, Index(text_hashes(DOC, self.docs)))
 
     def find(self, hashes: NDArray[np.uint64], docs: pl.Series) -> Ints:
         """The number of each document, given the hash of its text; -1 where it is not known."""
-        if not len(self.docs):
-            return np.full(len(hashes), -1)
-        numbers = self._index.find(hashes)
-        known = np.flatnonzero(numbers >= 0)
-        theirs = docs if len(known) == len(numbers) else taken(docs, known)
-        if self._index.repeats or not (theirs == taken(self.docs, numbers[known])).all():
-            # Hashes that are equal by chance.
-            named = pl.DataFrame({DOC: self.docs}).with_row_index("number")
-            asked = pl.DataFrame({DOC: docs})
-            found = asked.join(named, on=DOC, how="left", maintain_order="left")["number"]
-            return found.cast(pl.Int64).fill_null(-1).to_numpy()
-        return numbers
+        return self._index.find(hashes, docs)
 
     def cut(self, name: str) -> tuple[str, int | None]:
         """An attribute and a cutoff behind it: `genre_top10`."""

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, PAIR_FRAME, QUERY
 from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
-from rankframe.frames.pair_matching import Side, matched
 from rankframe.frames.pair_orders import Compared
 from rankframe.frames.pair_ranking import Ranking
+from rankframe.frames.pair_sides import Side, match_sides
 from rankframe.kernel.batch import as_text
 from rankframe.kernel.ranking import RankedBatch
 from rankframe.kernel.segments import number_segments, position, spread
@@ -38,10 +38,10 @@ class Pairs:
         self._missing: Unshared = policies.missing
         self.queries = as_text(queries).alias(QUERY)
         self.read = a.read, b.read
-        found, a, b = matched(a, b, policies.duplicates)
+        found, a, b = match_sides(a, b, policies.duplicates)
         self.ranked = ours, theirs = (
-            RankedBatch.from_batch(a.chunk, policies.ties, policies.k_max),
-            RankedBatch.from_batch(b.chunk, policies.ties, policies.k_max),
+            RankedBatch.from_batch(a.batch, policies.ties, policies.k_max),
+            RankedBatch.from_batch(b.batch, policies.ties, policies.k_max),
         )
         found = _best_first(found, ours, theirs)
         shared = found[found >= 0]

@@ -16,9 +16,10 @@ from rankframe.core.options import Policies
 from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
 from rankframe.frames.items import Catalogue, document_hashes
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
-from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Matches, Sides
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Sides
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import rank_documents
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
@@ -162,8 +163,9 @@ class ShownRows:
     def _beside(self, indexed: Any) -> NDArray[np.float64]:
         """What the row beside says of each row; NaN where there is none."""
         found = np.full(self.chunk.height, np.nan)
-        match = Matches.of(self.chunk, indexed)
-        found[match.rows] = indexed.grades[match.beside]
+        matches = match_documents(self.chunk, indexed)
+        assert matches is not None  # each document of the batch is there once
+        found[matches.batch_rows] = indexed.numbers[RELEVANCE][matches.index_rows]
         return found[self.rows]
 
     def _there(self, indexed: Any) -> NDArray[np.bool_]:
@@ -227,14 +229,14 @@ class ShownRows:
         assert trained is not None  # whoever asks for the column has it read
         numbers = trained.find(self.chunk)[self.lists]
         known = np.flatnonzero(numbers >= 0)
-        there = trained.judgments_of(numbers[known])
+        there = trained.rows_of_queries(numbers[known])
         owner = np.repeat(known, trained.lengths[numbers[known]])
         docs = self.sides.trained_docs
         assert docs is not None  # and its documents numbered
         found = divergence(
             values,
             (code[inside], self.numbers[inside]),
-            (owner, docs[there], trained.grades[there]),
+            (owner, docs[there], trained.numbers[RELEVANCE][there]),
             len(self.lists),
         )
         return found[code]

@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.options import Duplicates, Ties
-from rankframe.frames.found import judged_rows
 from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.io.input_table import InputTable
 from rankframe.io.train import COUNT
-from rankframe.kernel.batch import Batch, hashed
 from rankframe.kernel.duplicates import deduplicate
-from rankframe.kernel.indexed import DocumentsOf, IndexedJudgments
-from rankframe.kernel.ranking import order_by_score
-from rankframe.kernel.segments import number_segments, position
+from rankframe.kernel.matching import QueryIndex
+from rankframe.kernel.ranking import rank_documents
 
 Ints = NDArray[np.int64]
 WHAT: Final = "_what"
@@ -82,9 +79,9 @@ def _goodness(base: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
 class Sides:
     """The rows beside a run in memory, each kind by itself; None where nobody asks for it."""
 
-    judged: IndexedJudgments | None = None
-    trained: IndexedJudgments | None = None
-    base: IndexedJudgments | None = None
+    judged: QueryIndex | None = None
+    trained: QueryIndex | None = None
+    base: QueryIndex | None = None
     # of the rows of train, their documents as a catalogue numbers them, where anybody asks
     trained_docs: Ints | None = None
 
@@ -93,17 +90,17 @@ class Sides:
         cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties, duplicates: Duplicates
     ) -> Sides:
         """Index the rows of each kind that is asked for."""
-        made: dict[float, IndexedJudgments] = {}
+        made: dict[float, QueryIndex] = {}
         for what in asked:
             some = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
-            made[what] = _indexed(some)
+            made[what] = QueryIndex.from_table(some)
             if what == JUDGED and made[what].may_repeat():  # for several groups
                 best = some.group_by(QUERY, DOC).agg(pl.col(RELEVANCE).max())
-                made[what] = _indexed(best)
+                made[what] = QueryIndex.from_table(best)
             elif what == BASE:
                 if made[what].may_repeat():
                     best = deduplicate(some, "base", duplicates, numbered=False)
-                    made[what] = _indexed(best)
+                    made[what] = QueryIndex.from_table(best)
                 made[what] = _ranked(made[what], ties)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
 
@@ -121,44 +118,11 @@ class Sides:
         return replace(self, trained_docs=catalogue.find(given, train.ids[DOC])[train.order])
 
 
-def _indexed(rows: pl.DataFrame) -> IndexedJudgments:
-    return IndexedJudgments.of(hashed(rows.lazy()).collect(engine="in-memory"))
-
-
-def _ranked(indexed: IndexedJudgments, ties: Ties) -> IndexedJudgments:
-    """The same with places for what says the order."""
-    places = np.empty(indexed.height)
-    for first, end in indexed.blocks(_BLOCK):
-        rows = indexed.rows_of(first, end)
-        starts = indexed.starts[first:end] - rows.start
-        height = rows.stop - rows.start
-        code = number_segments(starts, height)
-        order, _ = order_by_score(
-            DocumentsOf(indexed, np.arange(rows.start, rows.stop)),
-            code,
-            starts,
-            indexed.grades[rows],
-            ties,
-        )
-        places[rows.start + order] = position(starts, height) + 1
-    return replace(indexed, grades=places)
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Rows of a chunk that lie beside it, too, and which of the rows there these are."""
-
-    rows: Ints
-    beside: Ints
-
-    @classmethod
-    def of(cls, chunk: Batch, indexed: IndexedJudgments) -> Matches:
-        """Look up a chunk, in which no document is there twice for a query."""
-        numbers = indexed.find(chunk)
-        known = np.flatnonzero(numbers >= 0)
-        there = indexed.judgments_of(numbers[known])
-        owner = np.repeat(known, indexed.lengths[numbers[known]])
-        pairs = judged_rows(chunk, owner, there, indexed)
-        assert pairs is not None  # whoever made the chunk saw to it
-        rows, hit = pairs
-        return cls(rows, there[hit])
+def _ranked(index: QueryIndex, ties: Ties) -> QueryIndex:
+    """Replace what says the order by ranks."""
+    rank = np.empty(index.height)
+    for first, end in index.blocks(_BLOCK):
+        batch = index.batch(np.arange(first, end))
+        batch = replace(batch, numbers={SCORE: batch.numbers[RELEVANCE]})
+        rank[index.rows_of(first, end)] = rank_documents(batch, ties=ties).rank
+    return replace(index, numbers={RELEVANCE: rank})

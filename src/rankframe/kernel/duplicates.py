@@ -105,10 +105,17 @@ def deduplicate_batch(
     needed to choose the best.
     """
     if not order.keeps_gaps:
-        kept = deduplicate(batch.frame(), role, order.run_duplicates)
-        return (batch if kept.height == batch.height else Batch.from_table(kept)), order.ranks, None
+        return keep_one(batch, role, order.run_duplicates), order.ranks, None
     ranks = rank_documents(batch, ties=order.ties, ranks=order.ranks)
     return Batch.from_table(keep_best_ranks(batch.frame(), ranks.rank)), "kept", ranks
+
+
+def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
+    """Keep one row for each document of a query, or refuse several (see `deduplicate`)."""
+    if not may_repeat(batch):
+        return batch
+    kept = deduplicate(batch.frame(), role, duplicates)
+    return batch if kept.height == batch.height else Batch.from_table(kept)
 
 
 def keep_best_ranks(rows: pl.DataFrame, rank: NDArray[np.integer]) -> pl.DataFrame:

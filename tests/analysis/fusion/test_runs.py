@@ -89,8 +89,8 @@ def test_queries_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatc
     def same(keys: Any) -> Any:
         return np.zeros(len(keys), np.int64)
 
-    monkeypatch.setattr("rankframe.analysis.fusion.runs.representatives", same)
-    monkeypatch.setattr("rankframe.analysis.fusion.stack.representatives", same)
+    monkeypatch.setattr("rankframe.kernel.matching.representatives", same)
+    monkeypatch.setattr("rankframe.kernel.matching.representatives", same)
     assert rf.fuse(runs, "sum").collect().equals(expected)
 
 

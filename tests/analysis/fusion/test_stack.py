@@ -58,7 +58,7 @@ def test_keys_that_are_equal_by_chance_change_nothing(monkeypatch: pytest.Monkey
     def few(keys: Any) -> Any:  # rows of a hundred are taken for one
         return np.arange(len(keys)) // 100 * 100
 
-    monkeypatch.setattr("rankframe.analysis.fusion.stack.representatives", few)
+    monkeypatch.setattr("rankframe.kernel.matching.representatives", few)
     found = stack_of(runs)
     assert found.height == expected.height
     ours, theirs = (

@@ -20,7 +20,7 @@ from rankframe.core.errors import DuplicateError, OptionError
 from rankframe.core.messages import masked, shown
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.contiguous import workers
-from rankframe.frames.pair_held import HeldRanking
+from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.formats.packing import bare_name
 from rankframe.io.input_table import InputTable, comparable
@@ -28,9 +28,9 @@ from rankframe.io.inputs import Columns, Source
 from rankframe.io.opening import open_table
 from rankframe.io.roll_up import in_units
 from rankframe.io.validate import load_unique
-from rankframe.kernel.batch import as_text, taken
+from rankframe.kernel.batch import Column, as_text, taken
 from rankframe.kernel.codes import text_order
-from rankframe.kernel.tables import representatives
+from rankframe.kernel.matching import QueryIndex, group_equal
 
 Ints = NDArray[np.int64]
 # Rows that are brought together at a time: the more, the less often threads wait for each other
@@ -99,7 +99,7 @@ class HeldRuns:
 
     names: tuple[str, ...]
     sides: tuple[InputTable, ...]
-    held: tuple[HeldRanking, ...]
+    held: tuple[QueryIndex, ...]
     policies: FusionPolicies
     # all queries, as text and in byte order
     queries: pl.Series
@@ -111,9 +111,9 @@ class HeldRuns:
         """Read all rows of all runs."""
         sides = tuple(runs.values())
 
-        def read(name: str, side: InputTable, frame: pl.LazyFrame) -> HeldRanking:
+        def read(name: str, side: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
-                return HeldRanking.of(Batches(side, _cut(frame, policies)).whole())
+                return index_ranking(Batches(side, _cut(frame, policies)).whole())
 
         # One is put together while the next is read.
         with ThreadPoolExecutor(2) as pool:
@@ -126,8 +126,8 @@ class HeldRuns:
         """How many rows each query has in all runs."""
         total = np.zeros(len(self.queries), np.int64)
         for one, numbers in zip(self.held, self.numbers, strict=True):
-            if one.queries:
-                total += np.where(numbers >= 0, one.indexed.lengths.take(numbers), 0)
+            if len(one.starts):
+                total += np.where(numbers >= 0, one.lengths.take(numbers), 0)
         return total
 
     @property
@@ -151,7 +151,8 @@ class HeldRuns:
     def stack(self, block: Ints) -> Stack:
         """What all runs say of some queries."""
         sides = [
-            one.side(numbers[block]) for one, numbers in zip(self.held, self.numbers, strict=True)
+            Side.from_index(one, numbers[block])
+            for one, numbers in zip(self.held, self.numbers, strict=True)
         ]
         try:
             return stack(taken(self.queries, block), sides, self.policies)
@@ -178,20 +179,16 @@ def _cut(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
     return frame.filter((pl.col(RANK) <= policies.depth).fill_null(value=True))
 
 
-def _all_queries(held: Sequence[HeldRanking]) -> tuple[pl.Series, tuple[Ints, ...]]:
+def _all_queries(held: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:
     """The queries of all runs in byte order, and of each run the numbers that these have there."""
-    heads = [one.indexed.queries for one in held]
+    heads = [one.queries for one in held]
     first = heads[0]
     if all(len(one) == len(first) and (one == first).all() for one in heads[1:]):
         names = as_text(first)
         order = text_order(names)
         return taken(names, order).alias(QUERY), (order,) * len(held)
     every = pl.concat(heads, rechunk=True)
-    of = representatives(np.concatenate([one.indexed.index.keys for one in held]))
-    of = of.astype(np.int64)
-    if not (taken(every, of) == every).all():  # hashes that are equal by chance
-        rows = pl.DataFrame({QUERY: as_text(every)}).with_row_index("row")
-        of = rows.select(pl.col("row").first().over(QUERY)).to_series().cast(pl.Int64).to_numpy()
+    of = group_equal(np.concatenate([one.index.keys for one in held]), Column(every))
     distinct = np.flatnonzero(of == np.arange(len(of)))
     names = as_text(taken(every, distinct))
     order = text_order(names)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
-from rankframe.frames.pair_matching import Side, once
-from rankframe.kernel.batch import Batch, as_text, taken
+from rankframe.frames.pair_sides import Side
+from rankframe.kernel.batch import Batch, Column, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.matching import group_equal
 from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
 from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
-from rankframe.kernel.tables import representatives
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -217,7 +217,7 @@ def stack(queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies) -
         sides = [_with_gaps(side, policies) for side in sides]
     found = _stacked(queries, sides, policies)
     if found is None:
-        sides = [once(side, "run", policies.run_duplicates) for side in sides]
+        sides = [side.unique("run", policies.run_duplicates) for side in sides]
         found = _stacked(queries, sides, policies, surely=True)
         assert found is not None  # each document is there once
     return found
@@ -229,12 +229,13 @@ def _stacked(
     """None where some document may be there twice for a query; `surely`: none is."""
     ranked, ranks = zip(*(_ranked(side, policies) for side in sides), strict=True)
     cut = any(one.height < one.batch.height for one in ranked)
-    if cut and not surely and any(may_repeat(side.chunk) for side in sides):
+    if cut and not surely and any(may_repeat(side.batch) for side in sides):
         return None
     heights = [one.height for one in ranked]
     code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
     ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
-    of = _same_documents(np.concatenate([one.take(one.batch.key) for one in ranked]), code, ids)
+    keys = np.concatenate([one.take(one.batch.key) for one in ranked])
+    of = group_equal(keys, Column(ids), code)
     heads = np.flatnonzero(of == np.arange(len(of)))
     # Query by query, and of each query what the first run has, then what the second one adds, ….
     ends = np.cumsum(heights)
@@ -272,7 +273,7 @@ def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:
 def _ranked(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
     """The rows of a run best first, and their ranks."""
     kept = policies.ranks == "kept" or policies.keeps_gaps
-    chunk = side.chunk
+    chunk = side.batch
     ranked = RankedBatch.from_batch(chunk, policies.ties, None if kept else policies.depth)
     if not (kept and chunk.height):
         return ranked, ranked.rank
@@ -281,13 +282,13 @@ def _ranked(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[
 
 def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
     """Of each unit the best of its documents, with the rank that this has among all of them."""
-    chunk = side.chunk
+    chunk = side.batch
     if not chunk.height:
         return side
     best, _, _ = deduplicate_batch(chunk, policies)
     if policies.depth is not None:
         best = Batch.from_table(best.frame().filter(pl.col(RANK) <= policies.depth))
-    return replace(side, chunk=best)
+    return replace(side, batch=best)
 
 
 def _codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
@@ -298,18 +299,3 @@ def _codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
 
 def _ids(ranked: RankedBatch) -> pl.Series:
     return ranked.batch.docs.taken(ranked.take(np.arange(ranked.batch.height)))
-
-
-def _same_documents(key: NDArray[np.uint64], code: NDArray[np.integer], ids: pl.Series) -> Ints:
-    """For each row, the number of one row of the same document: the same for all of these."""
-    of = representatives(key).astype(np.int64)
-    others = np.flatnonzero(of != np.arange(len(of)))
-    theirs = of[others]
-    same = (taken(ids, others) == taken(ids, theirs)).to_numpy()
-    if (same & (code[others] == code[theirs])).all():
-        return of
-    # Keys that are equal by chance.
-    rows = pl.DataFrame({"query": code.astype(np.int64), DOC: as_text(ids)}).with_row_index("row")
-    return (
-        rows.select(pl.col("row").first().over("query", DOC)).to_series().cast(pl.Int64).to_numpy()
-    )

@@ -26,9 +26,10 @@ from rankframe.core.progress import Progress, Report
 from rankframe.engine.contiguous import workers
 from rankframe.engine.job import Job, found_values
 from rankframe.engine.terms import Floats, Terms
-from rankframe.frames.found import Found, judged_rows
+from rankframe.frames.found import Found
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
-from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judgments import IndexedJudgments
+from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import ranges, spread
 from rankframe.metrics.names import Metric
@@ -75,13 +76,11 @@ class Block:
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
         chunk = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
         numbers = judgments.find(chunk)
-        judged = judgments.judgments_of(numbers)
-        owner = np.repeat(np.arange(len(numbers)), judgments.lengths[numbers])
-        pairs = judged_rows(chunk, owner, judged, judgments)
-        assert pairs is not None  # in a stack, each document is there once
-        rows, hit = pairs
+        matches = match_documents(chunk, judgments, numbers)
+        assert matches is not None  # in a stack, each document is there once
+        rows, judged = matches.batch_rows, matches.index_rows
         order = np.argsort(rows)
-        return cls(stack, chunk, numbers, rows[order], judged[hit][order])
+        return cls(stack, chunk, numbers, rows[order], judged[order])
 
     @cached_property
     def _peers(self) -> tuple[Ints, Ints] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.kernel import batch
 from rankframe.kernel.batch import Batch, as_text, hashed
-from rankframe.kernel.indexed import IndexedJudgments
+from rankframe.kernel.judgments import IndexedJudgments
 from tests.support.looked_up import POOR_HASHES, layouts
 
 TYPES = [pl.String(), pl.Int64(), pl.Categorical(), pl.Enum([str(n) for n in range(200)])]
@@ -25,7 +25,7 @@ def judgments(queries: int = 60) -> pl.DataFrame:
 
 
 def indexed(frame: pl.DataFrame) -> IndexedJudgments:
-    return IndexedJudgments.of(hashed(frame.lazy()).collect())
+    return IndexedJudgments.from_hashed(hashed(frame.lazy()).collect())
 
 
 def chunk_of(queries: list[str], dtype: Any = None) -> Batch:
@@ -53,7 +53,7 @@ def check(frame: pl.DataFrame, dtype: Any = None) -> None:
     ]
     # as they come here, where this is seen at once
     assert table.find(chunk_of(names[3:20], dtype)).tolist() == list(range(3, 20))
-    mine = table.judgments_of(np.array([5, 0, 7]))
+    mine = table.rows_of_queries(np.array([5, 0, 7]))
     assert [row[0] for row in rows(table, mine)] == [
         name
         for at, name in ((5, names[5]), (0, names[0]), (7, names[7]))
@@ -113,4 +113,4 @@ def test_no_judgments_at_all() -> None:
 
 def test_rows_that_were_dropped_were_read() -> None:
     table = hashed(judgments().lazy()).collect()
-    assert IndexedJudgments.of(table, 1_000).read == 1_000
+    assert IndexedJudgments.from_hashed(table, rows_read=1_000).read == 1_000

@@ -1,0 +1,82 @@
+"""The rows that one of several rankings has for the same queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import RANK, SCORE
+from rankframe.core.options import Duplicates
+from rankframe.kernel.batch import Batch, Documents
+from rankframe.kernel.duplicates import keep_one
+from rankframe.kernel.matching import QueryIndex, find_documents
+
+Ints = NDArray[np.int64]
+
+
+def index_ranking(table: pl.DataFrame) -> QueryIndex:
+    """Index a ranking of a table with hashes, by its scores or else ranks."""
+    number = next((name for name in (SCORE, RANK) if name in table.columns), None)
+    others = [name for name in (SCORE, RANK) if name != number]
+    return QueryIndex.from_hashed(table.drop(others, strict=False))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows that a ranking has for these queries, in their order."""
+
+    batch: Batch
+    # which of the queries the batch has; None: all
+    has: Ints | None
+    # how many queries there are
+    queries: int
+    # how many rows were read, of which some may have been dropped
+    read: int
+
+    @classmethod
+    def from_index(cls, index: QueryIndex, numbers: Ints) -> Self:
+        """Take the rows of queries by their numbers; -1: the ranking lacks the query."""
+        known = numbers >= 0
+        has = None if known.all() else np.flatnonzero(known)
+        batch = index.batch(numbers if has is None else numbers[has])
+        return cls(batch, has, len(numbers), batch.height)
+
+    @property
+    def code(self) -> NDArray[np.integer]:
+        """Return the number of each row's query, among all."""
+        return self.batch.code if self.has is None else self.has[self.batch.code]
+
+    @property
+    def documents(self) -> Documents:
+        """Return what the documents are matched by."""
+        return Documents(self.batch.key, self.code, self.batch.docs)
+
+    def spread(self, per_query: Ints) -> Ints:
+        """Spread numbers of the batch's queries over all; 0 for the others."""
+        if self.has is None:
+            return per_query
+        whole = np.zeros(self.queries, np.int64)
+        whole[self.has] = per_query
+        return whole
+
+    def unique(self, role: str, duplicates: Duplicates) -> Side:
+        """Keep one row for each document of a query, or refuse several."""
+        return replace(self, batch=keep_one(self.batch, role, duplicates))
+
+
+def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
+    """Return, for each row of a, the row of b with its document; -1: there is none.
+
+    Also both sides, without rows that are there twice.
+    """
+    a = a.unique("ranking a", duplicates)
+    found = find_documents(b.documents, a.documents)
+    if found is None:
+        b = b.unique("ranking b", duplicates)
+        found = find_documents(b.documents, a.documents)
+    assert found is not None  # each document is there once
+    return found, a, b
