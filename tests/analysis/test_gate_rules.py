@@ -132,7 +132,7 @@ def test_numbers_of_rules_are_finite(refusal) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rules = " + "[" * 5000 + "]" * 5000, "too deep in each other"),
+        ("rules = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("min_queries = " + "1" * 5000, "digits"),
         ("'min_judged@" + "1" * 5000 + "' = 1", "rules have no entry"),
     ],

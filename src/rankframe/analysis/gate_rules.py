@@ -1,4 +1,4 @@
-"""What a gate asks for, as people write it: `ndcg@10: no worse than -0.5% at 95% per locale`."""
+"""The rules of a gate, read from text: `ndcg@10: no worse than -0.5% at 95% per locale`."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _DEFAULT_CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that must hold, for all queries or in each of some slices."""
+    """Hold a condition on one metric, for all queries or for each slice."""
 
     text: str
     metric: str
     kind: Kind
     number: float
-    # of the baseline's value, not of the metric itself
+    # whether the number is a share of the baseline's value
     relative: bool = False
     confidence: float = _DEFAULT_CONFIDENCE
     by: tuple[str, ...] | None = None
-    # queries that are undefined on one side only do not matter to it
+    # whether queries that are undefined on one side only do not matter
     where_both: bool = False
 
     @property
     def against_baseline(self) -> bool:
-        """Whether it speaks of a change, not of the value alone."""
+        """Tell whether the rule is about a change, not about the value alone."""
         return self.kind in ("no worse than", "better than")
 
     def check_row(self, status: str, reason: str, **values: object) -> dict[str, object]:
@@ -77,24 +77,22 @@ class Rule:
         if bound > self.number if self.kind == "better than" else bound >= self.number:
             return "pass", ""
 
-        def said(number: float) -> str:
-            return f"{number:+.2%}" if self.relative else f"{number:+.4f}"
-
+        digits = "+.2%" if self.relative else "+.4f"
         return "fail", (
-            f"may be {said(bound)} at {100 * self.confidence:g}% confidence "
-            f"(measured {said(change)}), asked for {self.kind} {said(self.number)}"
+            f"may be {bound:{digits}} at {100 * self.confidence:g}% confidence "
+            f"(measured {change:{digits}}), asked for {self.kind} {self.number:{digits}}"
         )
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What a gate asks for: rules, and what it takes to decide at all."""
+    """Hold the rules of a gate, and what it takes to decide at all."""
 
     rules: tuple[Rule, ...]
     min_queries: int = 30
     # by depth: the share of the top k that must have been judged
     min_judged: Mapping[int, float] = field(default_factory=dict)
-    # columns of somebody's own, and which way they are better
+    # columns under names of the user's own, by the direction in which they are better
     lower_is_better: tuple[str, ...] = ()
     higher_is_better: tuple[str, ...] = ()
 
@@ -110,7 +108,7 @@ def read_demands(
     lower_is_better: Names = (),
     higher_is_better: Names = (),
 ) -> Demands:
-    """Rules as text, a TOML file, or what such a file holds; what is given beside it goes before.
+    """Read rules from texts, a TOML file, or the content of one; the other options override it.
 
     >>> read_demands(["ndcg@10: no worse than -0.5% at 95%"]).rules[0].number
     -0.005
@@ -129,9 +127,8 @@ def read_demands(
         raise OptionError(f"rules must be a list of texts. {HOW}")
     if not texts:
         raise OptionError(f"there is no rule to decide by. {HOW}")
-    found = tuple(parse_rule(text) for text in texts)
-    twice = [rule.text for rule in found if found.count(rule) > 1]
-    if twice:
+    parsed = tuple(map(parse_rule, texts))
+    if twice := [rule.text for rule in parsed if parsed.count(rule) > 1]:
         raise OptionError(f"rule {twice[0]!r} is there more than once.")
     shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
     shares |= min_judged or {}
@@ -143,81 +140,81 @@ def read_demands(
     least = min_queries if min_queries is not None else table.get("min_queries", 30)
     if not isinstance(least, int) or isinstance(least, bool) or least < 2:
         raise OptionError(f"min_queries must be a whole number of at least 2, not {shown(least)}.")
-    given = zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
-    said = {of: (*names_of(of, table.get(of, ())), *names_of(of, more)) for of, more in given}
-    return Demands(found, least, shares, **said)
+    directions = {
+        option: (*names_of(option, table.get(option, ())), *names_of(option, more))
+        for option, more in zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
+    }
+    return Demands(parsed, least, shares, **directions)
 
 
 def parse_rule(text: str) -> Rule:
-    """One rule from its text."""
+    """Parse the text of a rule."""
     if len(text) > LONGEST_NAME:
         raise OptionError(
             f"a rule has at most {LONGEST_NAME:,} characters, and this one {len(text):,}: "
             f"{shorten(text)!r}. {HOW}"
         )
-    found = _RULE.fullmatch(text.strip())
-    if found is None:
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
         raise OptionError(f"cannot read the rule {text!r}. {HOW}")
-    number = float(found["number"].replace("−", "-"))
+    number = float(match["number"].replace("−", "-"))
     if not math.isfinite(number):
-        raise OptionError(f"rule {text!r}: {found['number']} is too large a number.")
-    relative = found["percent"] is not None
-    kind: Kind = " ".join(found["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
+        raise OptionError(f"rule {text!r}: {match['number']} is too large a number.")
+    relative = match["percent"] is not None
+    kind: Kind = " ".join(match["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
     if kind == "no worse than" and number > 0:
         raise OptionError(
             f"rule {text!r}: how much worse it may be is written with a minus, such as "
-            f"-{found['number'].lstrip('+')}{'%' if relative else ''}. "
+            f"-{match['number'].lstrip('+')}{'%' if relative else ''}. "
             'To ask for more than before, write "better than".'
         )
     if kind in ("at least", "at most") and relative:
         raise OptionError(f"rule {text!r}: {kind!r} takes a value of the metric, not a percentage.")
-    if kind in ("at least", "at most") and found["confidence"] is not None:
+    if kind in ("at least", "at most") and match["confidence"] is not None:
         raise OptionError(
             f"rule {text!r}: {kind!r} looks at the value itself, without a confidence: "
-            f"leave out 'at {found['confidence']}%'."
+            f"leave out 'at {match['confidence']}%'."
         )
     confidence = _DEFAULT_CONFIDENCE
-    if found["confidence"] is not None:
-        confidence = float(found["confidence"]) / 100
+    if match["confidence"] is not None:
+        confidence = float(match["confidence"]) / 100
     Intervals("t", confidence)  # refuses what is no confidence
-    by = tuple(re.split(r"\s*[,×]\s*", found["by"].strip())) if found["by"] else None
+    by = tuple(re.split(r"\s*[,×]\s*", match["by"].strip())) if match["by"] else None
     return Rule(
         text.strip(),
-        found["metric"].strip(),
+        match["metric"].strip(),
         kind,
         number / 100 if relative else number,
         relative,
         confidence,
         by,
-        found["where"] is not None,
+        match["where"] is not None,
     )
 
 
 def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
     if isinstance(rules, Mapping):
         return dict(rules)
-    if isinstance(rules, str) and len(rules) > LONGEST_NAME:
-        return {"rules": [rules]}  # refused as a rule that is too long
-    if isinstance(rules, str) and _RULE.fullmatch(rules.strip()):
-        return {"rules": [rules]}
-    if not isinstance(rules, str | Path | Iterable):
-        raise OptionError(f"rules are texts, or a file of them, not {shown(rules)}. {HOW}")
-    if not isinstance(rules, str | Path):
-        return {"rules": list(rules)}
+    if isinstance(rules, str) and (len(rules) > LONGEST_NAME or _RULE.fullmatch(rules.strip())):
+        return {"rules": [rules]}  # one that is too long is refused when it is parsed
     if isinstance(rules, str) and not rules.lower().endswith(".toml"):
         raise OptionError(f"cannot read the rule {rules!r}. {HOW} A file of rules ends in .toml.")
-    return read_table(rules)
+    if isinstance(rules, str | Path):
+        return read_table(rules)
+    if not isinstance(rules, Iterable):
+        raise OptionError(f"rules are texts, or a file of them, not {shown(rules)}. {HOW}")
+    return {"rules": list(rules)}
 
 
 def read_table(rules: str | Path) -> dict[str, Any]:
-    """What a TOML file of rules holds."""
+    """Read a TOML file of rules."""
     try:
         return tomllib.loads(Path(rules).expanduser().read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UnreadableInputError(str(rules), "no such file") from error
     except RecursionError as error:
         raise UnreadableInputError(
-            str(rules), "its tables or lists lie too deep in each other"
+            str(rules), "its tables or lists are nested too deeply"
         ) from error
     except (OSError, ValueError) as error:  # no text, no TOML, or numbers of thousands of digits
         raise UnreadableInputError(str(rules), str(error)) from error

@@ -1,4 +1,4 @@
-"""Judged queries that a run lacks: counted before anything is put in their place, and said."""
+"""Judged queries that a run lacks: counted, warned of, and refused where they are too many."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rankframe.metrics.names import Metric
 
 MISSING = "queries_missing"
 _JUDGED = "qrels_queries"
-# Above this share of the queries, what is lacking is warned of.
+# Above this share of the queries, missing ones are warned of.
 MANY = 0.01
-# Of the queries that either of two systems has, what both must have.
+# The share that both systems must have of the queries that either has.
 _LEAST_SHARED = 0.5
 
 
 @dataclass(frozen=True)
 class Lack:
-    """How many of the judged queries a system's run lacks, and what became of them."""
+    """Count the judged queries that a system's run lacks, and tell what became of them."""
 
     system: str
     queries: int
@@ -36,7 +36,7 @@ class Lack:
 
     @property
     def many(self) -> bool:
-        """Whether they are so many that averages are about them, too."""
+        """Tell whether they are so many that they move the averages."""
         return self.queries > MANY * self.judged
 
     def __str__(self) -> str:
@@ -48,28 +48,29 @@ class Lack:
 
 
 def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack]:
-    """What each system's run lacks, as far as that is known and anything is lacking."""
+    """Return what each system's run lacks, if its ledger counted any."""
     return [
-        Lack(name, count, _counted(system, _JUDGED), _done(system, metrics))
+        Lack(name, count, _ledger_count(system, _JUDGED), _describe(system, metrics))
         for name, system in systems.items()
-        if (count := _counted(system, MISSING))
+        if (count := _ledger_count(system, MISSING))
     ]
 
 
 def refuse_unshared(systems: Mapping[str, System]) -> None:
-    """Refuse systems that share less than half of the queries that either has: values would be
-    compared with what was put in the place of missing ones.
+    """Refuse systems that share less than half of the queries that either has.
+
+    Their values would be compared with what was filled in for missing queries.
     """
-    for (name, system), (other, beside) in combinations(systems.items(), 2):
-        if not system.values[QUERY].equals(beside.values[QUERY]):
-            continue  # whoever puts them side by side decides that
-        have = [len(one.values) - _filled(one) for one in (system, beside)]
-        most = _most_shared(system, beside)
-        if most < _LEAST_SHARED * (sum(have) - most):
+    for (name, system), (other_name, other) in combinations(systems.items(), 2):
+        if not system.values[QUERY].equals(other.values[QUERY]):
+            continue  # `unpaired` decides
+        shared, exact = _most_shared(system, other)
+        either = sum(len(one.values) - _count_filled(one) for one in (system, other)) - shared
+        if shared < _LEAST_SHARED * either:
             raise OptionError(
-                f"{name!r} and {other!r} share {'' if _exact(system, beside) else 'at most '}"
-                f"{most:,} of {number_of(sum(have) - most, 'judged query')} that either has "
-                f"({name!r} lacks {_filled(system):,}, {other!r} {_filled(beside):,} of "
+                f"{name!r} and {other_name!r} share {'' if exact else 'at most '}{shared:,} of "
+                f"{number_of(either, 'judged query')} that either has ({name!r} lacks "
+                f"{_count_filled(system):,}, {other_name!r} {_count_filled(other):,} of "
                 f"{len(system.values):,}), and what a run lacks scores 0. Are these runs of the "
                 "same queries? Pass ",
                 Option("missing", "zero"),
@@ -78,58 +79,59 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
-    """What became of queries that were lacking, where some metrics leave them out."""
+    """Describe what became of missing queries, where some metrics leave them out."""
     if len(left_out) == len(metrics):
         return "left out"
     return f"scored 0{', left out of ' if left_out else ''}{', '.join(left_out)}"
 
 
-def _done(system: System, metrics: Sequence[Metric]) -> str:
-    if not _filled(system):
+def _describe(system: System, metrics: Sequence[Metric]) -> str:
+    if not _count_filled(system):
         return "left out"
     values = system.values.filter(pl.Series(_may_lack(system)))
     empty = [m.label for m in metrics if values[m.label].null_count() == values.height]
     return describe_filled(metrics, empty)
 
 
-def _counted(system: System, item: str) -> int:
-    """An entry of its ledger; 0 where there is none."""
+def _ledger_count(system: System, item: str) -> int:
+    """Return a count of the system's ledger; 0 where it has none."""
     if system.ledger is None:
         return 0
-    found = system.ledger.filter(pl.col("item") == item)["value"]
-    return int(found[0] or 0) if len(found) else 0
+    values = system.ledger.filter(pl.col("item") == item)["value"]
+    return int(values[0] or 0) if len(values) else 0
 
 
-def _filled(system: System) -> int:
-    """How many of its values stand for queries that the run lacks."""
+def _count_filled(system: System) -> int:
+    """Count the values that stand for queries that the run lacks."""
     policy = [] if system.ledger is None else system.ledger.filter(item=f"{POLICY}missing")["note"]
-    return _counted(system, MISSING) if list(policy) == ["zero"] else 0
+    return _ledger_count(system, MISSING) if list(policy) == ["zero"] else 0
 
 
 def _may_lack(system: System) -> NDArray[np.bool_]:
-    """Which queries its run lacks; of a stored result, those that it may lack by their values."""
-    nothing, filled = np.zeros(len(system.values), np.bool_), _filled(system)
+    """Mark the queries that the run lacks; of a stored result, those that it may lack."""
+    lacking, filled = np.zeros(len(system.values), np.bool_), _count_filled(system)
     if not filled:
-        return nothing
-    found = [pl.col(label).fill_null(0) != 0 for label in system.evidence]
-    if found:
-        nothing = ~system.values.select(pl.any_horizontal(found)).to_series().to_numpy()
-    # Where fewer have nothing than are lacking, the values say nothing of that.
-    return nothing if nothing.sum() >= filled else ~np.zeros_like(nothing)
+        return lacking
+    if system.evidence:
+        present = [pl.col(label).fill_null(0) != 0 for label in system.evidence]
+        lacking = ~system.values.select(pl.any_horizontal(present)).to_series().to_numpy()
+    # Where fewer have no evidence than are missing, the values cannot tell.
+    return lacking if lacking.sum() >= filled else ~np.zeros_like(lacking)
 
 
-def _exact(*systems: System) -> bool:
-    return all(_may_lack(system).sum() == _filled(system) for system in systems)
+def _most_shared(one: System, other: System) -> tuple[int, bool]:
+    """Return how many queries both have at most, and whether that is exact.
 
-
-def _most_shared(one: System, other: System) -> int:
-    """How many queries both have, at the most: those that surely are in both, and as many of the
-    doubtful ones as may be.
+    Queries that a system has for sure count, and as many of the doubtful ones as there may be.
     """
-    unsure = [_may_lack(system) for system in (one, other)]
-    # those that are there among the doubtful
-    there = [int(may.sum()) - _filled(of) for may, of in zip(unsure, (one, other), strict=True)]
-    sure = int((~unsure[0] & ~unsure[1]).sum())
-    alone = [int((unsure[0] & ~unsure[1]).sum()), int((unsure[1] & ~unsure[0]).sum())]
-    met = [min(some, places) for some, places in zip(there, alone, strict=True)]
-    return sure + sum(met) + min(a - b for a, b in zip(there, met, strict=True))
+    doubtful = [_may_lack(system) for system in (one, other)]
+    # how many of the doubtful queries the system has
+    present = [
+        int(rows.sum()) - _count_filled(system)
+        for rows, system in zip(doubtful, (one, other), strict=True)
+    ]
+    sure = int((~doubtful[0] & ~doubtful[1]).sum())
+    single = [int((doubtful[0] & ~doubtful[1]).sum()), int((doubtful[1] & ~doubtful[0]).sum())]
+    met = [min(pair) for pair in zip(present, single, strict=True)]
+    rest = min(count - used for count, used in zip(present, met, strict=True))
+    return sure + sum(met) + rest, present == [0, 0]

@@ -1,4 +1,7 @@
-"""Stored per-query values → one frame a system, whatever they were stored as."""
+"""Stored values per query: results, their folders and tables are read as systems.
+
+Systems that were evaluated in different ways, or against other judgments, are refused.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 import polars as pl
 
@@ -37,32 +39,32 @@ from rankframe.kernel.fingerprint import differ
 from rankframe.metrics.names import Metric, Metrics, parse
 
 RUN = "run"
-# A system's name, and the ledger of its evaluation.
-_Evaluated: TypeAlias = tuple[str, pl.DataFrame]
 _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
-# What says how intervals were made, no matter for the values, and where grades came from: what
-# they are, the fingerprint says.
-_NO_MATTER = (f"{POLICY}ci", f"{POLICY}relevance")
+# Policies that may differ: how intervals were made, and the column of the grades (their fingerprint
+# tells what they are).
+_NOT_COMPARED = (f"{POLICY}ci", f"{POLICY}relevance")
 _JUDGED = re.compile(r"judged@(\d+)")
-# Metrics that have a value other than 0 also for a query that the run lacks.
+# Metrics that are not 0 even for a query that the run lacks.
 _WITHOUT_A_RUN = ("num_relevant", "ideal_dcg", "rbp_residual", "yaap")
 
 
 def read_systems(sources: Mapping[str, Source]) -> dict[str, System]:
-    """Systems from results, their folders, or tables with query_id and a column a metric.
+    """Read systems from results, their folders, or tables with query_id and a column per metric.
 
     A table with a column `run`, as `--per-query` writes it, holds a system for each run.
     """
     systems: dict[str, System] = {}
     for name, source in sources.items():
-        for part, system in _read(name, source).items():
-            if part in systems:
-                raise OptionError(f"two systems are called {part!r}. Give each a name of its own.")
-            systems[part] = system
+        for own_name, system in _read_source(name, source).items():
+            if own_name in systems:
+                raise OptionError(
+                    f"two systems are called {own_name!r}. Give each a name of its own."
+                )
+            systems[own_name] = system
     return systems
 
 
-def _read(name: str, source: Source) -> dict[str, System]:
+def _read_source(name: str, source: Source) -> dict[str, System]:
     if isinstance(source, System):
         return {name: source}
     if isinstance(source, Mapping):
@@ -70,81 +72,82 @@ def _read(name: str, source: Source) -> dict[str, System]:
             f"system {name!r}", "stored values are a result or a table, not a dict"
         )
     if isinstance(source, str | os.PathLike):
-        with suppress(OSError):  # a name that is too long: whoever opens it says so
-            source = Result.read(source) if is_result(_place(source)) else source
+        with suppress(OSError):  # a name that is too long is refused when it is opened
+            source = Result.read(source) if is_result(_locate(source)) else source
     if isinstance(source, Result):
-        system = _system(_as_stored(source.per_query, name), name, _ledger(source, name))
-        return {name: replace(system, inputs=source.inputs)}
-    scanned = open_table(source, "queries")
-    schema = scanned.raw.collect_schema()
-    key = scanned.mapping[QUERY]
-    others = [
+        return {name: _from_result(source, name)}
+    return _from_table(source, name)
+
+
+def _locate(source: str | os.PathLike[str]) -> Path | Remote:
+    if scheme_of(source) in STORES:
+        return Remote.at(source)
+    return Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
+
+
+def _from_result(result: Result, name: str) -> System:
+    """Take the values of a result as `write` leaves them: ids are text, and all else is numbers."""
+    values = result.per_query
+    for column in values.columns:
+        refuse_pattern(f"system {name!r}", column)
+    metrics = [c for c in values.columns if c not in (QUERY, *PAIR_COUNTS)]
+    numbers = _keep_numbers(values.with_columns(pl.col(QUERY).cast(pl.String)), metrics)
+    if bad := [c for c in metrics if c not in numbers.columns]:
+        raise UnreadableInputError(
+            f"system {name!r}",
+            f"its values of {bad[0]!r} are not numbers, but {values[bad[0]].dtype}",
+        )
+    try:
+        ledger = result.ledger.cast(dict(SCHEMA.items()))
+    except pl.exceptions.PolarsError as error:
+        raise UnreadableInputError(
+            f"system {name!r}", f"its ledger is not one of rankframe, but {result.ledger.schema}"
+        ) from error
+    system = _make_system(numbers.select(values.columns), name)
+    return replace(system, ledger=ledger, inputs=result.inputs)
+
+
+def _from_table(source: Source, name: str) -> dict[str, System]:
+    table = open_table(source, "queries")
+    schema, key = table.raw.collect_schema(), table.mapping[QUERY]
+    columns = [
         c
         for c in schema
         if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
     ]
-    for column in others:
+    for column in columns:
         refuse_pattern(f"system {name!r}", column)
     runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
     try:
-        frame = scanned.raw.select(
-            pl.col(key).cast(pl.String).alias(QUERY), *runs, *others
+        frame = table.raw.select(
+            pl.col(key).cast(pl.String).alias(QUERY), *runs, *columns
         ).collect()
     except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
-    check_rows(frame.select(QUERY).lazy(), "the stored table", scanned.name)
-    frame = _numbers(frame, [c for c in others if c not in PAIR_COUNTS])
+        raise unreadable(table.name, error) from error
+    check_rows(frame.select(QUERY).lazy(), "the stored table", table.name)
+    frame = _keep_numbers(frame, [c for c in columns if c not in PAIR_COUNTS])
     if frame.width == 1 + len(runs):
         raise UnreadableInputError(
-            scanned.name, "no stored values: it has no column of numbers beside query_id"
+            table.name, "no stored values: it has no column of numbers beside query_id"
         )
     if runs and frame[RUN].null_count():
         raise BadValueError(
             "the stored table", "a null run", frame[RUN].null_count(), "run", "Name every run"
         )
     if not runs:
-        return {name: _system(frame, name)}
+        return {name: _make_system(frame, name)}
     parts = frame.partition_by(RUN, as_dict=True, include_key=False)
     if len(parts) == 1:
-        return {name: _system(next(iter(parts.values())), name)}
-    return {str(run): _system(part, str(run)) for (run,), part in parts.items()}
-
-
-def _place(source: str | os.PathLike[str]) -> Path | Remote:
-    if scheme_of(source) in STORES:
-        return Remote.at(source)
-    return Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
-
-
-def _as_stored(values: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The values of a result as `write` leaves them: ids are text, and all else is numbers."""
-    for column in values.columns:
-        refuse_pattern(f"system {name!r}", column)
-    others = [c for c in values.columns if c not in (QUERY, *PAIR_COUNTS)]
-    found = _numbers(values.with_columns(pl.col(QUERY).cast(pl.String)), others)
-    if bad := [c for c in others if c not in found.columns]:
-        raise UnreadableInputError(
-            f"system {name!r}",
-            f"its values of {bad[0]!r} are not numbers, but {values[bad[0]].dtype}",
-        )
-    return found.select(values.columns)
-
-
-def _ledger(result: Result, name: str) -> pl.DataFrame:
-    try:
-        return result.ledger.cast(dict(SCHEMA.items()))
-    except pl.exceptions.PolarsError as error:
-        raise UnreadableInputError(
-            f"system {name!r}", f"its ledger is not one of rankframe, but {result.ledger.schema}"
-        ) from error
+        return {name: _make_system(next(iter(parts.values())), name)}
+    return {str(run): _make_system(part, str(run)) for (run,), part in parts.items()}
 
 
 def _is_number(dtype: pl.DataType) -> bool:
     return dtype.is_numeric() or dtype == pl.Null
 
 
-def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """With these columns as numbers, also where a file holds them as text; without others."""
+def _keep_numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Turn these columns into numbers, also where a file has them as text, and drop all others."""
     kept = []
     for name in names:
         column = frame[name]
@@ -158,8 +161,8 @@ def _numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return frame.select(pl.exclude(names), *kept)
 
 
-def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None) -> System:
-    """The values in byte order of their queries, each once, and all of them finite."""
+def _make_system(values: pl.DataFrame, name: str) -> System:
+    """Order values by the bytes of their query ids; refuse repeated queries and infinite values."""
     deduplicate(values.select(QUERY), f"system {name!r}", "error")
     for label in values.columns:
         if not values[label].dtype.is_float():
@@ -173,25 +176,25 @@ def _system(values: pl.DataFrame, name: str, ledger: pl.DataFrame | None = None)
                 f"query_id {bad[QUERY][0]!r}",
                 "Leave the value empty where a metric is undefined",
             )
-    judged = {int(at[1]): label for label in values.columns if (at := _JUDGED.fullmatch(label))}
+    matches = map(_JUDGED.fullmatch, values.columns)
+    judged = {int(match[1]): match[0] for match in matches if match}
     ordered = values if values[QUERY].is_sorted() else values.sort(QUERY)
     evidence = [label for label in values.columns if _needs_a_run(label)]
-    return System(PerQuery.of(ordered), ledger, judged, evidence)
+    return System(PerQuery.of(ordered), None, judged, evidence)
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:
-    """The metrics to compare: those asked for, or all that every system has."""
-    wanted = _columns(metrics)
-    if wanted is None:
-        wanted = [
-            _metric(label)
-            for label in next(iter(systems.values())).labels
-            if all(label in system.labels for system in systems.values())
-        ]
-        if not wanted:
+    """Return the metrics to compare: the requested ones, or all that every system has."""
+    if metrics is None:
+        first, *others = systems.values()
+        labels = [label for label in first.labels if all(label in s.labels for s in others)]
+        if not labels:
             has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
             raise MetricParameterError(f"the systems have no metric in common: {has}.")
-    for metric in (one if one.gap is None else one.gap.of for one in wanted):
+        chosen = list(map(_metric, labels))
+    else:
+        chosen = _requested(metrics)
+    for metric in (metric if metric.gap is None else metric.gap.of for metric in chosen):
         for name, system in systems.items():
             if metric.label not in system.labels:
                 near = did_you_mean(metric.label, system.labels)
@@ -209,25 +212,23 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
                 f"{metric.label!r} is an average over sums, which stored values do not have. "
                 "Compare the runs themselves, or use average=macro."
             )
-    return wanted
+    return chosen
 
 
-def _columns(metrics: Metrics | None) -> list[Metric] | None:
-    """The columns of stored values that are asked for, by name or as metrics of that name."""
-    if metrics is None:
-        return None
-    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
-    if not given or any(not isinstance(one, str | Metric) for one in given):
+def _requested(metrics: Metrics) -> list[Metric]:
+    """Return the columns that are requested, by name or as metrics of that name."""
+    names = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    if not names or any(not isinstance(name, str | Metric) for name in names):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
-    found = [one if isinstance(one, Metric) else _metric(str(one)) for one in given]
-    labels = [metric.label for metric in found]
+    chosen = [name if isinstance(name, Metric) else _metric(str(name)) for name in names]
+    labels = [metric.label for metric in chosen]
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
-    return found
+    return chosen
 
 
 def _metric(label: str) -> Metric:
-    """What a column's name says of it; an expression of someone's own says nothing."""
+    """Return the metric of a column's name, or one of that label without a definition."""
     try:
         (metric,) = parse(label)
     except (UnknownMetricError, MetricParameterError, ValueError):
@@ -236,61 +237,64 @@ def _metric(label: str) -> Metric:
 
 
 def _needs_a_run(label: str) -> bool:
-    """Whether a metric is 0 or undefined for a query that the run lacks."""
+    """Tell whether a metric is 0 or undefined for a query that the run lacks."""
     definition = _metric(label).definition
     return definition is not None and definition.name not in _WITHOUT_A_RUN
 
 
 def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
-    """Refuse values that were counted under different policies, or against other judgments."""
-    counted = [(name, one.ledger) for name, one in systems.items() if one.ledger is not None]
-    for name, ledger in counted[1:]:
-        _refuse_other_policies(counted[0], (name, ledger))
-    known = [(name, ledger) for name, ledger in counted if _ROWS in ledger["item"]]
-    for name, ledger in known[1:]:
-        _refuse_other_judgments(known[0], (name, ledger))
+    """Refuse values that were evaluated with different policies, or against other judgments."""
+    ledgers = [(name, one.ledger) for name, one in systems.items() if one.ledger is not None]
+    for other in ledgers[1:]:
+        _refuse_other_policies(*ledgers[0], *other)
+    ledgers = [(name, ledger) for name, ledger in ledgers if _ROWS in ledger["item"]]
+    for other in ledgers[1:]:
+        _refuse_other_judgments(*ledgers[0], *other)
 
 
-def _refuse_other_policies(one: _Evaluated, other: _Evaluated) -> None:
-    ours, theirs = _policies(one[1]), _policies(other[1])
+def _refuse_other_policies(
+    name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
+) -> None:
+    ours, theirs = _policies(ledger), _policies(other_ledger)
     for policy in sorted({*ours, *theirs}):
         if ours.get(policy) != theirs.get(policy):
             raise OptionError(
-                f"{one[0]!r} was evaluated with {policy.removeprefix(POLICY)} = "
-                f"{ours.get(policy)}, {other[0]!r} with {theirs.get(policy)}: not the same thing. "
-                "Evaluate one of them again."
+                f"{name!r} was evaluated with {policy.removeprefix(POLICY)} = "
+                f"{ours.get(policy)}, {other_name!r} with {theirs.get(policy)}: not the same "
+                "thing. Evaluate one of them again."
             )
 
 
-def _refuse_other_judgments(one: _Evaluated, other: _Evaluated) -> None:
-    """By how many there are, and where both say it, by their fingerprints."""
-    said = []
-    for _, ledger in (one, other):
-        values = dict(zip(ledger["item"], ledger["value"], strict=True))
-        notes = dict(zip(ledger["item"], ledger["note"], strict=True))
-        kept = (values[_ROWS] or 0) - (values.get(_DROPPED) or 0)
-        said.append((kept, values.get(_QUERIES), notes.get(FINGERPRINT)))
-    (rows, queries, print_), (their_rows, their_queries, their_print) = said
-    if (rows, queries) != (their_rows, their_queries):
+def _policies(ledger: pl.DataFrame) -> dict[str, str]:
+    notes = zip(ledger["item"], ledger["note"], strict=True)
+    return {
+        item: note for item, note in notes if item.startswith(POLICY) and item not in _NOT_COMPARED
+    }
+
+
+def _refuse_other_judgments(
+    name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
+) -> None:
+    """Compare judgments by their number, and by their fingerprints if both ledgers have one."""
+    ours, theirs = _judgments(ledger), _judgments(other_ledger)
+    if ours[:2] != theirs[:2]:
         problem = (
-            f"against {number_of(rows, 'judgment')} of {number_of(queries or 0, 'query')}, "
-            f"{other[0]!r} against "
-            f"{their_rows:,.0f} of {their_queries or 0:,.0f}"
+            f"against {number_of(ours[0], 'judgment')} of {number_of(ours[1], 'query')}, "
+            f"{other_name!r} against {theirs[0]:,.0f} of {theirs[1]:,.0f}"
         )
-    elif print_ and their_print and differ(print_, their_print):
-        problem = f"against other judgments than {other[0]!r}, though there are as many"
+    elif ours[2] and theirs[2] and differ(ours[2], theirs[2]):
+        problem = f"against other judgments than {other_name!r}, though there are as many"
     else:
         return
     raise OptionError(
-        f"{one[0]!r} was evaluated {problem}: not the same thing. Evaluate one of them again, "
+        f"{name!r} was evaluated {problem}: not the same thing. Evaluate one of them again, "
         "with the judgments of the other."
     )
 
 
-def _policies(ledger: pl.DataFrame) -> dict[str, str]:
+def _judgments(ledger: pl.DataFrame) -> tuple[float, float, str | None]:
+    """Return the number of judgments and of their queries, and their fingerprint."""
+    values = dict(zip(ledger["item"], ledger["value"], strict=True))
     notes = dict(zip(ledger["item"], ledger["note"], strict=True))
-    return {
-        item: note
-        for item, note in notes.items()
-        if item.startswith(POLICY) and item not in _NO_MATTER
-    }
+    rows = (values[_ROWS] or 0) - (values.get(_DROPPED) or 0)
+    return rows, values.get(_QUERIES) or 0, notes.get(FINGERPRINT)
