@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rankframe.analysis.fusion.hits import Hits
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.training import Counts, hits_of
+from rankframe.analysis.fusion.training import judge_runs
 from rankframe.io.opening import open_table
 from rankframe.spark.fold_training import _Task, _worked_on, counted_here
 from rankframe.spark.worker import SUMS, TROUBLE, VALUES, answer_schema
@@ -46,24 +47,20 @@ def test_partitions_add_up(needed: tuple[bool, bool]) -> None:
     asked = task(by_rank=by_rank, means=means)
     opened = {name: open_table(run, "run") for name, run in RUNS.items()}
     qrels = open_table(JUDGED, "qrels")
-    expected = hits_of(qrels, opened, FusionPolicies(), by_rank=by_rank, means=means)
+    expected = judge_runs(qrels, opened, FusionPolicies(), by_rank=by_rank, means=means)
     found = [_worked_on(asked, part(number, 60)) for number in range(60)]
-    for at, one in enumerate(expected):
-        counts: list[Counts] = [some[at] for some in found if isinstance(some, tuple)]
-        assert len(counts) == 60
-        tables = [some.table for some in counts if some.table is not None]
-        table = pl.concat(tables).group_by("length", "rank").agg(pl.col("count").sum())
-        total = sum((some.precision for some in counts), Exact())
-        whole = Counts(
-            table.filter(pl.col("count") > 0) if by_rank else None,
-            total,
-            sum(some.queries for some in counts),
-        ).hits()
+    for at, run in enumerate(expected):
+        parts: list[Hits] = [some[at] for some in found if isinstance(some, tuple)]
+        assert len(parts) == 60
+        table = pl.concat([hits.table for hits in parts])
+        table = (
+            table.group_by("length", "rank").agg(pl.col("count").sum()).filter(pl.col("count") > 0)
+        )
+        total = sum((hits.precision for hits in parts), Exact())
+        whole, hits = Hits(table, total, sum(hits.queries for hits in parts)), run.count()
+        assert (whole.queries, whole.map) == (hits.queries, hits.map)
         if by_rank:
-            for name in ("queries", "lengths", "lists", "length", "rank", "count"):
-                assert np.array_equal(getattr(whole, name), getattr(one, name)), name
-        else:
-            assert whole.map == one.map
+            assert table.sort("length", "rank").equals(hits.table.sort("length", "rank"))
 
 
 def batches(frames: list[pl.DataFrame]) -> list[pa.RecordBatch]:

@@ -107,7 +107,7 @@ def fuse(
         method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(named))
     )
     with progress_bar(" + ".join(named), quiet=quiet) as report:
-        fusion = Fusion.opened(
+        fusion = Fusion.open(
             sources,
             chosen,
             FusionPolicies.from_options(how),
@@ -115,7 +115,7 @@ def fuse(
             columns=column_names(column),
             max_memory=max_memory,
         )
-        written = fusion.written(output, overwrite=overwrite, progress=report)
+        written = fusion.write(output, overwrite=overwrite, on_progress=report)
     rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
     said = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(named)}"

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import polars as pl
 
+from rankframe.analysis.fusion.hits import HIT_SCHEMA, Hits
 from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.trained import Hits
-from rankframe.analysis.fusion.training import COUNTED, Counts, judged_by, needed
+from rankframe.analysis.fusion.training import columns_needed, judge_runs
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError
 from rankframe.core.wording import naming_the_run
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _RUN = "run"  # the number of a run, beside what is counted of it
-_COLUMNS = dict.fromkeys((_RUN, *COUNTED), "int64")
+_COLUMNS = dict.fromkeys((_RUN, *HIT_SCHEMA), "int64")
 _NUMBERS = ", ".join(f"v{at} bigint" for at in range(len(_COLUMNS)))
 _DDL = f"kind tinyint, {QUERY} string, {_NUMBERS}, rest binary"
 
@@ -70,7 +70,7 @@ def hits_on_spark(
 ) -> list[Hits]:
     """What judgments say of each run, as on one machine: to the last bit."""
     sides = [qrels, *runs.values()]
-    task = _Task(tuple(runs), policies, needed(method), tuple(side.sent for side in sides))
+    task = _Task(tuple(runs), policies, columns_needed(method), tuple(side.sent for side in sides))
     with spark_errors(), settings(qrels.frame.sparkSession, SETTINGS):
         answers = _answers(sides, task, partitions)
         answers.persist()
@@ -80,11 +80,10 @@ def hits_on_spark(
             table = _table(answers)
         finally:
             answers.unpersist()
-    by_rank, found = task.needed["by_rank"], []
-    for at, (total, queries) in enumerate(sums):
-        of_run = table.filter(pl.col(_RUN) == at).select(*COUNTED)
-        found.append(Counts(of_run if by_rank else None, total, queries).hits())
-    return found
+    return [
+        Hits(table.filter(pl.col(_RUN) == run).select(*HIT_SCHEMA), total, queries)
+        for run, (total, queries) in enumerate(sums)
+    ]
 
 
 def _answers(sides: Sequence[Input], task: _Task, partitions: int) -> DataFrame:
@@ -136,17 +135,15 @@ def counted_here(
         yield from (answer_row(schema, TROUBLE, None, trouble) for trouble in found)
         return
     tables = [
-        one.table.select(pl.lit(None, pl.String).alias(QUERY), pl.lit(at).alias(_RUN), *COUNTED)
+        one.table.select(pl.lit(None, pl.String).alias(QUERY), pl.lit(at).alias(_RUN), *HIT_SCHEMA)
         for at, one in enumerate(found)
-        if one.table is not None
     ]
-    if tables:
-        yield from answered(pl.concat(tables), schema)
+    yield from answered(pl.concat(tables), schema)
     sums: Any = [(one.precision, one.queries) for one in found]
     yield answer_row(schema, SUMS, None, sums)
 
 
-def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> tuple[Counts, ...] | list[Trouble]:
+def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> tuple[Hits, ...] | list[Trouble]:
     roles = ["qrels", *("run" for _ in task.names)]
     if bad := broken_rules(roles, frames):
         return [_named(one, task.names) for one in bad]
@@ -174,14 +171,14 @@ def _named(trouble: Trouble, names: Sequence[str]) -> Trouble:
     return trouble if not at else {**trouble, "run": repr(names[at - 1])}
 
 
-def _counts(task: _Task, qrels: pl.DataFrame, run: pl.DataFrame, name: str) -> Counts:
+def _counts(task: _Task, qrels: pl.DataFrame, run: pl.DataFrame, name: str) -> Hits:
     queries = qrels[QUERY].n_unique()
     if not queries or run.is_empty():
-        return Counts.of_none(queries)
+        return Hits.from_missing_run(queries)
     part = part_of(run, "run")
     with naming_the_run(repr(name)):
         if task.policies.unit is not None:
             part = in_units(part, task.policies.unit)
     judged = part_of(qrels, "qrels")
-    (found,) = judged_by(judged, {name: part}, task.policies, **task.needed)
-    return found.counts()
+    (found,) = judge_runs(judged, {name: part}, task.policies, **task.needed)
+    return found.count()

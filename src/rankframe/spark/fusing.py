@@ -14,12 +14,11 @@ from uuid import uuid4
 
 import polars as pl
 
+from rankframe.analysis.fusion.fuser import Fuser, check_judged, refuse_unscored
 from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
 from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
-from rankframe.analysis.fusion.pieces import ROW_BYTES, fused
-from rankframe.analysis.fusion.prepared import Fuser, learned, refuse_unscored
-from rankframe.analysis.fusion.runs import named_runs, unscored
-from rankframe.analysis.fusion.training import check_judged
+from rankframe.analysis.fusion.partitions import ROW_BYTES, fuse_partitions
+from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import DuplicateError, OutputError, RankframeError
 from rankframe.core.messages import Option
@@ -147,7 +146,7 @@ def fuse(
     every = list(sides.values())
     parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
     hits = [hits_on_spark(chosen, one, sides, policies, parts) for one in judged]
-    fuser = Fuser(tuple(sides), chosen, learned(chosen, hits[0] if hits else None), policies.k_max)
+    fuser = Fuser.train(chosen, hits[0] if hits else None, policies.k_max)
     with spark_errors(), settings(session, SETTINGS):
         answers = _answers(every, _Task.of(sides, fuser, policies), parts)
         answers.persist()
@@ -177,6 +176,8 @@ def _judgments(
 class _Task:
     """What is done with every partition."""
 
+    # of the runs, in their order
+    names: tuple[str, ...]
     fuser: Fuser
     policies: FusionPolicies
     # of each run, its columns → those of the rows that are sent
@@ -186,7 +187,7 @@ class _Task:
 
     @classmethod
     def of(cls, sides: Mapping[str, Input], fuser: Fuser, policies: FusionPolicies) -> _Task:
-        return cls(fuser, policies, tuple(side.sent for side in sides.values()))
+        return cls(tuple(sides), fuser, policies, tuple(side.sent for side in sides.values()))
 
 
 def _answers(sides: Sequence[Input], task: _Task, partitions: int) -> DataFrame:
@@ -221,14 +222,14 @@ def fused_here(
 
 
 def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | list[Trouble]:
-    names = task.fuser.names
+    names = task.names
     if bad := broken_rules(["run"] * len(names), frames):
         return [{**one, "run": repr(names[one["order"][0]])} for one in bad]
     try:
         parts = {name: part_of(frame, "run") for name, frame in zip(names, frames, strict=True)}
         if (unit := task.policies.unit) is not None:
             parts = {name: _in_units(name, part, unit) for name, part in parts.items()}
-        return fused(parts, task.fuser, task.policies)
+        return next(fuse_partitions(LoadedRuns.read(parts, task.policies), task.fuser))
     except DuplicateError as error:
         order = [repr(name) for name in names].index(error.run)
         return [{"is": "duplicates", "order": (order,), "role": error.role, "run": error.run,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankframe.analysis.fusion.methods import METHODS, NORMS
-from rankframe.analysis.fusion.registry import Limits, worth
+from rankframe.analysis.fusion.registry import Limits, compute_distinct
 
 
 def test_there_are_those_of_ranx() -> None:
@@ -24,7 +24,7 @@ def test_a_method_says_what_it_is(name: str) -> None:
     assert method.formula
     assert method.signature.startswith(name)
     assert set(method.limits) == set(method.parameters) - {"weights"}
-    assert pickle.loads(pickle.dumps(method)) is method
+    assert pickle.loads(pickle.dumps(method)) == method
 
 
 def test_names_are_taken_once() -> None:
@@ -44,6 +44,6 @@ def test_limits_allow_and_say_themselves() -> None:
 def test_what_numbers_are_worth_near_and_far_from_0() -> None:
     near = np.array([0, 2, 1], np.int32)
     far = np.array([0, 2_000_000_000, 1], np.int32)
-    assert worth(lambda n: 1 / n, near).tolist() == [0.0, 0.5, 1.0]
-    assert worth(lambda n: 1 / n, far).tolist() == [0.0, 1 / 2_000_000_000, 1.0]
-    assert worth(lambda n: 1 / n, near[:0]).tolist() == []
+    assert compute_distinct(lambda n: 1 / n, near).tolist() == [0.0, 0.5, 1.0]
+    assert compute_distinct(lambda n: 1 / n, far).tolist() == [0.0, 1 / 2_000_000_000, 1.0]
+    assert compute_distinct(lambda n: 1 / n, near[:0]).tolist() == []

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rankframe.analysis.fusion.methods import NORMS
+from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.runs import HeldRuns, open_runs
+from rankframe.analysis.fusion.runs import LoadedRuns, open_runs
 from rankframe.analysis.fusion.stack import Stack
 from tests.support.fusing import random_runs
 
@@ -20,7 +22,7 @@ RUNS = {
 
 def stack_of(runs: Any, **how: Any) -> Stack:
     policies = FusionPolicies(**how)
-    held = HeldRuns.of(open_runs(runs, policies), policies)
+    held = LoadedRuns.read(open_runs(runs, policies), policies)
     (block,) = held.blocks()
     return held.stack(block)
 
@@ -69,6 +71,13 @@ def test_keys_that_are_equal_by_chance_change_nothing(monkeypatch: pytest.Monkey
 
 
 def test_the_frame_is_in_order_of_documents_and_runs() -> None:
-    frame = stack_of(RUNS).frame(["doc_id", "run", "score"], ["a", "b"])
+    frame = NormalisedStack(stack_of(RUNS), None).frame(["doc_id", "run", "score"])
     assert frame["_document"].is_sorted()
     assert frame.filter(doc_id="y")["run"].to_list() == ["a", "b"]
+
+
+def test_scores_are_normalised_once() -> None:
+    documents = NormalisedStack(stack_of(RUNS), NORMS["min_max"])
+    assert documents.scores(0) is documents.scores(0)
+    scores = zip(documents.stack.docs, documents.scores(0).tolist(), strict=True)
+    assert list(scores)[:4] == [("x", 1.0), ("z", 0.0), ("y", 0.5), ("w", 0.0)]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.trained import Hits
 
 A = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
 B = {"q1": {"b": 2.0, "d": 1.0}}
@@ -54,15 +52,3 @@ def test_mean_average_precision_by_rank() -> None:
     mean = ((1 + 2 / 3) / 2 + 1 / 2) / 2
     expected = {"a": mean, "b": mean / 2, "c": mean / 3, "d": 0.0}
     assert scores("mapfuse") == pytest.approx(expected)
-
-
-def test_hits_add_up() -> None:
-    def whole(*numbers: int) -> np.ndarray:
-        return np.array(numbers, np.int64)
-
-    lengths, once = whole(0, 2, 3), whole(1, 1, 1)
-    hits = Hits(3, lengths, once, whole(2, 3, 3), whole(2, 1, 3), once, 0.0)
-    assert hits.deepest == 3
-    assert hits.at_ranks().tolist() == [1, 1, 1]
-    assert hits.chances().tolist() == [0.5, 0.5, 1.0]
-    assert hits.within(np.array([2, 4])).tolist() == [2, 1]

@@ -9,11 +9,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.names import norm_named
-from rankframe.analysis.fusion.norms import Normed
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.runs import HeldRuns, open_runs
-from rankframe.analysis.tuning.evaluator import Block, KeptNorm
+from rankframe.analysis.fusion.runs import LoadedRuns, open_runs
+from rankframe.analysis.tuning.evaluator import Block
 from rankframe.engine.lookup import read_judgments
 from rankframe.io.opening import open_table
 
@@ -25,12 +23,12 @@ RUNS: dict[str, Any] = {
 
 
 @pytest.fixture
-def held() -> HeldRuns:
+def held() -> LoadedRuns:
     policies = FusionPolicies()
-    return HeldRuns.of(open_runs(RUNS, policies), policies)
+    return LoadedRuns.read(open_runs(RUNS, policies), policies)
 
 
-def block(held: HeldRuns) -> Block:
+def block(held: LoadedRuns) -> Block:
     qrels = open_table(QRELS, "qrels")
     return Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
 
@@ -42,7 +40,7 @@ def ranks(found: Block, scores: list[float]) -> dict[tuple[str, str], int]:
     return dict(zip(named, places.rank.tolist(), strict=True))
 
 
-def test_judged_documents_are_found(held: HeldRuns) -> None:
+def test_judged_documents_are_found(held: LoadedRuns) -> None:
     found = block(held)
     stack = found.stack
     assert sorted(stack.docs[int(row)] for row in found.rows) == ["a", "b", "c"]
@@ -51,7 +49,7 @@ def test_judged_documents_are_found(held: HeldRuns) -> None:
 
 @pytest.mark.parametrize("compared", [4, 0])
 def test_equal_ones_stand_by_their_ids(
-    held: HeldRuns, compared: int, monkeypatch: pytest.MonkeyPatch
+    held: LoadedRuns, compared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rankframe.analysis.tuning.evaluator._COMPARED", compared)
     found = block(held)
@@ -65,18 +63,10 @@ def test_equal_ones_stand_by_their_ids(
         assert there == {key: expected[key] for key in there}
 
 
-def test_where_nothing_is_judged_nothing_stands(held: HeldRuns) -> None:
+def test_where_nothing_is_judged_nothing_stands(held: LoadedRuns) -> None:
     qrels = open_table({"q1": {"gone": 1}, "q2": {"gone": 1}}, "qrels")
     found = Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
     assert ranks(found, [0.0] * found.stack.height) == {}
-
-
-def test_scores_are_normed_once(held: HeldRuns) -> None:
-    stack, norm = held.stack(np.arange(2)), norm_named("min_max")
-    kept, plain = KeptNorm(stack, norm), Normed(stack, norm)
-    for run in (0, 1):
-        assert kept.score(run) is kept.score(run)
-        assert kept.score(run).tolist() == plain.score(run).tolist()
 
 
 def test_queries_without_judgments_change_nothing() -> None:

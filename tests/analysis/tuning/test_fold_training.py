@@ -8,7 +8,7 @@ import pytest
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import open_runs
-from rankframe.analysis.fusion.training import hits_of
+from rankframe.analysis.fusion.training import judge_runs
 from rankframe.analysis.tuning.fold_training import Lessons
 from rankframe.io.opening import open_table
 from tests.analysis.tuning.test_tune import data
@@ -24,8 +24,8 @@ def test_the_judgments_of_other_folds(unseen: tuple[int, ...], depth: int | None
     folds = np.arange(len(queries)) % 3
     found = Lessons(open_table(qrels, "qrels"), opened, policies, queries, folds).without(unseen)
     left = {q: qrels[q] for q, fold in zip(queries, folds, strict=True) if fold not in unseen}
-    expected = hits_of(open_table(left, "qrels"), opened, policies)
-    for ours, theirs in zip(found, expected, strict=True):
+    expected = judge_runs(open_table(left, "qrels"), opened, policies)
+    for ours, run in zip(found, expected, strict=True):
+        theirs = run.count()
         assert (ours.queries, ours.map) == (theirs.queries, theirs.map)
-        for name in ("lengths", "lists", "length", "rank", "count"):
-            assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+        assert ours.table.sort("length", "rank").equals(theirs.table.sort("length", "rank"))

@@ -50,7 +50,7 @@ def test_expressions_are_called_by_their_aliases() -> None:
     assert [(one.candidate.name, one.candidate.norm) for one in found] == [
         ("sum", "max"), ("sum", "sum"), ("own", "max"), ("own", "sum"), (str(by_rank), None),
     ]  # fmt: skip
-    assert method_of(found[2].candidate, RUNS).expression is own
+    assert method_of(found[2].candidate, RUNS).definition.formula == str(own)
     for methods, said in (
         ([own, own], "two methods are called 'own'"),
         (by_rank.alias("rrf"), "two methods are called 'rrf'"),

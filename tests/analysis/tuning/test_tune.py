@@ -303,7 +303,9 @@ def test_pieces_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
         )  # fmt: skip
         assert done.stdout == expected, threads
     for pieces in (2, 50):
-        monkeypatch.setattr("rankframe.analysis.fusion.pieces.count_pieces", lambda *_, n=pieces: n)
+        monkeypatch.setattr(
+            "rankframe.analysis.fusion.partitions.count_partitions", lambda *_, n=pieces: n
+        )
         assert bits() == expected, pieces
 
 

@@ -1,22 +1,23 @@
-"""Several runs into one: read, rank, bring together, norm and combine, rank again."""
+"""Fuse runs: open, load, stack, normalise, combine, rank; then return or write the fused run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
 
+from rankframe.analysis.fusion.fuser import RUN_SCHEMA, Fuser, check_judged, refuse_unscored
 from rankframe.analysis.fusion.names import Method, MethodLike, Weights, resolve
 from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies
-from rankframe.analysis.fusion.pieces import count_pieces, fused, fused_in_pieces
-from rankframe.analysis.fusion.prepared import RUN_SCHEMA, Fuser, learned, refuse_unscored
+from rankframe.analysis.fusion.partitions import fuse_runs
 from rankframe.analysis.fusion.recorded import about_fusion
 from rankframe.analysis.fusion.runs import named_runs, open_runs, unscored
-from rankframe.analysis.fusion.training import check_judged, hits_for
+from rankframe.analysis.fusion.training import columns_needed, judge_runs
 from rankframe.core.checks import check_flag
 from rankframe.core.columns import RANK
 from rankframe.core.errors import OutputError
@@ -26,12 +27,12 @@ from rankframe.core.options import Storage
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.memory import limit_of, limiting
 from rankframe.frames.lazily import lazy_frame
-from rankframe.io.formats.registry import PARQUET, Format
+from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.sources.writers import About, format_of, write_as
+from rankframe.io.sources.writers import format_of, write_as
 from rankframe.io.storage import reaching
 
 
@@ -96,18 +97,17 @@ def fuse(
     policies = FusionPolicies.from_options(options)
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    fusion = Fusion.opened(
+    fusion = Fusion.open(
         named, chosen, policies, qrels=qrels, columns=columns, max_memory=max_memory
     )
     if output is None:
-        return lazy_frame(RUN_SCHEMA, lambda _: fusion.collected(progress))
-    written = fusion.written(output, overwrite=overwrite, progress=progress)
-    return written.frame
+        return lazy_frame(RUN_SCHEMA, lambda _: fusion.collect(progress))
+    return fusion.write(output, overwrite=overwrite, on_progress=progress).frame
 
 
 @dataclass(frozen=True)
 class Written:
-    """A fused run that was written."""
+    """Hold a fused run that was written."""
 
     rows: int
     queries: int
@@ -116,9 +116,9 @@ class Written:
 
 @dataclass(frozen=True)
 class Fusion:
-    """Runs that were opened, and how they are fused."""
+    """Hold opened runs and how they are fused."""
 
-    # as given, to be known where something is written
+    # as they came, to be refused as outputs
     sources: tuple[Source, ...]
     runs: Mapping[str, InputTable]
     qrels: InputTable | None
@@ -127,7 +127,7 @@ class Fusion:
     max_memory: str | int | None = None
 
     @classmethod
-    def opened(
+    def open(
         cls,
         runs: Mapping[str, Source],
         method: Method,
@@ -137,33 +137,30 @@ class Fusion:
         columns: Columns | None = None,
         max_memory: str | int | None = None,
     ) -> Fusion:
-        """Open runs by name, and judgments, and refuse what cannot be fused."""
+        """Open runs by name, and judgments; refuse what cannot be fused."""
         check_judged(method, given=qrels is not None)
         limit = limit_of(max_memory)
         opened = open_runs(runs, policies, columns, limit)
         refuse_unscored(method, unscored(opened))
-        judged = None
+        judgments = None
         if qrels is not None:
-            judged = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
-        sides = [*opened.values(), *([] if judged is None else [judged])]
-        refuse_absent_columns(columns, *sides)
+            judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
+        inputs = [*opened.values(), *([] if judgments is None else [judgments])]
+        refuse_absent_columns(columns, *inputs)
         sources = (*runs.values(), *([] if qrels is None else [qrels]))
-        return cls(sources, opened, judged, method, policies, max_memory)
+        return cls(sources, opened, judgments, method, policies, max_memory)
 
-    def collected(self, progress: Report | None = None) -> pl.DataFrame:
-        """The fused run."""
-        pieces, fuser = count_pieces(self.runs, self.max_memory), self._fuser()
-        if pieces == 1:
-            return fused(self.runs, fuser, self.policies, progress)
-        with fused_in_pieces(self.runs, fuser, self.policies, pieces, progress) as lazy:
-            return lazy.collect(engine="streaming")
+    def collect(self, on_progress: Report | None = None) -> pl.DataFrame:
+        """Return the fused run."""
+        with self._fused(on_progress) as fused:
+            return fused if isinstance(fused, pl.DataFrame) else fused.collect(engine="streaming")
 
-    def written(
+    def write(
         self,
         target: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        progress: Report | None = None,
+        on_progress: Report | None = None,
     ) -> Written:
         """Write the fused run, in the format of the target's ending."""
         check_flag("overwrite", overwrite)
@@ -176,34 +173,27 @@ class Fusion:
                 Option("overwrite", value=True),
                 " to replace it.",
             )
-        pieces, fuser = count_pieces(self.runs, self.max_memory), self._fuser()
-        if pieces == 1:
-            frame = fused(self.runs, fuser, self.policies, progress)
-            write_as(form, frame, Path(target), self._about())
-            lazy = frame.lazy() if in_place(path) else _read_again(target)
-            return Written(frame.height, int((frame[RANK] == 1).sum()), lazy)
-        with fused_in_pieces(self.runs, fuser, self.policies, pieces, progress) as lazy:
-            counts = lazy.select(pl.len(), (pl.col(RANK) == 1).sum()).collect(engine="streaming")
-            rows, queries = counts.row(0)
-            self._write_lazily(form, lazy, Path(target))
-        return Written(rows, queries, _read_again(target))
+        about = about_fusion(self.method, self.policies, self.runs)
+        with self._fused(on_progress) as fused:
+            counts = fused.lazy().select(pl.len(), (pl.col(RANK) == 1).sum())
+            rows, queries = counts.collect(engine="streaming").row(0)
+            table: Any = fused  # Parquet is written by row groups, other formats at once
+            if isinstance(fused, pl.LazyFrame) and form is not PARQUET:
+                table = fused.collect(engine="streaming")
+            write_as(form, table, Path(target), about)
+            if isinstance(fused, pl.DataFrame) and in_place(path):  # it may be no file to read
+                return Written(rows, queries, fused.lazy())
+        written = open_table(os.fspath(target), "run").frame
+        columns = (pl.col(name).cast(dtype) for name, dtype in RUN_SCHEMA.items())
+        return Written(rows, queries, written.select(columns))
 
-    def _write_lazily(self, form: Format, lazy: pl.LazyFrame, target: Path) -> None:
-        """A row group at a time, where the format has such."""
-        frame: Any = lazy if form is PARQUET else lazy.collect(engine="streaming")
-        write_as(form, frame, target, self._about())
-
-    def _fuser(self) -> Fuser:
-        hits = hits_for(self.method, self.qrels, self.runs, self.policies)
-        names = tuple(self.runs)
-        return Fuser(names, self.method, learned(self.method, hits), self.policies.k_max)
-
-    def _about(self) -> About:
-        """What the file says of itself."""
-        return about_fusion(self.method, self.policies, self.runs)
-
-
-def _read_again(target: str | os.PathLike[str]) -> pl.LazyFrame:
-    """What was written, with the columns of a fused run."""
-    written = open_table(os.fspath(target), "run").frame
-    return written.select(pl.col(name).cast(kind) for name, kind in RUN_SCHEMA.items())
+    def _fused(
+        self, on_progress: Report | None
+    ) -> AbstractContextManager[pl.DataFrame | pl.LazyFrame]:
+        hits = None
+        if self.qrels is not None:
+            needed = columns_needed(self.method)
+            judged = judge_runs(self.qrels, self.runs, self.policies, **needed)
+            hits = [run.count() for run in judged]
+        fuser = Fuser.train(self.method, hits, self.policies.k_max)
+        return fuse_runs(self.runs, fuser, self.policies, self.max_memory, on_progress)

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from rankframe.analysis.fusion.expression import define_method
 from rankframe.analysis.fusion.methods import METHODS, NORMS, Definition
 from rankframe.analysis.fusion.norms import RAW, Norm
 from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number
-from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown
 from rankframe.metrics.metric import refuse_long
@@ -31,26 +31,16 @@ _ALIKE = 0.6  # names are short: two letters exchanged, and a third differs
 
 @dataclass(frozen=True)
 class Method:
-    """A method with its parameters and its norm, or a user's own."""
+    """Hold a definition with values of its parameters and a norm."""
 
     label: str
     norm: Norm | None
-    definition: Definition | None = None
+    definition: Definition
     params: Mapping[str, Any] = field(default_factory=dict)
-    expression: pl.Expr | None = None
-
-    @property
-    def trained(self) -> bool:
-        """Whether it needs judgments."""
-        return self.definition is not None and self.definition.trained
 
     @property
     def needs_scores(self) -> bool:
-        """Whether every run must have scores."""
-        if self.expression is not None:
-            asked = self.expression.meta.root_names()
-            return "normalised" in asked and (self.norm is None or self.norm.scored)
-        assert self.definition is not None  # or it is an expression
+        """Return whether every run must have scores."""
         return self.definition.scored and (self.norm is None or self.norm.scored)
 
 
@@ -61,20 +51,25 @@ def resolve(
     norm: str | None = None,
     weights: Weights | None = None,
 ) -> Method:
-    """A method for some runs, by their names, with all its parameters.
+    """Return a method with all its parameters, for runs with these names.
 
-    >>> found = resolve("rrf", ["bm25", "dense"])
-    >>> found.definition.name, found.params
+    >>> method = resolve("rrf", ["bm25", "dense"])
+    >>> method.definition.name, method.params
     ('rrf', {'k': 60})
     """
     if isinstance(method, pl.Expr):
-        return _own(method, norm, weights)
+        if weights is not None:
+            raise OptionError(
+                Option("weights", bare=True), ": an expression has its own. Write them into it."
+            )
+        definition = define_method(method)
+        return Method(definition.name, _norm_for(definition, norm), definition)
     if not isinstance(method, str):
         raise OptionError(f"a method is a name or a polars expression, not {shown(method)}.")
     definition, params = parse(method)
     if weights is not None:
         if not definition.weighted:
-            names = [one.name for one in METHODS.values() if one.weighted]
+            names = [other.name for other in METHODS.values() if other.weighted]
             raise OptionError(
                 Option("weights", bare=True),
                 f": {definition.name} has none. Methods that do: {', '.join(names)}.",
@@ -89,7 +84,7 @@ def resolve(
                 Option("weights", ",".join([f"{1 / len(runs):.2g}"] * len(runs))),
                 ", or write them into its name.",
             )
-        params["weights"] = _weights(params["weights"], runs)
+        params["weights"] = _check_weights(params["weights"], runs)
     for name, parameter in definition.parameters.items():
         if name not in params:
             if parameter.default is parameter.empty:
@@ -102,7 +97,7 @@ def resolve(
 
 
 def parse(text: str) -> tuple[Definition, dict[str, Any]]:
-    """The method that a name stands for, and the parameters that stand in it.
+    """Return the method that a name stands for, and the parameters that are in the name.
 
     >>> parse("rbc(phi=0.8)")[1]
     {'phi': 0.8}
@@ -111,29 +106,29 @@ def parse(text: str) -> tuple[Definition, dict[str, Any]]:
     parsed = _NAME.fullmatch(text)
     if parsed is None:
         raise OptionError(f"cannot read the method {shown(text)}. See `rankframe fusions`.")
-    definition = _lookup(parsed["name"])
+    definition = _look_up(parsed["name"])
     params: dict[str, Any] = {}
     for item in split_parameters(parsed["params"] or ""):
         name, equals, value = item.partition("=")
         name = definition.parameter_synonyms.get(name.strip(), name.strip())
-        known = list(definition.parameters)
+        parameters = list(definition.parameters)
         if not equals:
             raise OptionError(f"{text!r}: parameters read name=value, not {item!r}.")
-        if name not in known:
-            takes = f"It takes {', '.join(known)}." if known else "It takes none."
-            near = did_you_mean(name, known)
+        if name not in parameters:
+            takes = f"It takes {', '.join(parameters)}." if parameters else "It takes none."
+            near = did_you_mean(name, parameters)
             raise OptionError(
                 f"{text!r}: {definition.name} has no parameter {name!r}. {near}"
                 f"{' ' if near else ''}{takes}"
             )
         if name in params:
             raise OptionError(f"{text!r} sets {name} twice.")
-        params[name] = _checked(text, definition, name, read_literal(value.strip()))
+        params[name] = _check_parameter(text, definition, name, read_literal(value.strip()))
     return definition, params
 
 
 def norm_named(name: str) -> Norm | None:
-    """A norm by its name; None for scores as they are."""
+    """Return a norm by its name; None for scores as they are."""
     if not isinstance(name, str):
         raise OptionError(Option("norm", bare=True), f" must be a name, not {shown(name)}.")
     key = name.strip().lower().replace("-", "_")
@@ -144,20 +139,20 @@ def norm_named(name: str) -> Norm | None:
     return NORMS[key]
 
 
-def _lookup(name: str) -> Definition:
+def _look_up(name: str) -> Definition:
     key = name.strip().lower().replace("-", "_")
     for definition in METHODS.values():
         if key == definition.name or key in definition.synonyms:
             return definition
-    known = [*METHODS, *(other for one in METHODS.values() for other in one.synonyms)]
-    near = difflib.get_close_matches(key[:LONGEST_NAME], known, n=2, cutoff=_ALIKE)
+    names = [*METHODS, *(synonym for other in METHODS.values() for synonym in other.synonyms)]
+    near = difflib.get_close_matches(key[:LONGEST_NAME], names, n=2, cutoff=_ALIKE)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise OptionError(f"unknown method {shown(name)}.{hint} See `rankframe fusions`.")
 
 
-def _checked(text: str, definition: Definition, name: str, value: Any) -> Any:
+def _check_parameter(text: str, definition: Definition, name: str, value: Any) -> Any:
     if name == "weights":
-        return value  # when it is known how many there should be
+        return value  # checked when the number of runs is known
     limits = definition.limits[name]
     number = isinstance(value, int | float) and is_number(value)
     if not number or not limits.allow(value):
@@ -165,22 +160,22 @@ def _checked(text: str, definition: Definition, name: str, value: Any) -> Any:
     return int(value) if limits.whole else value
 
 
-def _weights(given: Any, runs: Sequence[str]) -> list[float]:
-    """A weight for each run, in their order."""
-    if isinstance(given, Mapping):
-        if odd := [name for name in given if name not in runs]:
+def _check_weights(weights: Any, runs: Sequence[str]) -> list[float]:
+    """Return a weight for each run, in their order."""
+    if isinstance(weights, Mapping):
+        if odd := [name for name in weights if name not in runs]:
             raise OptionError(
                 Option("weights", bare=True),
                 f" speak of {odd[0]!r}, and the runs are {listing(list(runs))}.",
             )
-        if left := [name for name in runs if name not in given]:
+        if left := [name for name in runs if name not in weights]:
             raise OptionError(Option("weights", bare=True), f" have none for {left[0]!r}.")
-        given = [given[name] for name in runs]
-    listed = list(given) if isinstance(given, list | tuple) else None
+        weights = [weights[name] for name in runs]
+    listed = list(weights) if isinstance(weights, list | tuple) else None
     if listed is None or not all(is_number(w) and abs(w) <= LARGEST_WEIGHT for w in listed):
         raise OptionError(
             Option("weights", bare=True),
-            f" are finite numbers, one for each run, not {shown(given)}.",
+            f" are finite numbers, one for each run, not {shown(weights)}.",
         )
     if len(listed) != len(runs):
         raise OptionError(
@@ -189,37 +184,17 @@ def _weights(given: Any, runs: Sequence[str]) -> list[float]:
             "Give one for each.",
         )
     if not any(listed):
-        raise OptionError(Option("weights", bare=True), " are all 0: nothing would be told apart.")
-    return [float(one) for one in listed]
+        raise OptionError(Option("weights", bare=True), " are all 0: all documents would be equal.")
+    return [float(weight) for weight in listed]
 
 
 def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
-    if definition.scored:
+    if definition.scored or definition.own:
         return norm_named(_DEFAULT_NORM if norm is None else norm)
     if norm is not None:
-        norm_named(norm)  # a name that means nothing is refused as such
+        norm_named(norm)  # an unknown name is refused as such
         raise OptionError(
             Option("norm", norm),
             f" changes nothing: {definition.name} looks at ranks alone. Leave it out.",
         )
     return None
-
-
-def _own(expression: pl.Expr, norm: str | None, weights: Weights | None) -> Method:
-    """A user's own method."""
-    if weights is not None:
-        raise OptionError(
-            Option("weights", bare=True), ": an expression has its own. Write them into it."
-        )
-    if expression.meta.has_multiple_outputs():
-        raise OptionError("the expression stands for several columns. Give one that is a score.")
-    known = list(STACKED_FRAME.columns)
-    for name in expression.meta.root_names():
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise OptionError(
-                f"the stacked frame has no column {name!r}. {near}{' ' if near else ''}"
-                f"It has {', '.join(known)}."
-            )
-    return Method("an expression", norm_named(_DEFAULT_NORM if norm is None else norm),
-                  expression=expression)  # fmt: skip

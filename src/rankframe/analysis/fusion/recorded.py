@@ -1,4 +1,4 @@
-"""What a fused run says of itself where it was written: how it was fused, and of which runs."""
+"""Record in the file of a fused run how it was fused, and of which runs; read that again."""
 
 from __future__ import annotations
 
@@ -13,45 +13,48 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import METHODS
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
-from rankframe.io.sources.writers import About, read_about
+from rankframe.io.sources.writers import read_about
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """How a run was fused."""
+    """Hold how a run was fused."""
 
-    # a registered method, and as it was written
+    # of a registered method, and as it was written
     name: str
     label: str
     norm: str | None
     weights: tuple[float, ...] | None
     depth: int | None
-    # by their names: what each run was read from
+    # what each run was read from, by the names of the runs
     runs: Mapping[str, str]
 
     def parts(self, systems: Mapping[str, Source]) -> tuple[str, ...] | None:
-        """Those of some systems that were fused, in the order of the weights: called alike, or read
-        from where they were read then. None where some are not among them.
+        """Return the systems that were fused, in the order of the weights; None if one is missing.
+
+        A system is a fused run if it has its name, or was read from the same place.
         """
-        by_file: dict[str, str] = {}
+        by_place: dict[str, str] = {}
         for system, source in systems.items():
             if isinstance(source, str | os.PathLike):
-                by_file.setdefault(describe(source, "run"), system)
-        found = [name if name in systems else by_file.get(of) for name, of in self.runs.items()]
-        known = tuple(name for name in found if name is not None)
-        return known if len(set(known)) == len(self.runs) else None
+                by_place.setdefault(describe(source, "run"), system)
+        found = [
+            name if name in systems else by_place.get(place) for name, place in self.runs.items()
+        ]
+        parts = tuple(name for name in found if name is not None)
+        return parts if len(set(parts)) == len(self.runs) else None
 
 
 def about_fusion(
     method: Method, policies: FusionPolicies, runs: Mapping[str, InputTable]
 ) -> dict[str, Any]:
-    """What is written into the file of a fused run."""
-    own = method.definition is None
+    """Return what is written into the file of a fused run."""
+    definition = method.definition
     return {
         "frame": "run",
         "fusion": {
-            "name": None if method.definition is None else method.definition.name,
-            "method": str(method.expression) if own else method.label,
+            "name": None if definition.own else definition.name,
+            "method": definition.formula if definition.own else method.label,
             "norm": None if method.norm is None else method.norm.name,
             "parameters": dict(method.params),
             "depth": policies.depth,
@@ -62,7 +65,7 @@ def about_fusion(
 
 
 def recorded(source: Source) -> Recorded | None:
-    """What a file says of its fusion; None where it is none, or was not written by `fuse`."""
+    """Return how the run in a file was fused; None if `fuse` did not write it."""
     if not isinstance(source, str | os.PathLike):
         return None
     try:
@@ -70,19 +73,17 @@ def recorded(source: Source) -> Recorded | None:
         about = read_about(path) if path.is_file() else {}
     except (OSError, ValueError):  # no path at all
         return None
-    return _read(about)
-
-
-def _read(about: About) -> Recorded | None:
-    said, inputs = about.get("fusion"), about.get("inputs")
-    if not (isinstance(said, dict) and isinstance(inputs, dict) and said.get("name") in METHODS):
+    fusion, inputs = about.get("fusion"), about.get("inputs")
+    if not (isinstance(fusion, dict) and isinstance(inputs, dict)):
         return None
-    weights = said.get("parameters", {}).get("weights")
+    if fusion.get("name") not in METHODS:
+        return None
+    weights = fusion.get("parameters", {}).get("weights")
     return Recorded(
-        said["name"],
-        str(said.get("method")),
-        said.get("norm"),
+        fusion["name"],
+        str(fusion.get("method")),
+        fusion.get("norm"),
         None if weights is None else tuple(weights),
-        said.get("depth"),
-        {name: str(of.get("name")) for name, of in inputs.items() if isinstance(of, dict)},
+        fusion.get("depth"),
+        {name: str(run.get("name")) for name, run in inputs.items() if isinstance(run, dict)},
     )

@@ -1,4 +1,4 @@
-"""Runs to be fused: opened under their names, held by query, and brought together in blocks."""
+"""Runs to be fused: opened by their names, loaded, and brought together in blocks of queries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.prepared import Prepared
-from rankframe.analysis.fusion.stack import Stack, stack
+from rankframe.analysis.fusion.stack import Stack, stack_runs
 from rankframe.core.columns import QUERY, RANK, SCORE
 from rankframe.core.errors import DuplicateError, OptionError
 from rankframe.core.messages import masked, shown
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.contiguous import workers
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.formats.packing import bare_name
@@ -34,12 +32,12 @@ from rankframe.kernel.matching import QueryIndex, group_equal
 
 Ints = NDArray[np.int64]
 # Rows that are brought together at a time: the more, the less often threads wait for each other
-# (60,000 took half as long again); but no more than a part of what is held.
+# (60,000 took half as long again); but no more than a part of all rows.
 _LEAST_BLOCK, _LARGEST_BLOCK, _BLOCKS = 60_000, 1 << 18, 8
 
 
 def named_runs(runs: object) -> dict[str, Source]:
-    """Runs by name: as given, or by the names of their files."""
+    """Return runs by name: as they are, or by the names of their files."""
     if isinstance(runs, Mapping):
         named = dict(runs)
     elif isinstance(runs, list | tuple):
@@ -57,18 +55,17 @@ def named_runs(runs: object) -> dict[str, Source]:
 
 
 def _names(runs: Sequence[Source]) -> list[str]:
-    """Names of files without their endings, or whole paths where those are not distinct."""
-    paths = [masked(str(one)) if isinstance(one, str | os.PathLike) else None for one in runs]
-    short = [
+    """Return names of files without their endings, or whole paths where those are not distinct."""
+    paths = [masked(str(run)) if isinstance(run, str | os.PathLike) else None for run in runs]
+    names = [
         f"run {number}" if path is None else bare_name(path.rstrip("/")).rsplit(".", 1)[0]
         for number, path in enumerate(paths, start=1)
     ]
-    if len(set(short)) < len(short):
-        whole = zip(paths, short, strict=True)
-        short = [name if path is None else path for path, name in whole]
-    if twice := [name for name in short if short.count(name) > 1]:
+    if len(set(names)) < len(names):
+        names = [path or name for path, name in zip(paths, names, strict=True)]
+    if twice := [name for name in names if names.count(name) > 1]:
         raise OptionError(f"two runs are named {twice[0]!r}. Give each a name of its own.")
-    return short
+    return names
 
 
 def open_runs(
@@ -89,116 +86,116 @@ def open_runs(
 
 
 def unscored(runs: Mapping[str, InputTable]) -> tuple[str, ...]:
-    """The runs that have no scores."""
+    """Return the names of runs without scores."""
     return tuple(name for name, run in runs.items() if SCORE not in run.mapping)
 
 
 @dataclass(frozen=True)
-class HeldRuns:
-    """Runs in memory, and where the queries of each are."""
+class LoadedRuns:
+    """Hold runs in memory, and where each has the rows of a query."""
 
-    names: tuple[str, ...]
-    sides: tuple[InputTable, ...]
-    held: tuple[QueryIndex, ...]
+    inputs: Mapping[str, InputTable]
+    rankings: tuple[QueryIndex, ...]
     policies: FusionPolicies
-    # all queries, as text and in byte order
+    # the queries of all runs, as text and in byte order
     queries: pl.Series
-    # of each run, the number of each of these queries; -1 where it lacks it
+    # for each run, the number that each of these queries has in its ranking; -1: the run lacks it
     numbers: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, runs: Mapping[str, InputTable], policies: FusionPolicies) -> HeldRuns:
+    def read(cls, runs: Mapping[str, InputTable], policies: FusionPolicies) -> LoadedRuns:
         """Read all rows of all runs."""
-        sides = tuple(runs.values())
 
-        def read(name: str, side: InputTable, frame: pl.LazyFrame) -> QueryIndex:
+        def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
-                return index_ranking(Batches(side, _cut(frame, policies)).whole())
+                return index_ranking(Batches(run, _cut_kept_ranks(frame, policies)).whole())
 
-        # One is put together while the next is read.
+        inputs = tuple(runs.values())
+        # A run is indexed while the next one is read.
         with ThreadPoolExecutor(2) as pool:
-            held = tuple(pool.map(read, runs, sides, comparable(*sides)))
-        queries, numbers = _all_queries(held)
-        return cls(tuple(runs), sides, held, policies, queries, numbers)
+            rankings = tuple(pool.map(read_run, runs, inputs, comparable(*inputs)))
+        queries, numbers = _all_queries(rankings)
+        return cls(runs, rankings, policies, queries, numbers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the runs, in their order."""
+        return tuple(self.inputs)
 
     @cached_property
     def lengths(self) -> Ints:
-        """How many rows each query has in all runs."""
+        """Return the number of rows that each query has in all runs."""
         total = np.zeros(len(self.queries), np.int64)
-        for one, numbers in zip(self.held, self.numbers, strict=True):
-            if len(one.starts):
-                total += np.where(numbers >= 0, one.lengths.take(numbers), 0)
+        for ranking, numbers in zip(self.rankings, self.numbers, strict=True):
+            if len(ranking.starts):
+                total += np.where(numbers >= 0, ranking.lengths.take(numbers), 0)
         return total
 
     @property
     def rows(self) -> int:
-        """Of all runs."""
+        """Return the number of rows of all runs."""
         return int(self.lengths.sum())
 
-    def in_memory(self) -> Iterator[HeldRuns]:
-        """One piece after the other: this one is all."""
+    def partitions(self) -> Iterator[LoadedRuns]:
+        """Yield all queries, as the only partition."""
         yield self
 
     def blocks(self, numbers: Ints | None = None) -> list[Ints]:
-        """All queries, or some by their numbers, in stretches that are worked on together."""
+        """Split the queries (or those with these numbers) into blocks to be stacked together."""
         if numbers is None:
             numbers = np.arange(len(self.queries))
         upto = np.cumsum(self.lengths[numbers])
         rows = min(max(self.rows // _BLOCKS, _LEAST_BLOCK), _LARGEST_BLOCK)
         cuts = np.flatnonzero(np.diff(upto // rows)) + 1
-        return [some for some in np.split(numbers, cuts) if len(some)]
+        return [block for block in np.split(numbers, cuts) if len(block)]
 
     def stack(self, block: Ints) -> Stack:
-        """What all runs say of some queries."""
+        """Bring the rows of a block of queries together."""
         sides = [
-            Side.from_index(one, numbers[block])
-            for one, numbers in zip(self.held, self.numbers, strict=True)
+            Side.from_index(ranking, numbers[block])
+            for ranking, numbers in zip(self.rankings, self.numbers, strict=True)
         ]
         try:
-            return stack(taken(self.queries, block), sides, self.policies)
+            return stack_runs(self.names, taken(self.queries, block), sides, self.policies)
         except DuplicateError:
-            # Said of the whole input: how many in all, and which rows of it.
-            for name, side in zip(self.names, self.sides, strict=True):
+            # Count them, and find their rows, in the whole input.
+            for name, run in self.inputs.items():
                 with naming_the_run(repr(name)):
-                    load_unique(side)
+                    load_unique(run)
             raise
 
-    def prepared(self) -> Prepared:
-        """All of it brought together, and held so."""
-        with ThreadPoolExecutor(workers()) as pool:
-            stacks = tuple(pool.map(self.stack, self.blocks()))
-        return Prepared(
-            self.names, stacks, unscored(dict(zip(self.names, self.sides, strict=True)))
-        )
+    def find_duplicates(self, error: DuplicateError) -> DuplicateError:
+        """Return the error as it is: it counts the duplicates of the whole input."""
+        return error
 
 
-def _cut(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
-    """Ranks that are kept say which documents are within the depth; others are ranked first."""
+def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
+    """Drop rows beyond the depth if ranks are kept; otherwise rows have to be ranked first."""
     if policies.ranks != "kept" or policies.depth is None:
         return frame
     return frame.filter((pl.col(RANK) <= policies.depth).fill_null(value=True))
 
 
-def _all_queries(held: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:
-    """The queries of all runs in byte order, and of each run the numbers that these have there."""
-    heads = [one.queries for one in held]
-    first = heads[0]
-    if all(len(one) == len(first) and (one == first).all() for one in heads[1:]):
+def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:
+    """Return the queries of all runs in byte order, and their numbers in each run (-1: none)."""
+    queries = [ranking.queries for ranking in rankings]
+    first = queries[0]
+    if all(len(other) == len(first) and (other == first).all() for other in queries[1:]):
         names = as_text(first)
         order = text_order(names)
-        return taken(names, order).alias(QUERY), (order,) * len(held)
-    every = pl.concat(heads, rechunk=True)
-    of = group_equal(np.concatenate([one.index.keys for one in held]), Column(every))
-    distinct = np.flatnonzero(of == np.arange(len(of)))
-    names = as_text(taken(every, distinct))
+        return taken(names, order).alias(QUERY), (order,) * len(rankings)
+    joined = pl.concat(queries, rechunk=True)
+    keys = np.concatenate([ranking.index.keys for ranking in rankings])
+    heads = group_equal(keys, Column(joined))
+    distinct = np.flatnonzero(heads == np.arange(len(heads)))
+    names = as_text(taken(joined, distinct))
     order = text_order(names)
-    place = np.empty(len(of), np.int64)
+    place = np.empty(len(heads), np.int64)
     place[distinct[order]] = np.arange(len(distinct))
     numbers: list[Ints] = []
     end = 0
-    for one in heads:
-        begin, end = end, end + len(one)
-        mine = np.full(len(distinct), -1)
-        mine[place[of[begin:end]]] = np.arange(len(one))
-        numbers.append(mine)
+    for own in queries:
+        begin, end = end, end + len(own)
+        numbers.append(np.full(len(distinct), -1))
+        numbers[-1][place[heads[begin:end]]] = np.arange(len(own))
     return taken(names, order).alias(QUERY), tuple(numbers)

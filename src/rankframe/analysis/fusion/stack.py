@@ -8,7 +8,7 @@ compared by the ids themselves: no collision of hashes changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, Column, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
@@ -39,6 +39,8 @@ class Listed:
     has: Ints | None
     # of its rows
     ranks: NDArray[np.int32]
+    # how many documents all runs have for the query of each of its lists
+    candidates: Ints
     # of each document of the stack, which row that is; one beyond the last: it lacks it
     place: Ints
 
@@ -89,6 +91,8 @@ class Listed:
 class Stack:
     """The documents of some queries, each once, query by query, and what runs say of them."""
 
+    # of the runs, in their order
+    names: tuple[str, ...]
     queries: pl.Series
     # the first document of each query
     starts: Ints
@@ -157,74 +161,28 @@ class Stack:
             }
         )
 
-    def frame(
-        self,
-        columns: Collection[str],
-        names: Sequence[str],
-        normalised: Mapping[int, Floats] | None = None,
-    ) -> pl.DataFrame:
-        """The stacked frame with these columns, and `_document`, the number of each row's.
 
-        Document by document, in the order of the runs. `names`: of these; `normalised`: the scores
-        of each run's documents.
-        """
-        parts = [
-            self._part(number, columns, name, None if normalised is None else normalised[number])
-            for number, name in enumerate(names)
-        ]
-        return pl.concat(parts).sort("_document", maintain_order=True)
-
-    def _part(
-        self, number: int, columns: Collection[str], name: str, normalised: Floats | None
-    ) -> pl.DataFrame:
-        run = self.runs[number]
-        at = np.flatnonzero(run.holds)
-        made: dict[str, pl.Series] = {"_document": pl.Series(at)}
-        for column in columns:
-            dtype = STACKED_FRAME.columns[column].type
-            match column:
-                case "query_id":
-                    value = taken(self.queries, self.code[at])
-                case "doc_id":
-                    value = self.taken(at)
-                case "run":
-                    value = pl.Series([name]).new_from_index(0, len(at))
-                case "rank":
-                    value = pl.Series(run.rank[at])
-                case "score" if run.score is not None:
-                    value = pl.Series(run.on_documents(run.score)[at])
-                case "normalised" if normalised is not None:
-                    value = pl.Series(normalised[at])
-                case "length":
-                    lengths = run.of_queries(run.last_ranks, len(self.starts))
-                    value = pl.Series(lengths[self.code[at]])
-                case "runs_with":
-                    value = pl.Series(self.runs_with[at])
-                case "candidates":
-                    value = pl.Series(self.lengths[self.code[at]])
-                case _:
-                    value = pl.Series([None], dtype=dtype).new_from_index(0, len(at))
-            made[column] = value.cast(dtype)
-        return pl.DataFrame(made)
-
-
-def stack(queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies) -> Stack:
-    """Bring the rows of some queries in several runs together.
-
-    `queries`: their names; every one of them has rows in some run.
-    """
+def stack_runs(
+    names: tuple[str, ...], queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies
+) -> Stack:
+    """Bring the rows of queries in all runs together; every query has rows in a run."""
     if policies.keeps_gaps:
         sides = [_with_gaps(side, policies) for side in sides]
-    found = _stacked(queries, sides, policies)
+    found = _stacked(names, queries, sides, policies)
     if found is None:
         sides = [side.unique("run", policies.run_duplicates) for side in sides]
-        found = _stacked(queries, sides, policies, surely=True)
+        found = _stacked(names, queries, sides, policies, surely=True)
         assert found is not None  # each document is there once
     return found
 
 
 def _stacked(
-    queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies, *, surely: bool = False
+    names: tuple[str, ...],
+    queries: pl.Series,
+    sides: Sequence[Side],
+    policies: FusionPolicies,
+    *,
+    surely: bool = False,
 ) -> Stack | None:
     """None where some document may be there twice for a query; `surely`: none is."""
     ranked, ranks = zip(*(_ranked(side, policies) for side in sides), strict=True)
@@ -258,8 +216,9 @@ def _stacked(
         place[documents[end - one.height : end]] = np.arange(one.height)
         if not surely and int(np.count_nonzero(place < one.height)) < one.height:
             return None
-        runs.append(Listed(one, side.has, rank, place))
-    return Stack(as_text(queries), starts, ids, order, tuple(runs))
+        candidates = lengths if side.has is None else lengths[side.has]
+        runs.append(Listed(one, side.has, rank, candidates, place))
+    return Stack(names, as_text(queries), starts, ids, order, tuple(runs))
 
 
 def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:

@@ -1,4 +1,4 @@
-"""The stacked frame for users: lazy, and no more of it than is used."""
+"""Make the stacked frame for users: lazy, with the columns that a query uses."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Unpack
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from rankframe.analysis.fusion.expression import define_method
+from rankframe.analysis.fusion.fuser import refuse_unscored
 from rankframe.analysis.fusion.names import Method, norm_named
+from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.options import FusionPolicies, StackOptions
-from rankframe.analysis.fusion.prepared import normalised, refuse_unscored
-from rankframe.analysis.fusion.runs import HeldRuns, named_runs, open_runs, unscored
-from rankframe.analysis.fusion.stack import Stack
+from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, open_runs, unscored
 from rankframe.core.columns import QUERY, RANK, STACKED_FRAME
 from rankframe.core.option import takes_options
 from rankframe.core.options import Storage
@@ -60,22 +63,19 @@ def stack(
     by = norm_named(norm)
     opened = open_runs(named_runs(runs), policies, columns)
     refuse_absent_columns(columns, *opened.values())
-    names = tuple(opened)
-    asked = Method(f"the column normalised, {norm}", by, expression=pl.col("normalised"))
+    places = {name: place for place, name in enumerate(opened)}
+    own = Method(f"the column normalised, {norm}", by, define_method(pl.col("normalised")))
 
     def make(needed: set[str]) -> pl.DataFrame:
         if "normalised" in needed:
-            refuse_unscored(asked, unscored(opened))
-        held = HeldRuns.of(opened, policies)
+            refuse_unscored(own, unscored(opened))
+        loaded, columns = LoadedRuns.read(opened, policies), sorted({QUERY, RANK, "run", *needed})
 
-        def part(stack: Stack) -> pl.DataFrame:
-            normed = normalised(stack, by) if "normalised" in needed else None
-            frame = stack.frame(sorted({QUERY, RANK, "run", *needed}), names, normed)
-            place = pl.col("run").replace_strict(dict(zip(names, range(len(names)), strict=True)))
-            return frame.drop("_document").sort(QUERY, place, RANK)
+        def frame(block: NDArray[np.int64]) -> pl.DataFrame:
+            rows = NormalisedStack(loaded.stack(block), by).frame(columns).drop("_document")
+            return rows.sort(QUERY, pl.col("run").replace_strict(places), RANK)
 
         with ThreadPoolExecutor(workers()) as pool:
-            parts = pool.map(lambda block: part(held.stack(block)), held.blocks())
-            return pl.concat(parts)
+            return pl.concat(pool.map(frame, loaded.blocks()))
 
     return lazy_frame(STACKED_FRAME.schema, make)

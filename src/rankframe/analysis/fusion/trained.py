@@ -1,98 +1,59 @@
-"""Methods trained on judgments: what a run's ranks turned out to be worth, as a small table.
+"""Methods trained on judgments: each learns a small table of what the ranks of a run are worth.
 
-All that is learned is made of whole numbers that add up over queries: how many relevant documents
-stood at each rank of lists of each length.
+They learn from `Hits`: the number of relevant documents at each rank of lists of each length.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.norms import Normed
+from rankframe.analysis.fusion.hits import Hits, Ints
+from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.registry import Floats, Learned, Limits, registered
 
-Ints = NDArray[np.int64]
-
-# Where Aslam and Montague's, and Shokouhi's, segments end.
+# Where the segments of Aslam and Montague, and those of Shokouhi, end.
 _BAYES = np.array([5, 10, 15, 20, 30, 100, 200, 500, 1000])
 _SEGMENTS = np.array([10 * 2**j - 5 for j in range(10)])
-# What bayesfuse takes for a probability of 0, or for one that is not known.
+# What bayesfuse takes for a probability of 0, or for an unknown one.
 _LEAST = 0.001
 _ABSENT = math.log(_LEAST / (1 - _LEAST))
 
 
-@dataclass(frozen=True)
-class Hits:
-    """What judgments say of the lists of one run."""
-
-    # judged queries, with those that the run lacks
-    queries: int
-    # of its lists: lengths, ascending, and how many lists have each
-    lengths: Ints
-    lists: Ints
-    # how many relevant documents stood at a rank of lists of a length
-    length: Ints
-    rank: Ints
-    count: Ints
-    # mean average precision
-    map: float
-
-    @property
-    def deepest(self) -> int:
-        """The length of the longest list."""
-        return int(self.lengths.max(initial=0))
-
-    def at_ranks(self) -> Ints:
-        """Relevant documents at each rank, from 1."""
-        return np.bincount(self.rank - 1, self.count, minlength=self.deepest).astype(np.int64)
-
-    def within(self, ends: Ints) -> Ints:
-        """Relevant documents in each segment of ranks, given where these end; not beyond."""
-        at = np.searchsorted(ends, self.rank)
-        here = at < len(ends)
-        return np.bincount(at[here], self.count[here], minlength=len(ends)).astype(np.int64)
-
-    def chances(self) -> Floats:
-        """The share of lists with a relevant document at each rank, of those that reach it."""
-        reached = np.zeros(self.deepest + 1, np.int64)
-        np.add.at(reached, self.lengths, self.lists)
-        reaching = np.cumsum(reached[::-1])[::-1][1:]
-        return self.at_ranks() / reaching
-
-
 def _maps(hits: Sequence[Hits]) -> Learned:
-    return [np.array([one.map]) for one in hits]
+    return [np.array([run.map]) for run in hits]
 
 
 @registered(family="Trained on judgments", formula="Σ MAP of the run / r", learns=_maps)
-def mapfuse(docs: Normed, learned: Learned) -> Floats:
+def mapfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     """The mean average precision of each run that has the document, divided by its rank there."""
-    total = np.zeros(docs.stack.height)
-    for run, (worth,) in zip(docs.runs, learned, strict=True):
-        rank = docs.rank(run)
-        total += np.where(rank > 0, worth / np.maximum(rank, 1), 0.0)
-    return total
+
+    def share(run: int) -> Floats:
+        rank, (precision,) = documents.ranks(run), learned[run]
+        return np.where(rank > 0, precision / np.maximum(rank, 1), 0.0)
+
+    return documents.add_up(share)
 
 
 def _chances(hits: Sequence[Hits], **_: object) -> Learned:
-    return [one.chances() for one in hits]
+    return [run.chances() for run in hits]
 
 
 @registered(family="Trained on judgments", formula="Σ P(relevant at r)", learns=_chances)
-def posfuse(docs: Normed, learned: Learned) -> Floats:
+def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     """How often the run had a relevant document at this rank.
 
     Of the judged queries whose lists reach it; 0 beyond the longest of them.
     """
-    total = np.zeros(docs.stack.height)
-    for run, chances in zip(docs.runs, learned, strict=True):
-        total += _at(chances, docs.rank(run))
-    return total
+
+    def chance(run: int) -> Floats:
+        padded = np.concatenate([[0.0], learned[run], [0.0]])  # rank 0: the run lacks it
+        return padded[np.minimum(documents.ranks(run), len(learned[run]) + 1)]
+
+    return documents.add_up(chance)
 
 
 @registered(
@@ -102,34 +63,34 @@ def posfuse(docs: Normed, learned: Learned) -> Floats:
     parameter_synonyms={"w": "window"},
     limits={"window": Limits(0, 1e9, whole=True)},
 )
-def slidefuse(docs: Normed, learned: Learned, *, window: int) -> Floats:
+def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> Floats:
     """The same as `posfuse`, averaged over a window of ranks on both sides, within the list."""
-    total = np.zeros(docs.stack.height)
-    stack = docs.stack
-    for run, chances in zip(stack.runs, learned, strict=True):
-        rank = run.rank.astype(np.int64)
-        length = stack.on_documents(run.of_queries(run.last_ranks, len(stack.starts)))
-        first, last = np.maximum(rank - window, 1), np.minimum(rank + window, length)
-        # Sums up to each rank; there is nothing beyond the last that is known.
-        upto = np.concatenate([[0.0], np.cumsum(chances)])
-        known = len(chances)
-        inside = upto[np.minimum(last, known)] - upto[np.minimum(first - 1, known)]
-        total += np.where(rank > 0, inside / np.maximum(last - first + 1, 1), 0.0)
-    return total
+
+    def mean_chance(run: int) -> Floats:
+        rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])
+        first = np.maximum(rank - window, 1)
+        last = np.minimum(rank + window, documents.list_lengths(run))
+        # Sums up to each rank; beyond the last known one there is nothing.
+        upto = np.concatenate([[0.0], np.cumsum(learned[run])])
+        inside = upto[np.minimum(last, last_known)] - upto[np.minimum(first - 1, last_known)]
+        return np.where(rank > 0, inside / np.maximum(last - first + 1, 1), 0.0)
+
+    return documents.add_up(mean_chance)
 
 
 def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     learned: list[Floats] = []
-    for one in hits:
-        size = -(-one.length // segments)
-        segment = (one.rank - 1) // size
+    for run in hits:
+        length, rank, count = run.relevant.values()
+        size = -(-length // segments)
+        segment = (rank - 1) // size
         # The last segment of a list may be shorter.
-        width = np.minimum(size, one.length - segment * size)
-        found = np.zeros(segments)
-        keys, of = np.unique(np.stack([segment, width]), axis=1, return_inverse=True)
-        counts = np.bincount(of.ravel(), one.count, minlength=keys.shape[1])
-        np.add.at(found, keys[0], counts / keys[1])  # in order of their keys
-        learned.append(found / max(one.queries, 1))
+        width = np.minimum(size, length - segment * size)
+        chances = np.zeros(segments)
+        keys, group = np.unique(np.stack([segment, width]), axis=1, return_inverse=True)
+        counts = np.bincount(group.ravel(), count, minlength=keys.shape[1])
+        np.add.at(chances, keys[0], counts / keys[1])  # in order of the keys: the same bits
+        learned.append(chances / max(run.queries, 1))
     return learned
 
 
@@ -140,24 +101,29 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     parameter_synonyms={"n_segments": "segments", "x": "segments"},
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
-def probfuse(docs: Normed, learned: Learned, *, segments: int) -> Floats:
+def probfuse(documents: NormalisedStack, learned: Learned, *, segments: int) -> Floats:
     """Each list is cut into so many segments; the mean precision of a document's segment counts.
 
     Divided by the segment's number. Lillis and others (2006).
     """
-    stack = docs.stack
-    total = np.zeros(stack.height)
-    for run, chances in zip(stack.runs, learned, strict=True):
-        length = stack.on_documents(run.of_queries(run.last_ranks, len(stack.starts)))
-        size = np.maximum(-(-length // segments), 1)
-        segment = np.maximum(run.rank - 1, 0) // size
-        total += np.where(run.rank > 0, chances[segment] / (segment + 1), 0.0)
-    return total
+
+    def chance(run: int) -> Floats:
+        rank = documents.ranks(run)
+        size = np.maximum(-(-documents.list_lengths(run) // segments), 1)
+        segment = np.maximum(rank - 1, 0) // size
+        return np.where(rank > 0, learned[run][segment] / (segment + 1), 0.0)
+
+    return documents.add_up(chance)
+
+
+def _precisions(hits: Sequence[Hits], ends: Ints) -> list[Floats]:
+    """Return the mean precision of each run in segments of ranks that end at `ends`."""
+    sizes = np.diff(ends, prepend=0)
+    return [run.in_segments(ends) / sizes / max(run.queries, 1) for run in hits]
 
 
 def _doubling(hits: Sequence[Hits]) -> Learned:
-    sizes = np.diff(_SEGMENTS, prepend=0)
-    return [one.within(_SEGMENTS) / sizes / max(one.queries, 1) for one in hits]
+    return _precisions(hits, _SEGMENTS)
 
 
 @registered(
@@ -166,25 +132,25 @@ def _doubling(hits: Sequence[Hits]) -> Learned:
     learns=_doubling,
     scored=True,
 )
-def segfuse(docs: Normed, learned: Learned) -> Floats:
+def segfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     """The precision of a document's segment of ranks, where segments double, times 1 + score.
 
     Shokouhi (2007).
     """
-    total = np.zeros(docs.stack.height)
-    for run, chances in zip(docs.runs, learned, strict=True):
-        total += _in_segment(chances, _SEGMENTS, docs.rank(run)) * (1.0 + docs.score(run))
-    return total
+    return documents.add_up(
+        lambda run: (
+            _in_segment(learned[run], _SEGMENTS, documents.ranks(run))
+            * (1.0 + documents.scores(run))
+        )
+    )
 
 
 def _odds(hits: Sequence[Hits]) -> Learned:
-    sizes = np.diff(_BAYES, prepend=0)
     learned: list[Floats] = []
-    for one in hits:
-        precision = one.within(_BAYES) / sizes / max(one.queries, 1)
-        known = np.where(precision == 0, _LEAST, precision)
-        other = np.where(known == 1, _LEAST, 1 - known)
-        learned.append(np.array([math.log(p / q) for p, q in zip(known, other, strict=True)]))
+    for precision in _precisions(hits, _BAYES):
+        relevant = np.where(precision == 0, _LEAST, precision)
+        other = np.where(relevant == 1, _LEAST, 1 - relevant)
+        learned.append(np.array([math.log(p / q) for p, q in zip(relevant, other, strict=True)]))
     return learned
 
 
@@ -194,26 +160,21 @@ def _odds(hits: Sequence[Hits]) -> Learned:
     "31–100, 101–200, 201–500, 501–1000; ln(.001/.999) where the run lacks the document",
     learns=_odds,
 )
-def bayesfuse(docs: Normed, learned: Learned) -> Floats:
+def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     """The log odds of relevance in each run, as if these were independent.
 
     Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
     """
-    total = np.zeros(docs.stack.height)
-    for run, odds in zip(docs.runs, learned, strict=True):
-        rank = docs.rank(run)
-        known = (rank > 0) & (rank <= _BAYES[-1])
-        total += np.where(known, _in_segment(odds, _BAYES, rank), _ABSENT)
-    return total
 
+    def odds(run: int) -> Floats:
+        rank = documents.ranks(run)
+        inside = (rank > 0) & (rank <= _BAYES[-1])
+        return np.where(inside, _in_segment(learned[run], _BAYES, rank), _ABSENT)
 
-def _at(values: Floats, rank: NDArray[np.int32]) -> Floats:
-    """The value of each rank; 0 beyond the last, and where there is none."""
-    padded = np.concatenate([[0.0], values, [0.0]])
-    return padded[np.minimum(rank, len(values) + 1)]
+    return documents.add_up(odds)
 
 
 def _in_segment(values: Floats, ends: Ints, rank: NDArray[np.int32]) -> Floats:
-    """The value of the segment that a rank is in; 0 beyond the last, and where there is none."""
+    """Return the value of each rank's segment; 0 beyond the last, and where there is no rank."""
     padded = np.append(values, 0.0)
     return np.where(rank > 0, padded[np.searchsorted(ends, rank)], 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.norms import Normed
+from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.registry import Floats, registered
 from rankframe.kernel.orders import rectangles
 from rankframe.kernel.segments import position
@@ -17,7 +17,7 @@ _EQUAL = 1e-12
 
 
 @registered(family="Votes", formula="wins − losses over all pairs (Copeland)")
-def condorcet(docs: Normed) -> Floats:
+def condorcet(documents: NormalisedStack) -> Floats:
     """Condorcet's method: a document beats another one if more runs put it above than below.
 
     Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
@@ -25,7 +25,7 @@ def condorcet(docs: Normed) -> Floats:
     ordered by all votes for them, which add less than half a point. (ranx sorts by the majority of
     each pair, which need not be in any order: a may beat b, b c, and c a.)
     """
-    return _copeland(docs, None)
+    return _copeland(documents, None)
 
 
 @registered(
@@ -33,13 +33,13 @@ def condorcet(docs: Normed) -> Floats:
     formula="wins − losses over all pairs by weighted votes",
     synonyms=("weighted_condorcet", "wcondorcet"),
 )
-def w_condorcet(docs: Normed, *, weights: Sequence[float]) -> Floats:
+def w_condorcet(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
     """The same as `condorcet` with a weight for each run's votes."""
-    return _copeland(docs, weights)
+    return _copeland(documents, weights)
 
 
-def _copeland(docs: Normed, weights: Sequence[float] | None) -> Floats:
-    stack = docs.stack
+def _copeland(documents: NormalisedStack, weights: Sequence[float] | None) -> Floats:
+    stack = documents.stack
     candidates = stack.on_documents(stack.lengths)
     votes, most = np.zeros(stack.height), 0.0
     places: list[NDArray[np.signedinteger]] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 
-from rankframe.analysis.fusion.prepared import Fuser, learned
+from rankframe.analysis.fusion.fuser import Fuser
 from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.choosing import Contender, Split, goodness
 from rankframe.analysis.tuning.evaluator import Bench
@@ -48,7 +48,7 @@ class Trials:
     def look(self, candidates: Sequence[Candidate]) -> None:
         """Evaluate those that were not yet."""
         new = [one for one in dict.fromkeys(candidates) if one not in self.contenders]
-        plain = [one for one in new if not self._fuser(one).method.trained]
+        plain = [one for one in new if not self._fuser(one).method.definition.trained]
         terms = self.bench.terms([self._fuser(one) for one in plain])
         self.contenders.update(
             (one, Contender(some)) for one, some in zip(plain, terms, strict=True)
@@ -59,7 +59,7 @@ class Trials:
 
     def _fuser(self, candidate: Candidate) -> Fuser:
         names = self.bench.runs.names
-        return Fuser(names, method_of(candidate, names))
+        return Fuser(method_of(candidate, names))
 
     def _trained(self, candidate: Candidate) -> Contender:
         """Trained without the fold of each query; and without every other fold as well, so that it
@@ -67,10 +67,7 @@ class Trials:
         """
         fuser, folds = self._fuser(candidate), range(self.split.count)
         unseen = [frozenset(some) for some in combinations_with_replacement(folds, 2)]
-        fusers = [
-            replace(fuser, learned=learned(fuser.method, self.lessons.without(some)))
-            for some in unseen
-        ]
+        fusers = [Fuser.train(fuser.method, self.lessons.without(some)) for some in unseen]
         found: dict[frozenset[int], Terms] = dict(
             zip(unseen, self.bench.terms(fusers), strict=True)
         )

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.norms import Norm, Normed
-from rankframe.analysis.fusion.pieces import Portions
-from rankframe.analysis.fusion.prepared import Fuser
-from rankframe.analysis.fusion.runs import HeldRuns
+from rankframe.analysis.fusion.fuser import Fuser
+from rankframe.analysis.fusion.normalised import NormalisedStack
+from rankframe.analysis.fusion.partitions import PartitionedRuns
+from rankframe.analysis.fusion.runs import LoadedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
@@ -42,20 +42,6 @@ _KEPT_ROWS = 4_000_000
 _COMPARED = 4
 # Bytes of what is found of fusions that are evaluated together.
 _FOUND_BYTES = 1 << 28
-
-
-class KeptNorm(Normed):
-    """The documents of a stack, with normed scores that are computed once."""
-
-    def __init__(self, stack: Stack, by: Norm | None) -> None:
-        super().__init__(stack, by)
-        self._scores: dict[int, Floats] = {}
-
-    def score(self, run: int) -> Floats:
-        """Of each document in a run."""
-        if run not in self._scores:
-            self._scores[run] = super().score(run)
-        return self._scores[run]
 
 
 @dataclass(frozen=True)
@@ -111,7 +97,7 @@ class Block:
 class Bench:
     """What fusions are evaluated on."""
 
-    runs: HeldRuns | Portions
+    runs: LoadedRuns | PartitionedRuns
     judgments: IndexedJudgments
     metric: Metric
     job: Job
@@ -142,7 +128,7 @@ class Bench:
         every = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
         total_work, before = self.runs.rows * len(fusers), 0
         with ThreadPoolExecutor(workers()) as pool:
-            for runs in self.runs.in_memory():
+            for runs in self.runs.partitions():
                 blocks, work = self._blocks(runs), before
                 jobs = pool.map(
                     lambda at, runs=runs, blocks=blocks: self._fill(
@@ -158,12 +144,12 @@ class Bench:
                 before += runs.rows * len(fusers)
         return every
 
-    def _blocks(self, runs: HeldRuns) -> list[Ints]:
+    def _blocks(self, runs: LoadedRuns) -> list[Ints]:
         """The judged queries of some runs, in stretches that are worked on together."""
         known = runs.queries.is_in(as_text(self.judgments.queries).implode())
         return runs.blocks(np.flatnonzero(known.to_numpy()))
 
-    def _block(self, runs: HeldRuns, at: int, numbers: Ints) -> Block:
+    def _block(self, runs: LoadedRuns, at: int, numbers: Ints) -> Block:
         found = self._kept.get(at)
         if found is None:
             found = Block.of(runs.stack(numbers), self.judgments)
@@ -173,7 +159,7 @@ class Bench:
 
     def _fill(
         self,
-        runs: HeldRuns,
+        runs: LoadedRuns,
         at: int,
         numbers: Ints,
         fusers: Sequence[Fuser],
@@ -181,12 +167,12 @@ class Bench:
     ) -> int:
         """Put the ranks of a block's judged documents where they belong, for each fusion."""
         block = self._block(runs, at, numbers)
-        normed: dict[str | None, KeptNorm] = {}
+        normed: dict[str | None, NormalisedStack] = {}
         for fuser, found in zip(fusers, every, strict=True):
             norm = fuser.method.norm
             key = None if norm is None else norm.name
             if key not in normed:
-                normed[key] = KeptNorm(block.stack, norm)
-            where = block.places(fuser.scores_of(normed[key]))
+                normed[key] = NormalisedStack(block.stack, norm)
+            where = block.places(fuser.scores(normed[key]))
             found.put(block.chunk, block.numbers, block.rows, block.judged, where)
         return int(runs.lengths[numbers].sum())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from rankframe.analysis.fusion.hits import Hits
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.trained import Hits
-from rankframe.analysis.fusion.training import Judged, judged_by
+from rankframe.analysis.fusion.training import JudgedRun, judge_runs
 from rankframe.analysis.tuning.folds import Folds
 from rankframe.io.input_table import InputTable
 
@@ -24,11 +24,11 @@ class Lessons:
     policies: FusionPolicies
     queries: pl.Series
     folds: Folds
-    _judged: list[Judged] = field(default_factory=list)
+    _judged: list[JudgedRun] = field(default_factory=list)
 
     def without(self, unseen: Collection[int]) -> list[Hits]:
         """What the judgments of all other folds say of each run."""
         if not self._judged:
-            self._judged.extend(judged_by(self.qrels, self.runs, self.policies))
+            self._judged.extend(judge_runs(self.qrels, self.runs, self.policies))
         seen = self.queries.filter(pl.Series(~np.isin(self.folds, list(unseen))))
-        return [one.of(seen).hits() for one in self._judged]
+        return [one.count(seen) for one in self._judged]

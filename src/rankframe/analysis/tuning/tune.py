@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.differences import Setup
+from rankframe.analysis.fusion.fuser import refuse_unscored
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.pieces import Portions, held_runs
-from rankframe.analysis.fusion.prepared import refuse_unscored
-from rankframe.analysis.fusion.runs import HeldRuns, named_runs, unscored
+from rankframe.analysis.fusion.partitions import PartitionedRuns, load_runs
+from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
 from rankframe.analysis.missing_queries import refuse_unshared
 from rankframe.analysis.systems import Runs, System, evaluate_runs
 from rankframe.analysis.tuning.candidate_runs import Trials
@@ -146,12 +146,12 @@ def tune(
     for method in methods_tried:
         refuse_unscored(method, unscored(alone.opened))
     values = count_values(
-        [(one, method.trained) for one, method in zip(families, methods_tried, strict=True)],
+        [(f, m.definition.trained) for f, m in zip(families, methods_tried, strict=True)],
         budget,
         folds,
     )
     room = Room.beside(values, len(alone.queries), alone.judgments_need(), chosen, max_memory)
-    with held_runs(alone.opened, fusing, room.max_memory) as held:
+    with load_runs(alone.opened, fusing, room.max_memory) as held:
         trials = Trials(
             alone.bench(held, room.found, progress),
             split,
@@ -231,7 +231,7 @@ class _Alone:
         return estimated_need(self.held.left, Job.row_bytes[0])
 
     def bench(
-        self, runs: HeldRuns | Portions, found_bytes: int | None, progress: Report | None
+        self, runs: LoadedRuns | PartitionedRuns, found_bytes: int | None, progress: Report | None
     ) -> Bench:
         """What fusions are evaluated on."""
         plan, qrels = judged_plan([self.metric]), self.held.left

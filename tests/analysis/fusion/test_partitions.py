@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.pieces import count_pieces
+from rankframe.analysis.fusion.partitions import count_partitions
 from rankframe.analysis.fusion.runs import open_runs
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.progress import Progress
@@ -18,13 +18,13 @@ from tests.support.fusing import random_runs
 
 @pytest.fixture
 def in_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankframe.analysis.fusion.fuse.count_pieces", lambda *_: 3)
+    monkeypatch.setattr("rankframe.analysis.fusion.partitions.count_partitions", lambda *_: 3)
 
 
 def test_what_fits_is_one_piece() -> None:
     runs = open_runs(random_runs(1, 2), FusionPolicies())
-    assert count_pieces(runs, None) == 1
-    assert count_pieces(runs, "2GiB") == 1
+    assert count_partitions(runs, None) == 1
+    assert count_partitions(runs, "2GiB") == 1
 
 
 def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
     for path, frame in zip(paths, (run, other), strict=True):
         frame.write_parquet(path)
     opened = open_runs({"a": paths[0], "b": paths[1]}, FusionPolicies())
-    assert count_pieces(opened, "160MB") > 1
+    assert count_partitions(opened, "160MB") > 1
     target = tmp_path / "c.parquet"
     written = rf.fuse(paths, "sum", max_memory="160MB", output=target).collect()
     assert written.equals(rf.fuse(paths, "sum").collect())

@@ -1,4 +1,4 @@
-"""Fusing again and again what was prepared once; methods of one's own."""
+"""Methods that users write as expressions, and scores that are refused."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.prepared import Prepared, fused_scores
-from rankframe.analysis.fusion.runs import HeldRuns, open_runs
-from rankframe.analysis.fusion.training import hits_of
 from rankframe.core.errors import OptionError
-from rankframe.io.opening import open_table
-from tests.support.fusing import QRELS, random_runs
+from tests.support.fusing import random_runs
 
-PARAMETERS = {
-    "gmnz": "gamma=.5",
-    "rbc": "phi=.8",
-    "slidefuse": "window=2",
-    "probfuse": "segments=4",
-}
 # The same as registered ones, as expressions over the stacked frame.
 OWN = {
     "rrf": (1 / (60 + pl.col("rank"))).sum(),
@@ -30,29 +18,6 @@ OWN = {
     "min": pl.col("normalised").min(),
     "max": pl.col("normalised").max(),
 }
-
-
-def prepared(runs: dict[str, pl.DataFrame]) -> Prepared:
-    policies = FusionPolicies()
-    return HeldRuns.of(open_runs(runs, policies), policies).prepared()
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_the_bits_are_those_of_fuse(name: str) -> None:
-    runs, method = random_runs(1, 3), METHODS[name]
-    written = f"{name}({PARAMETERS[name]})" if name in PARAMETERS else name
-    weights = [0.5, 0.2, 0.3] if method.weighted else None
-    qrels = QRELS if method.trained else None
-    expected = rf.fuse(runs, written, weights=weights, qrels=qrels, k_max=7).collect()
-    hits = None
-    if method.trained:
-        policies = FusionPolicies()
-        hits = hits_of(open_table(QRELS, "qrels"), open_runs(runs, policies), policies)
-    state = prepared(runs)
-    for _ in range(2):
-        assert fused_scores(
-            state, written, weights=weights, k_max=7, hits=hits
-        ).equals(expected)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -85,9 +50,3 @@ def test_scores_beyond_floats_are_refused() -> None:
     with pytest.raises(OptionError) as found:
         rf.fuse([run, run], "sum", norm="none").collect()
     assert "gives no finite score to 1 of 2 documents, e.g. 'a' of query 'q'" in str(found.value)
-
-
-def test_trained_methods_ask_for_what_they_learn_from() -> None:
-    with pytest.raises(OptionError) as found:
-        fused_scores(prepared(random_runs(1, 2)), "posfuse")
-    assert "posfuse is trained on judgments" in str(found.value)
