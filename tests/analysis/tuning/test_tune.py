@@ -270,9 +270,9 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, given = data(11, queries=30, runs=3)
     expected = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)
     for name, value in (
-        ("fusion.runs._LARGEST_BLOCK", 20),
-        ("tuning.bench._KEPT_ROWS", 0),
-        ("tuning.bench._FOUND_BYTES", 1),
+        ("analysis.fusion.runs._LARGEST_BLOCK", 20),
+        ("analysis.tuning.evaluator._KEPT_ROWS", 0),
+        ("analysis.tuning.evaluator._FOUND_BYTES", 1),
     ):
         monkeypatch.setattr(f"rankframe.{name}", value)
         found = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)
