@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.dicts import from_dicts, refuse_alike
+from rankframe.io.python_objects import open_python, read_queries
 
 
 def test_a_row_for_each_document() -> None:
-    found = from_dicts({"q": {"a": 1, "b": 2.5}, "r": {}, 7: {3: 0}}, "run", "x")
+    found = open_python({"q": {"a": 1, "b": 2.5}, "r": {}, 7: {3: 0}}, "run", "x").frame.collect()
     assert found.rows() == [("q", "a", 1.0), ("q", "b", 2.5), ("7", "3", 0.0)]
-    assert from_dicts({"q": {"a": 1}}, "qrels", "x").columns == ["query_id", "doc_id", "relevance"]
+    judged = open_python({"q": {"a": 1}}, "qrels", "x").frame.collect()
+    assert judged.columns == ["query_id", "doc_id", "relevance"]
 
 
 @pytest.mark.parametrize("role", ["qrels", "run"])
@@ -29,4 +29,4 @@ def test_documents_that_are_the_same_as_text_are_duplicates(refusal) -> None:
 
 
 def test_distinct_keys_are_fine() -> None:
-    refuse_alike(pl.Series(["1", "01", "1.0"]), "x")
+    read_queries(["1", "01", "1.0"], "x")

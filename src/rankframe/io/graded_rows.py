@@ -15,6 +15,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, shown
 from rankframe.io.formats.numbers import given_numbers
+from rankframe.io.python_objects import count_each, read_queries
 from rankframe.kernel.segments import position
 
 _FLAT, _MATRIX = 1, 2
@@ -66,10 +67,10 @@ def from_relevance(
 
 
 def _grades(given: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float64]]:
-    """What the queries are called, how many grades each has, and all of them in a row."""
+    """Return the names of the queries, the number of grades of each, and all grades."""
     names = None
     if isinstance(given, Mapping):
-        names = pl.Series(QUERY, list(map(str, given)), dtype=pl.String)
+        names = read_queries(given, "rows")
         given = list(given.values())
     if isinstance(given, set | frozenset | str):
         raise OptionError(f"rows must be lists of grades, not a {type(given).__name__}.")
@@ -89,7 +90,7 @@ def _grades(given: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float6
                 f"rows must all be lists of grades, and this is not one: "
                 f"{shown(lists[nested.index(False)])}."
             )
-        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        lengths = count_each(lists)
         flat = _numbers(list(chain.from_iterable(lists)))
     if not len(lengths):
         raise OptionError("rows has no grades.")
@@ -109,7 +110,7 @@ def _numbers(values: list[Any]) -> NDArray[np.float64]:
 
 
 def _totals(given: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArray[np.int64]:
-    """How many are relevant in all, for each row."""
+    """Return the number of relevant documents of each row, retrieved or not."""
     if given is None:
         return relevant
     try:

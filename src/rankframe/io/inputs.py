@@ -18,7 +18,7 @@ from rankframe.io.column_names import Columns
 from rankframe.io.formats.numbers import with_rest
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Source, describe, open_table, order_run
-from rankframe.io.plain import ranking
+from rankframe.io.python_objects import ranking_by_query
 from rankframe.io.roll_up import in_units
 from rankframe.io.train import open_train, without_seen
 
@@ -71,7 +71,7 @@ def open_ranking(
     `columns` names the columns of both, or of each: `{"a": {...}, "b": {...}}`.
     """
     called: Side = "ranking a" if side == "a" else "ranking b"
-    source = ranking(source, describe(source, called))
+    source = ranking_by_query(source, describe(source, called))
     table = open_table(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in table.mapping:
         return table

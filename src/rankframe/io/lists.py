@@ -1,8 +1,7 @@
-"""The plain-Python entrance: ranked lists of any objects → judgments and a run as frames."""
+"""Ranked lists of Python objects → judgments and a run."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,14 +14,20 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.core.forks import refuse_if_stranded
-from rankframe.core.messages import Option, shorten, shown
+from rankframe.core.messages import Option, shown
 from rankframe.core.options import NoOverlap, Policies
-from rankframe.io.dicts import refuse_alike
 from rankframe.io.formats.numbers import given_numbers, turned
+from rankframe.io.python_objects import (
+    count_each,
+    read_queries,
+    read_texts,
+    refuse_repeated_names,
+    repeat,
+)
 from rankframe.kernel.duplicates import possible_duplicates
 from rankframe.kernel.segments import position
 
-_LOOKED_AT = 1_000
+_SAMPLE = 1_000
 _SIDES = ("ranked_results", "ground_truth")
 RankedLists = Sequence[Sequence[Any]] | Mapping[Any, Sequence[Any]]
 # One set for all lists, one per list, or one per query; {element: grade} for graded relevance.
@@ -57,98 +62,100 @@ def from_lists(
     {'map(denominator=retrieved)': 0.7916666666666666}
     """
     refuse_if_stranded()
-    Policies(no_overlap=no_overlap)  # refuses what it cannot be
-    for side, given in zip(_SIDES, (ranked_results, ground_truth), strict=True):
-        if not _is_list(given):
-            raise OptionError(f"{side} must be lists or a dict, not {shown(given)}.")
-    keys, lists = _named(ranked_results, queries)
-    names = pl.Series(QUERY, list(map(str, keys)), dtype=pl.String)
-    refuse_alike(names, "ranked_results")
-    lengths = _lengths(lists)
-    query = names.gather(np.repeat(np.arange(len(lists)), lengths))
-    elements = _keyed(key, chain.from_iterable(lists))
-    starts = np.cumsum(lengths) - lengths
-    nonempty = starts[lengths > 0]
-    run = pl.DataFrame({QUERY: query, DOC: elements, RANK: position(nonempty, len(elements)) + 1})
+    Policies(no_overlap=no_overlap)  # checks the option
+    for side, value in zip(_SIDES, (ranked_results, ground_truth), strict=True):
+        if not _is_list(value):
+            raise OptionError(f"{side} must be lists or a dict, not {shown(value)}.")
+    keys, lists = _ranked_lists(ranked_results, queries)
+    names, lengths = read_queries(keys, "ranked_results"), count_each(lists)
+    elements = _apply_key(key, chain.from_iterable(lists))
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    run = pl.DataFrame(
+        {QUERY: repeat(names, lengths), DOC: elements, RANK: position(starts, len(elements)) + 1}
+    )
     if scores is not None:
-        flat = _scores(scores, keys, lengths)
-        if smaller_is_better:
-            flat = turned(flat)
-        run = run.with_columns(flat.alias(SCORE))
-    keyed = queries is not None or isinstance(ranked_results, Mapping)
+        numbers = _scores(scores, keys, lengths)
+        run = run.with_columns((turned(numbers) if smaller_is_better else numbers).alias(SCORE))
     if key is str:
         _refuse_floats_beside_whole(lists, ground_truth)
-    truth = _truth(ground_truth, names, run, key, one=_is_one_for_all(ground_truth, ranked_results),
-                   keyed=keyed)  # fmt: skip
-    # What is listed beside a truth and not in it was looked at and found wanting.
-    rest = np.repeat(truth.known, lengths)
-    looked_at = elements.filter(pl.Series(rest))
-    in_truth = run.with_row_index("row").join(truth.rows, on=[QUERY, DOC], how="semi")
-    found = in_truth["row"].to_numpy()
-    if no_overlap == "error" and not len(found) and len(looked_at) and len(truth.elements):
-        raise NoOverlapError(DOC, *map(_examples, (looked_at, truth.elements)))
-    rest[found] = False
-    unwanted = _distinct(run.select(QUERY, DOC).filter(pl.Series(rest)))
-    qrels = pl.concat([truth.rows, unwanted.with_columns(pl.lit(0.0).alias(RELEVANCE))])
+    if _is_one_for_all(ground_truth, ranked_results):
+        truth = _truth_of_all(ground_truth, run, key, len(names))
+    else:
+        keyed = queries is not None or isinstance(ranked_results, Mapping)
+        truth = _truth_by_query(ground_truth, names, key, keyed=keyed)
+    # Elements of a list that has a truth and that are not in it are judged not relevant.
+    judged = np.repeat(truth.known, lengths)
+    in_truth = run.with_row_index("row").join(truth.rows, on=[QUERY, DOC], how="semi")["row"]
+    listed = elements.filter(pl.Series(judged))
+    if no_overlap == "error" and not len(in_truth) and len(listed) and len(truth.elements):
+        raise NoOverlapError(DOC, *map(_examples, (listed, truth.elements)))
+    judged[in_truth.to_numpy()] = False
+    rest = _unique(run.select(QUERY, DOC).filter(pl.Series(judged)))
+    qrels = pl.concat([truth.rows, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
     _refuse_blank(names.filter(pl.Series(lengths == 0)), qrels, len(names))
     return qrels, run
 
 
-def _named(
+def _ranked_lists(
     ranked: RankedLists, queries: Sequence[Any] | None
 ) -> tuple[list[Any], list[Sequence[Any]]]:
-    """What the queries are called, and their lists."""
+    """Return the names of the queries, and the list of each."""
     if isinstance(ranked, Mapping):
         if queries is not None:
-            raise OptionError("ranked_results is a dict, whose keys are the queries: leave out ",
-                              Option("queries", bare=True), ".")  # fmt: skip
+            raise OptionError(
+                "ranked_results is a dict, whose keys are the queries: leave out ",
+                Option("queries", bare=True),
+                ".",
+            )
         lists = list(ranked.values())
-        _refuse_unordered(lists, "ranked_results", "list")
+        _refuse_sets(lists, "ranked_results", "list")
         return list(ranked), lists
-    _refuse_unordered([ranked], "ranked_results", "list of lists")
+    _refuse_sets([ranked], "ranked_results", "list of lists")
     lists = list(ranked)
-    _refuse_unordered(lists, "ranked_results", "list")
-    if not all(_is_list(one) for one in lists):
+    _refuse_sets(lists, "ranked_results", "list")
+    if not all(map(_is_list, lists)):
         raise OptionError(
             "ranked_results must be a list of lists: for a single list, wrap it as [your_list]."
         )
     if queries is None:
         return list(map(str, range(len(lists)))), lists
-    _refuse_unordered([queries], "queries", "list")
+    _refuse_sets([queries], "queries", "list")
     keys = list(queries)
     if len(keys) != len(lists):
         raise OptionError(f"queries has {len(keys):,} names for {len(lists):,} ranked lists.")
-    if twice := [name for name, count in Counter(map(str, keys)).items() if count > 1]:
-        raise OptionError(
-            f"queries has {len(twice):,} names more than once, e.g. {twice[0]!r}. "
-            "Each list is of a query of its own."
-        )
+    refuse_repeated_names(keys, "list")
     return keys, lists
 
 
 @dataclass(frozen=True)
 class _Truth:
-    """What is in a ground truth."""
+    """The content of a ground truth.
 
-    # query_id, doc_id, relevance
+    Attributes:
+        rows: query_id, doc_id, relevance.
+        known: which of the lists have a truth.
+        elements: all elements of the truth, listed or not.
+    """
+
     rows: pl.DataFrame
-    # which of the lists have one
     known: NDArray[np.bool_]
-    # what is in it, listed or not
     elements: pl.Series
 
 
-def _truth(
-    given: GroundTruth, names: pl.Series, run: pl.DataFrame, key: Callable[[Any], str],
-    *, one: bool, keyed: bool,
-) -> _Truth:  # fmt: skip
-    """`one`: for all lists; `keyed`: the lists are known by their queries, not by their places."""
-    every = np.ones(len(names), np.bool_)
-    if one:
-        grades = _graded(given, key)
-        listed = _distinct(run.select(QUERY, DOC))
-        rows = listed.join(grades, on=DOC, how="inner", maintain_order="left")
-        return _Truth(rows, every, grades[DOC])
+def _truth_of_all(given: Any, run: pl.DataFrame, key: Callable[[Any], str], lists: int) -> _Truth:
+    """Read one truth for all lists."""
+    columns = {DOC: _apply_key(key, given), RELEVANCE: _grades([given])}
+    grades = pl.DataFrame(columns).unique(DOC, maintain_order=True)
+    listed = _unique(run.select(QUERY, DOC))
+    rows = listed.join(grades, on=DOC, how="inner", maintain_order="left")
+    return _Truth(rows, np.ones(lists, np.bool_), grades[DOC])
+
+
+def _truth_by_query(
+    given: Any, names: pl.Series, key: Callable[[Any], str], *, keyed: bool
+) -> _Truth:
+    """Read a truth for each list; `keyed`: lists have names, by which a dict can have them."""
+    queries, sets = names, list(given)
     if isinstance(given, Mapping):
         if not keyed:
             raise OptionError(
@@ -157,39 +164,22 @@ def _truth(
                 Option("queries", bare=True),
                 ", the query of each list, or ranked_results as a dict, too.",
             )
-        order = list(map(str, given))
-        refuse_alike(pl.Series(order, dtype=pl.String), "ground_truth")
-        sets = list(given.values())
-    else:
-        sets = list(given)
-        if len(sets) != len(names):
-            raise OptionError(
-                f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
-                "Give one for each list, or one set for all."
-            )
-        order = names.to_list()
+        queries, sets = read_queries(given, "ground_truth"), list(given.values())
+    elif len(sets) != len(names):
+        raise OptionError(
+            f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
+            "Give one for each list, or one set for all."
+        )
     if bad := [one for one in sets if not _is_list(one)]:
-        raise OptionError(f"ground_truth must hold a set for each list, not {bad[0]!r}.")
-    lengths = _lengths(sets)
-    flat = _keyed(key, chain.from_iterable(sets))
-    relevance = np.ones(len(flat))
-    if any(isinstance(one, Mapping) for one in sets):
-        grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
-        relevance = _grades(chain.from_iterable(grades))
-    queries = pl.Series(QUERY, order, dtype=pl.String)
-    rows = pl.DataFrame(
-        {
-            QUERY: queries.gather(np.repeat(np.arange(len(order)), lengths)),
-            DOC: flat,
-            RELEVANCE: relevance,
-        }
-    )
-    known = names.is_in(queries.implode()).to_numpy() if isinstance(given, Mapping) else every
-    return _Truth(_distinct(rows), known, flat)
+        raise OptionError(f"ground_truth must hold a set for each list, not {shown(bad[0])}.")
+    elements = _apply_key(key, chain.from_iterable(sets))
+    query = repeat(queries, count_each(sets))
+    rows = pl.DataFrame({QUERY: query, DOC: elements, RELEVANCE: _grades(sets)})
+    return _Truth(_unique(rows), names.is_in(queries.implode()).to_numpy(), elements)
 
 
 def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
-    """One set of elements for every list, rather than a set for each."""
+    """Return whether there is one set of elements for all lists, rather than a set for each."""
     if isinstance(given, set | frozenset):
         return True
     if isinstance(given, Mapping):
@@ -208,25 +198,15 @@ def _refuse_floats_beside_whole(lists: Sequence[Any], given: GroundTruth) -> Non
     theirs = chain.from_iterable(nested) if nested else given
     kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), theirs)]
     floats, whole = (
-        [any(issubclass(one, of) and one is not bool for one in side) for side in kinds]
-        for of in ((float, np.floating), (int, np.integer))
+        [any(issubclass(kind, number) and kind is not bool for kind in side) for side in kinds]
+        for number in ((float, np.floating), (int, np.integer))
     )
-    for ours, other, names in ((0, 1, _SIDES), (1, 0, _SIDES[::-1])):
-        if floats[ours] and not floats[other] and whole[other]:
+    for left, right, names in ((0, 1, _SIDES), (1, 0, _SIDES[::-1])):
+        if floats[left] and not floats[right] and whole[right]:
             raise OptionError(
                 f"{names[0]} has floats where {names[1]} has whole numbers: as text, '1.0' is not "
                 "'1'. Write them alike, or pass key, such as lambda element: str(int(element))."
             )
-
-
-def _graded(given: Any, key: Callable[[Any], str]) -> pl.DataFrame:
-    grades = list(given.values()) if isinstance(given, Mapping) else [1.0] * len(given)
-    return pl.DataFrame(
-        {
-            DOC: _keyed(key, given),
-            RELEVANCE: _grades(grades),
-        }
-    ).unique(DOC, maintain_order=True)
 
 
 def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.Series:
@@ -234,44 +214,27 @@ def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.S
         if missing := [query for query in keys if query not in given]:
             raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {missing[0]!r}.")
         given = [given[query] for query in keys]
-    _refuse_unordered([given], "scores", "list of lists")
+    _refuse_sets([given], "scores", "list of lists")
     given = list(given)
-    _refuse_unordered(given, "scores", "list")
+    _refuse_sets(given, "scores", "list")
     if bad := [one for one in given if not _is_list(one)]:
-        raise OptionError(f"scores must be a list of numbers for each list, not {bad[0]!r}.")
-    theirs = _lengths(given)
-    if len(theirs) != len(lengths):
-        raise OptionError(f"scores has {len(theirs):,} lists for {len(lengths):,} ranked lists.")
-    if (theirs != lengths).any():
-        at = int(np.flatnonzero(theirs != lengths)[0])
+        raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
+    counts = count_each(given)
+    if len(counts) != len(lengths):
+        raise OptionError(f"scores has {len(counts):,} lists for {len(lengths):,} ranked lists.")
+    if (counts != lengths).any():
+        first = int(np.argmax(counts != lengths))
         raise OptionError(
-            f"list {str(keys[at])!r} has {lengths[at]:,} elements and {theirs[at]:,} scores."
+            f"list {str(keys[first])!r} has {lengths[first]:,} elements and "
+            f"{counts[first]:,} scores."
         )
     return _numbers(chain.from_iterable(given), "score")
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
-
-
-def _refuse_unordered(values: Iterable[Any], what: str, wanted: str) -> None:
-    """Refuse sets where the order counts: theirs changes from one start of Python to the next."""
-    if bad := [one for one in values if isinstance(one, set | frozenset)]:
-        raise OptionError(
-            f"{what}: {len(bad):,} of its lists are sets, e.g. {shorten(repr(bad[0]))}, which have "
-            f"no order. Give each as a {wanted}."
-        )
-
-
-def _keyed(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
-    strings = list(map(key, elements))
-    try:
-        return pl.Series(DOC, strings, dtype=pl.String)
-    except TypeError as error:
-        bad = next(s for s in strings if not isinstance(s, str))
-        raise OptionError(
-            f"key must turn every element into a string, not into {bad!r}."
-        ) from error
+def _grades(sets: Iterable[Any]) -> NDArray[np.float64]:
+    """Return the grade of each element: 1 in a set."""
+    grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
+    return _numbers(chain.from_iterable(grades), "grade").cast(pl.Float64).to_numpy()
 
 
 def _numbers(values: Iterable[Any], what: str) -> pl.Series:
@@ -281,27 +244,39 @@ def _numbers(values: Iterable[Any], what: str) -> pl.Series:
         raise OptionError(f"every {what} must be a number, not {error}.") from error
 
 
-def _grades(values: Iterable[Any]) -> NDArray[np.float64]:
-    return _numbers(values, "grade").cast(pl.Float64).to_numpy()
+def _is_list(value: object) -> bool:
+    return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
 
 
-def _lengths(lists: Iterable[Any]) -> NDArray[np.int64]:
-    return np.fromiter(map(len, lists), np.int64)
+def _refuse_sets(values: Iterable[Any], what: str, wanted: str) -> None:
+    """Refuse sets where the order counts: it changes from one start of Python to the next."""
+    if bad := [one for one in values if isinstance(one, set | frozenset)]:
+        raise OptionError(
+            f"{what}: {len(bad):,} of its lists are sets, e.g. {shown(bad[0])}, which have "
+            f"no order. Give each as a {wanted}."
+        )
 
 
-def _distinct(frame: pl.DataFrame) -> pl.DataFrame:
-    """One row for each query and document: mostly the frame as it is."""
+def _apply_key(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
+    strings = list(map(key, elements))
+    if bad := [text for text in strings if not isinstance(text, str)]:
+        raise OptionError(f"key must turn every element into a string, not into {shown(bad[0])}.")
+    return read_texts(strings, "the lists", DOC)
+
+
+def _unique(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each query and document: mostly the frame as it is."""
     if not len(possible_duplicates(frame)):
         return frame
     return frame.unique([QUERY, DOC], maintain_order=True)
 
 
 def _examples(elements: pl.Series) -> list[str]:
-    return elements.head(_LOOKED_AT).unique(maintain_order=True).head(3).to_list()
+    return elements.head(_SAMPLE).unique(maintain_order=True).head(3).to_list()
 
 
 def _refuse_blank(empty: pl.Series, qrels: pl.DataFrame, lists: int) -> None:
-    """A list without elements and without a truth of its own cannot be in the average."""
+    """Refuse lists that have neither elements nor a truth: they cannot be in the average."""
     blank = empty.to_frame().join(qrels, on=QUERY, how="anti", maintain_order="left")
     if blank.height:
         raise RankframeError(

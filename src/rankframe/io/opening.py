@@ -45,7 +45,7 @@ from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable
 from rankframe.io.list_columns import lists_of, taken_apart
-from rankframe.io.plain import NO_SOURCE, open_plain
+from rankframe.io.python_objects import NO_SOURCE, open_python
 from rankframe.io.sources.anywhere import is_named, open_anywhere
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.opening import Opened, numeric_columns, open_stream
@@ -226,9 +226,9 @@ def _open(
     if is_named(source) or hasattr(source, "read"):
         open_file = open_anywhere if is_named(source) else open_stream
         opened = open_file(source, role, name, asked, limit)
-        return opened if opened.by_query is None else open_plain(opened.by_query, role, name)
+        return opened if opened.by_query is None else open_python(opened.by_query, role, name)
     if isinstance(source, Mapping | list | tuple):
-        return open_plain(source, role, name)
+        return open_python(source, role, name)
     opened = open_arrow(source, role or "input", name)
     if opened is not None:
         return opened

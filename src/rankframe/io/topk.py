@@ -14,6 +14,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
 from rankframe.io.formats.numbers import turned
+from rankframe.io.python_objects import read_texts, refuse_repeated_names
 
 _FLAT, _MATRIX = 1, 2
 
@@ -48,53 +49,53 @@ def from_topk(
     matrix = _matrix(ids, "ids")
     if scores is None and smaller_is_better:
         raise OptionError("smaller_is_better speaks of scores, and there are none.")
-    found, present = _ids(matrix)
-    # where the documents are, counted through the rows
-    at = np.flatnonzero(present)
-    rows = at // max(matrix.shape[1], 1)
-    documents = _column(found.ravel()[at])
+    numbers, present = _ids(matrix)
+    cells = np.flatnonzero(present)
+    rows = cells // max(matrix.shape[1], 1)
+    found = numbers.ravel()[cells]
+    if found.dtype.kind in "iu":
+        documents = pl.Series(DOC, found)
+    else:
+        documents = read_texts(found.tolist(), "the ids", DOC)
     if items is not None:
-        documents = _named(documents, items, at, matrix.shape[1])
-    names = _query_names(queries, len(matrix))
-    query = pl.Series(rows) if names is None else names.gather(rows)
+        documents = _name_items(documents, items, cells, matrix.shape[1])
+    names = None if queries is None else _names(queries, "queries")
+    if names is not None:
+        if len(names) != len(matrix):
+            raise OptionError(f"queries has {len(names):,} names for {len(matrix):,} rows.")
+        refuse_repeated_names(names.cast(pl.String), "row")
+    run = {QUERY: pl.Series(rows) if names is None else names.gather(rows), DOC: documents}
     if scores is None:
-        ranks = np.cumsum(present, axis=1).ravel()[at]
-        return pl.DataFrame({QUERY: query, DOC: documents, RANK: ranks})
-    values = _scores(scores, matrix.shape, at)
-    values = turned(values) if smaller_is_better else values
-    return pl.DataFrame({QUERY: query, DOC: documents, SCORE: values})
+        return pl.DataFrame({**run, RANK: np.cumsum(present, axis=1).ravel()[cells]})
+    values = _scores(scores, matrix.shape, cells)
+    return pl.DataFrame({**run, SCORE: turned(values) if smaller_is_better else values})
 
 
 def _matrix(given: Any, what: str) -> NDArray[Any]:
-    """A matrix, whatever holds it."""
+    """Return a matrix, whatever holds it."""
     try:
-        found = given.filled(-1) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise _no_array(what, error) from error
-        raise OptionError(
-            f"{what} must be a matrix, and its rows are of different lengths. Fill the shorter "
-            "ones up with -1, or give a dict of lists."
-        ) from None
+        matrix = given.filled(-1) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     except Exception as error:  # whatever the exporting library raises
-        raise _no_array(what, error) from error
-    if found.ndim != _MATRIX:
-        hint = f" For a single query, wrap it as [{what}]." if found.ndim == _FLAT else ""
+        if isinstance(error, ValueError) and "inhomogeneous" in str(error):
+            raise OptionError(
+                f"{what} must be a matrix, and its rows are of different lengths. Fill the shorter "
+                "ones up with -1, or give a dict of lists."
+            ) from None
+        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
         raise OptionError(
-            f"{what} must be a matrix with a row per query, not of shape {found.shape}.{hint}"
+            f"numpy cannot read {what} ({reason}). Give an array: of a tensor, "
+            ".detach().cpu().numpy()."
+        ) from error
+    if matrix.ndim != _MATRIX:
+        hint = f" For a single query, wrap it as [{what}]." if matrix.ndim == _FLAT else ""
+        raise OptionError(
+            f"{what} must be a matrix with a row per query, not of shape {matrix.shape}.{hint}"
         )
-    return found
-
-
-def _no_array(what: str, error: Exception) -> OptionError:
-    said = str(error).split("\n", maxsplit=1)[0].rstrip(".")
-    return OptionError(
-        f"numpy cannot read {what} ({said}). Give an array: of a tensor, .detach().cpu().numpy()."
-    )
+    return matrix
 
 
 def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Whole numbers or texts, and where there is one."""
+    """Return whole numbers or texts, and which cells have one."""
     kind = matrix.dtype.kind
     if kind == "i":
         return matrix, matrix != -1
@@ -103,12 +104,7 @@ def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if kind == "f":
         present = ~(np.isnan(matrix) | (matrix == -1))
         wrong = present & ((matrix != np.floor(matrix)) | np.isinf(matrix))
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise OptionError(
-                f"{np.count_nonzero(wrong):,} of the ids {_are(wrong)} not a whole number, e.g. "
-                f"{matrix.flat[at]} in {_place(at, matrix.shape[1])}."
-            )
+        _refuse(wrong, matrix, np.arange(matrix.size), matrix.shape[1], "ids", "not a whole number")
         return np.where(present, matrix, -1).astype(np.int64), present
     if kind in "UT":
         return matrix, np.ones(matrix.shape, np.bool_)
@@ -121,39 +117,25 @@ def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return matrix, present
 
 
-def _column(ids: NDArray[Any]) -> pl.Series:
-    if ids.dtype.kind in "iu":
-        return pl.Series(DOC, ids)
-    return pl.Series(DOC, list(map(str, ids.tolist())), dtype=pl.String)
-
-
-def _are(wrong: NDArray[np.bool_]) -> str:
-    return "is" if np.count_nonzero(wrong) == 1 else "are"
-
-
-def _place(at: int, width: int) -> str:
-    return f"row {at // width:,}, column {at % width:,}"
-
-
-def _named(numbers: pl.Series, items: Any, at: NDArray[np.intp], width: int) -> pl.Series:
+def _name_items(numbers: pl.Series, items: Any, cells: NDArray[np.intp], width: int) -> pl.Series:
     names = _names(items, "items")
     if not numbers.dtype.is_integer():
         raise OptionError("items are names by number, so ids must be whole numbers, not text.")
     values = numbers.to_numpy()
-    wrong = (values < 0) | (values >= len(names))
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        where = _place(int(at[first]), width)
-        raise OptionError(
-            f"{np.count_nonzero(wrong):,} of the ids {_are(wrong)} a number that items, with "
-            f"{len(names):,} names, lacks, e.g. {values[first]} in {where}. "
-            "They count from 0; -1 is none."
-        )
+    _refuse(
+        (values < 0) | (values >= len(names)),
+        values,
+        cells,
+        width,
+        "ids",
+        f"a number that items, with {len(names):,} names, lacks",
+        " They count from 0; -1 is none.",
+    )
     return names.gather(values).alias(DOC)
 
 
 def _names(given: Any, what: str) -> pl.Series:
-    """Names as a column: text and numbers."""
+    """Return names as a column of text or numbers."""
     if isinstance(given, Mapping | set | frozenset | str):
         raise OptionError(f"{what} must be a list of names in order, not a {type(given).__name__}.")
     try:
@@ -166,43 +148,41 @@ def _names(given: Any, what: str) -> pl.Series:
     except Exception as error:  # whatever the exporting library raises
         raise OptionError(f"{what} must be a list of names, not {shown(given)}.") from error
     if names.null_count():
-        at = names.is_null().arg_true()[0]
+        first = names.is_null().arg_true()[0]
         raise OptionError(
-            f"{what} has {names.null_count():,} names that are null, e.g. name {at:,}."
+            f"{what} has {names.null_count():,} names that are null, e.g. name {first:,}."
         )
     return names
 
 
-def _query_names(given: Any, count: int) -> pl.Series | None:
-    if given is None:
-        return None
-    names = _names(given, "queries")
-    if len(names) != count:
-        raise OptionError(f"queries has {len(names):,} names for {count:,} rows.")
-    texts = names.cast(pl.String)
-    if texts.n_unique() < len(texts):
-        twice = texts.filter(texts.is_duplicated()).unique(maintain_order=True)
-        raise OptionError(
-            f"queries has {len(twice):,} names more than once, e.g. {twice[0]!r}. "
-            "Each row is of a query of its own."
-        )
-    return names
-
-
-def _scores(given: Any, shape: tuple[int, ...], at: NDArray[np.intp]) -> pl.Series:
+def _scores(given: Any, shape: tuple[int, ...], cells: NDArray[np.intp]) -> pl.Series:
     matrix = _matrix(given, "scores")
     if matrix.shape != shape:
         raise OptionError(f"scores are of shape {matrix.shape}, ids of shape {shape}.")
     if matrix.dtype.kind not in "iufb":
         raise OptionError(f"scores must be numbers, not of type {matrix.dtype}.")
-    values = matrix.ravel()[at]
+    values = matrix.ravel()[cells]
     values = values if values.dtype.kind in "iu" else values.astype(np.float64)
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise OptionError(
-            f"{np.count_nonzero(wrong):,} of the scores {_are(wrong)} not finite, e.g. "
-            f"{values[first]} in {_place(int(at[first]), shape[1])}. Where they stand for no "
-            "document, set the id to -1."
-        )
+    advice = " Where they stand for no document, set the id to -1."
+    _refuse(~np.isfinite(values), values, cells, shape[1], "scores", "not finite", advice)
     return pl.Series(values)
+
+
+def _refuse(
+    wrong: NDArray[np.bool_],
+    values: NDArray[Any],
+    cells: NDArray[np.intp],
+    width: int,
+    what: str,
+    problem: str,
+    advice: str = "",
+) -> None:
+    """Refuse wrong values; `cells` are their places in a matrix of this width."""
+    count = np.count_nonzero(wrong)
+    if count:
+        first = int(np.argmax(wrong))
+        row, column = divmod(int(cells[first]), width)
+        raise OptionError(
+            f"{count:,} of the {what} {'is' if count == 1 else 'are'} {problem}, e.g. "
+            f"{values.flat[first]} in row {row:,}, column {column:,}.{advice}"
+        )

@@ -1,0 +1,256 @@
+"""Python objects → a table: dicts by query, dicts of columns, lists of rows, and ranked lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import (
+    DOC,
+    LIST_SYNONYMS,
+    LIST_SYNONYMS_OF,
+    QUERY,
+    RELEVANCE,
+    SCORE,
+    SYNONYMS,
+    Role,
+)
+from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
+from rankframe.core.messages import shown
+from rankframe.io.formats.numbers import given_numbers
+from rankframe.io.formats.response_shapes import shape_of
+from rankframe.io.sources.opening import Opened
+
+_SETS = (set, frozenset)
+_LISTS = (list, tuple, *_SETS, np.ndarray, pl.Series)
+_FORMS = (
+    "A dict maps each query to {document: number}, to a ranked list of documents or, for "
+    "judgments, to a set of relevant ones"
+)
+# What is wrong with an object that is no source at all, and what to do.
+NO_SOURCE = (
+    "this is neither a frame, an Arrow table, a path, a dict nor a list of rows",
+    "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
+)
+_SAMPLE = 20
+_NAMES = (
+    {QUERY, *SYNONYMS[QUERY]},
+    {DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())},
+)
+
+
+def open_python(source: Mapping[Any, Any] | Sequence[Any], role: Role | None, name: str) -> Opened:
+    """Open a dict by query, a dict of columns, or a list of rows."""
+    if not isinstance(source, Mapping):
+        if not source:
+            raise EmptyInputError(role or "input", name)
+        return Opened(_read_rows(source, name).lazy(), seekable=True)
+    is_dict = [isinstance(value, Mapping) for value in source.values()]
+    if all(is_dict):
+        return Opened(_read_dicts(source, role, name).lazy(), seekable=True)
+    if any(is_dict):
+        keys = list(source)
+        odd = (keys[0], keys[is_dict.index(not is_dict[0])])
+        kinds = (f"{shown(key)} has a {type(source[key]).__name__}" for key in odd)
+        raise UnreadableInputError(
+            name,
+            f"its queries do not all have the same kind of value: {' and '.join(kinds)}",
+            _FORMS,
+        )
+    if odd := [key for key, value in source.items() if not isinstance(value, _LISTS)]:
+        raise UnreadableInputError(
+            name,
+            f"{len(odd):,} of its {len(source):,} queries map to no dict, list or set, e.g. "
+            f"{shown(odd[0])} to {shown(source[odd[0]])}",
+            _FORMS,
+        )
+    keys = {key.lower() for key in source if isinstance(key, str)}
+    if all(keys & names for names in _NAMES):
+        return Opened(
+            _make_table(pl.DataFrame, dict(source), name, strict=False).lazy(), seekable=True
+        )
+    return _read_lists(source, role, name)
+
+
+def ranking_by_query(source: Any, name: str) -> Any:
+    """Return rankings that are given as lists as a dict of lists, and anything else as it is.
+
+    A ranking of one query is a list of documents or of (document, score); one of several queries
+    is a list of lists or a matrix. Queries without names are called 0, 1, ….
+    """
+    if isinstance(source, pl.Series):
+        source = source.to_list()
+    elif hasattr(source, "tolist") and getattr(source, "ndim", 0) in (1, 2):
+        source = source.tolist()
+    if not isinstance(source, list | tuple) or any(isinstance(one, Mapping) for one in source):
+        return source
+    nested = [isinstance(element, _LISTS) for element in source]
+    if not any(nested) or all(map(_is_scored, source)):
+        return {"0": source}
+    if not all(nested):
+        raise UnreadableInputError(
+            name,
+            f"some of its elements are lists and others are not, e.g. "
+            f"{shown(source[nested.index(False)])}",
+            "A ranking is a list of documents, or a list of such lists, one for each query",
+        )
+    return dict(enumerate(source))
+
+
+def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
+    """Return ids as a column of text."""
+    try:
+        return pl.Series(column, list(map(str, values)), dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise UnreadableInputError(
+            name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
+        ) from error
+
+
+def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
+    """Return the keys of a dict as text; refuse keys that differ only to Python: 1 and "1"."""
+    queries = read_texts(keys, name, QUERY)
+    if queries.n_unique() < len(queries):
+        twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
+        raise UnreadableInputError(
+            name,
+            f"{len(twice):,} of its queries are there as different keys, e.g. {twice[0]!r} as a "
+            "number and as text",
+            "Give each query one key",
+        )
+    return queries
+
+
+def refuse_repeated_names(names: Iterable[Any], what: str) -> None:
+    """Refuse names of queries that are there twice. `what` has the query: a list, or a row."""
+    if twice := [name for name, count in Counter(map(str, names)).items() if count > 1]:
+        raise OptionError(
+            f"queries has {len(twice):,} names more than once, e.g. {twice[0]!r}. "
+            f"Each {what} is of a query of its own."
+        )
+
+
+def count_each(lists: Iterable[Any]) -> NDArray[np.int64]:
+    """Return the length of each list."""
+    return np.fromiter(map(len, lists), np.int64)
+
+
+def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
+    """Return each name once for each element of its list."""
+    return names.gather(np.repeat(np.arange(len(names)), lengths))
+
+
+def _read_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
+    """Read {query: {document: number}}."""
+    if None in source or any(None in docs for docs in source.values()):
+        raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
+    docs = read_texts(chain.from_iterable(source.values()), name)
+    queries = repeat(read_queries(source, name), count_each(source.values()))
+    values = chain.from_iterable(inner.values() for inner in source.values())
+    numbers = _read_numbers(list(values), name, "Each document maps to one number")
+    return pl.DataFrame({QUERY: queries, DOC: docs, _value(role): numbers})
+
+
+def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> Opened:
+    """Read {query: documents}: ranked as they are listed, or judged relevant."""
+    lists = list(source.values())
+    if role != "qrels" and (sets := [one for one in lists if isinstance(one, _SETS)]):
+        raise UnreadableInputError(
+            name,
+            f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order",
+            "Give each as a list",
+        )
+    if None in source:
+        raise UnreadableInputError(name, "None is not an id", "Give every query one")
+    query = repeat(read_queries(source, name), count_each(lists))
+    if lists and all(isinstance(one, np.ndarray) for one in lists):
+        array = np.concatenate(lists)
+        if array.ndim == 1 and array.dtype.kind in "iu":
+            return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), role)
+    elements = list(chain.from_iterable(lists))
+    kinds = set(map(type, elements))
+    if kinds and all(issubclass(kind, Mapping) for kind in kinds):
+        return Opened(
+            _read_rows(elements, name).with_columns(query).lazy(), seekable=True, ranked=True
+        )
+    if kinds and all(issubclass(kind, tuple) for kind in kinds) and set(map(len, elements)) == {2}:
+        docs, values = zip(*elements, strict=True)
+        numbers = _read_numbers(values, name, "Pairs are (document, number)")
+        columns = {QUERY: query, DOC: _read_ids(docs, name), _value(role): numbers}
+        return Opened(pl.LazyFrame(columns), seekable=True)
+    return _as_ranked(pl.DataFrame({QUERY: query, DOC: _read_ids(elements, name)}), role)
+
+
+def _as_ranked(frame: pl.DataFrame, role: Role | None) -> Opened:
+    """Return rows in the order of the ranking; as judgments, all are relevant."""
+    if role == "qrels":
+        frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
+    return Opened(frame.lazy(), seekable=True, ranked=True)
+
+
+def _read_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
+    """Read [{column: value}, …]."""
+    if shape_of(rows[:_SAMPLE]) is not None:
+        raise UnreadableInputError(
+            name,
+            "these are responses of a search engine",
+            "Pass them to rankframe.from_responses, with the query of each, and evaluate its run",
+        )
+    if odd := [row for row in rows if not isinstance(row, Mapping)]:
+        raise UnreadableInputError(
+            name,
+            f'{NO_SOURCE[0]} such as {{"query_id": "q1", …}}: it holds {shown(odd[0])}',
+            NO_SOURCE[1],
+        )
+    return _make_table(pl.from_dicts, list(rows), name, infer_schema_length=None)
+
+
+def _make_table(make: Any, values: Any, name: str, **options: Any) -> pl.DataFrame:
+    try:
+        return make(values, **options)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+        raise UnreadableInputError(name, f"its values do not make a table ({reason})") from error
+
+
+def _is_scored(value: Any) -> bool:
+    """Return whether this is a document with its score, rather than a list of two documents."""
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and isinstance(value[1], float) and not isinstance(value[0], float)
+
+
+def _read_ids(values: Sequence[Any], name: str) -> pl.Series:
+    """Return documents as whole numbers if all are, else as text."""
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        try:
+            return pl.Series(DOC, values, dtype=pl.Int64)
+        except OverflowError:
+            kinds = set()
+    if type(None) in kinds:
+        raise UnreadableInputError(name, "None is not an id", "Give every document one")
+    if any(issubclass(kind, (Mapping, list, tuple, *_SETS)) for kind in kinds):
+        odd = next(one for one in values if isinstance(one, (Mapping, list, tuple, *_SETS)))
+        raise UnreadableInputError(
+            name, f"a document is text or a number, not {shown(odd)}", _FORMS
+        )
+    return read_texts(values, name, DOC)
+
+
+def _read_numbers(values: Sequence[Any], name: str, advice: str) -> pl.Series:
+    try:
+        return given_numbers(values)
+    except ValueError as error:
+        raise UnreadableInputError(
+            name, f"a value that is not a number: {error}", advice
+        ) from error
+
+
+def _value(role: Role | None) -> str:
+    return RELEVANCE if role == "qrels" else SCORE
