@@ -43,6 +43,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         help="measure peaks of memory, with so many times 2.5M rows and 320 MB: 8, say",
     )
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="also what measures the process: peaks of memory, kills, signals",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests that measure the process, which take minutes, unless they are asked for."""
+    if not config.getoption("--all"):
+        left_out = pytest.mark.skip(reason="measures the process (memory, kills, signals): --all")
+        for item in items:
+            if item.get_closest_marker("process"):
+                item.add_marker(left_out)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

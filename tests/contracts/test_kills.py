@@ -24,6 +24,8 @@ import pytest
 import rankframe as rf
 from tests.support.nursery import Case, Ended, Nursery
 
+pytestmark = pytest.mark.process
+
 KILLED = -signal.SIGKILL
 FEW = 16
 METRICS = ("--ci none -m map", "--ci none -m mrr")
