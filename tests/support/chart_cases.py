@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 import rankframe as rf
-from rankframe.present.charts.chart_source import Material
+from rankframe.present.charts.canvas import Look
+from rankframe.present.charts.chart_source import ChartSource
+from rankframe.present.charts.registry import CHARTS
 from tests.support.oracles import random_case
 
 CASE, OTHER = random_case(1), random_case(2)
@@ -43,79 +46,35 @@ def counted() -> dict[str, pl.LazyFrame]:
     return {name: rf.exposure(run, k=5, train=CASE.qrels) for name, run in RUNS.items()}
 
 
-DRAWN = {
-    "roc": lambda **look: rf.plot.roc(curves("roc"), **look),
-    "precision_recall": lambda **look: rf.plot.precision_recall(curves("precision_recall"), **look),
-    "metric_at_k": lambda **look: rf.plot.metric_at_k(
-        curves("metric_at_k", ci="t"), "ndcg", **look
-    ),
-    "plain": lambda **look: rf.plot.metric_at_k(
-        {name: points.drop("ci_low") for name, points in curves("metric_at_k").items()}, **look
-    ),
-    "cumulative_gain": lambda **look: rf.plot.cumulative_gain(
-        curves("cumulative_gain")["old"], 12, **look
-    ),
-    "discounts": rf.plot.discounts,
-    "fusion_weights": lambda **look: rf.plot.fusion_weights(
-        rf.tune(CASE.qrels, RUNS, "wsum", "ndcg@5", folds=2), **look
-    ),
-    "reciprocal_rank": lambda **look: rf.plot.reciprocal_rank([0, 0, 1], 5, **look),
-    "strip": lambda **look: rf.plot.strip(RELEVANT, **look),
-    "grades": lambda **look: rf.plot.grades(GRADES, **look),
-    "precision_at": lambda **look: rf.plot.precision_at(RELEVANT, **look),
-    "heatmap": lambda **look: rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, most=5, **look),
-    "bump": lambda **look: rf.plot.bump({"first": FIRST, "second": SECOND}, **look),
-    "calibration": lambda **look: rf.plot.calibration(
-        {name: rf.pair(CASE.qrels, run) for name, run in RUNS.items()}, bins=4, **look
-    ),
-    "per_query": lambda **look: rf.plot.per_query(results(), "ndcg@5", **look),
-    "distribution": lambda **look: rf.plot.distribution(
-        {name: result.per_query for name, result in results().items()}, "ndcg@5", **look
-    ),
-    "differences": lambda **look: rf.plot.differences(
-        rf.diff(CASE.qrels, CASE.run, OTHER.run, "ndcg@5"), ("old", "new"), **look
-    ),
-    "scatter": lambda **look: rf.plot.scatter(results(), "ndcg@5", **look),
-    "slices": lambda **look: rf.plot.slices(
-        {n: r.slices for n, r in results(queries=ATTRIBUTES, by="part").items()}, "ndcg@5", **look
-    ),
-    "slice_map": lambda **look: rf.plot.slice_map(results(queries=ATTRIBUTES, by="part"), **look),
-    "forest": lambda **look: rf.plot.forest(
-        compared(["ndcg@5", "lag"], baseline="old", queries=ATTRIBUTES, by="part"), **look
-    ),
-    "significance": lambda **look: rf.plot.significance(compared(), **look),
-    "agreement": lambda **look: rf.plot.agreement(
-        {"second": rf.agree(FIRST, SECOND, PAIR_METRICS)}, "first", **look
-    ),
-    "history": lambda **look: rf.plot.history(over_time(), margin="-1%", **look),
-    "exposure": lambda **look: rf.plot.exposure(counted(), **look),
-    "popularity": lambda **look: rf.plot.popularity(counted(), **look),
-    "tradeoff": lambda **look: rf.plot.tradeoff(
-        {
-            name: rf.evaluate(CASE.qrels, run, ["ndcg@5", "coverage@5"], train=CASE.qrels)
-            for name, run in RUNS.items()
-        },
-        **look,
-    ),
-}
+MATERIAL = ChartSource(CASE.qrels, RUNS, metric="ndcg@5", k=7, queries=ATTRIBUTES, by=["part"])
 
 
-MATERIAL = Material(CASE.qrels, RUNS, metric="ndcg@5", k=7, queries=ATTRIBUTES, by=["part"])
-
-
-def of_so_many(count: int | None) -> Material:
+def of_so_many(count: int | None) -> ChartSource:
     return replace(MATERIAL, runs=dict(list(RUNS.items())[:count]))
 
 
-def material_of(kind: str) -> Material:
+def material_of(kind: str) -> ChartSource:
     """What a chart is drawn of."""
-    from rankframe.present.charts.registry import CHARTS
-
-    if CHARTS[kind].takes == "results":
-        return replace(MATERIAL, folders=results(ci="t"))
-    if CHARTS[kind].takes == "shown" or kind == "tradeoff":
+    definition = CHARTS[kind]
+    if definition.takes == "results":
+        return replace(MATERIAL, folders=results(ci="t"), margin="-1%")
+    if definition.takes == "retrieved" or kind == "tradeoff":
         return replace(MATERIAL, policies={"train": CASE.qrels})
-    return of_so_many(CHARTS[kind].runs)
+    if definition.listed:
+        return ChartSource(grades=RELEVANT)
+    return of_so_many(definition.runs)
+
+
+def drawn(kind: str, **look: Any) -> Any:
+    """A chart of every kind, as the command line draws it."""
+    return CHARTS[kind].draw(replace(material_of(kind), look=Look(**look)))
+
+
+DRAWN = {kind: partial(drawn, kind) for kind in CHARTS} | {
+    "plain": lambda **look: rf.plot.metric_at_k(
+        {name: points.drop("ci_low") for name, points in curves("metric_at_k").items()}, **look
+    )
+}
 
 
 def rows(chart: Any, layer: int | None = None) -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ def history(
     with progress_bar("reading", quiet=quiet):
         found = rf.history(named, metric, order=order)
         if plot is not None:
-            from rankframe.present.charts.draw import save
+            from rankframe.present.charts.registry import save
 
             save(rf.plot.history(found, margin=margin), plot)
     if output is not None:

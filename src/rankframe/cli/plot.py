@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,9 +18,14 @@ from rankframe.cli.support import (
     ways_to_slice,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.options import ChartKind, ChartTheme, Policies, Storage
+from rankframe.core.options import ChartTheme, Policies, Storage
+
+if TYPE_CHECKING:
+    from rankframe.present.charts.registry import Definition
 
 EXAMPLES = """
+  rankframe plot
+
   rankframe plot roc qrels.parquet bm25.parquet dense.parquet -o roc.png
 
   rankframe plot metric_at_k qrels.parquet bm25.parquet -m ndcg -o ndcg.svg
@@ -45,9 +50,15 @@ _UNJUDGED = ("-", "")
 @takes(Policies, Storage)
 def plot(
     kind: Annotated[
-        ChartKind,
-        typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(get_args(ChartKind))}."),
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="What to draw; without it, all charts are listed.",
+            autocompletion=lambda incomplete: [
+                name for name in _charts() if name.startswith(incomplete)
+            ],
+        ),
+    ] = None,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -117,12 +128,16 @@ def plot(
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time,
     what is shown of a catalogue.
     """
-    from rankframe.present.charts.chart_source import Material
-    from rankframe.present.charts.draw import draw
-    from rankframe.present.charts.registry import CHARTS
+    if kind is None:
+        _list_charts()
+        return
 
-    takes_what, asked = CHARTS[kind].takes, metric or []
-    if len(asked) > 1 and not CHARTS[kind].several:
+    from rankframe.present.charts.chart_source import ChartSource
+    from rankframe.present.charts.registry import definition_of, draw
+
+    definition = definition_of(kind)
+    takes_what, asked = definition.takes, metric or []
+    if len(asked) > 1 and not definition.several:
         raise OptionError(f"the chart {kind!r} is of one metric, not {len(asked)}.")
     given: dict[str, Any] = {}
     if takes_what == "results":
@@ -130,8 +145,8 @@ def plot(
         check_outputs([], output)
     else:
         files = sources or []
-        # Of rankings, the first has a name, too; what is shown needs no judgments.
-        judged = takes_what not in ("rankings", "shown")
+        # Of rankings, the first has a name, too; what was retrieved needs no judgments.
+        judged = takes_what not in ("rankings", "retrieved")
         by_name = runs_by_name(files[1:] if judged else files)
         runs, paths = list(by_name), list(by_name.values())
         opened = open_sources([*files[:1], *paths] if judged else paths)
@@ -139,14 +154,14 @@ def plot(
         if takes_what == "rankings":
             given = {"reference": runs[0]} if runs else {}
             runs = runs[1:]
-        if takes_what != "shown":
+        if takes_what != "retrieved":
             given["qrels"] = opened[0] if opened else None
             opened = opened[1:]
         given["runs"] = dict(zip(runs, opened, strict=True))
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,
-            Material(
+            ChartSource(
                 **given,
                 metric=asked[0] if asked else "ndcg@10",
                 metrics=asked,
@@ -163,6 +178,22 @@ def plot(
             ),
             output,
         )
+
+
+def _charts() -> dict[str, Definition]:
+    """Return all charts by name; in a function, as importing them takes a moment."""
+    from rankframe.present.charts.registry import CHARTS
+
+    return CHARTS
+
+
+def _list_charts() -> None:
+    from rich.console import Console
+
+    from rankframe.present.terminal.render import reference_list
+
+    rows = [(name, definition.sentence) for name, definition in _charts().items()]
+    Console().print(reference_list("Charts", rows))
 
 
 def _grades(text: str) -> list[float | None]:

@@ -38,12 +38,6 @@ Method: TypeAlias = Literal["bootstrap", "t"]
 Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh", "none"]
 # What `rankframe plot` draws: the names of the charts in `plot`.
-ChartKind: TypeAlias = Literal[
-    "roc", "precision_recall", "metric_at_k", "cumulative_gain", "discounts", "reciprocal_rank",
-    "strip", "grades", "precision_at", "heatmap", "bump", "calibration", "per_query",
-    "distribution", "differences", "scatter", "slices", "slice_map", "forest", "significance",
-    "agreement", "history", "fusion_weights", "exposure", "popularity", "tradeoff",
-]  # fmt: skip
 ChartTheme: TypeAlias = Literal["light", "dark"]
 # The largest less the least of several means, or the mean difference of two of them.
 GapKind: TypeAlias = Literal["range", "mean"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import rankframe as rf
-from rankframe.present.charts.chart_source import Material
+from rankframe.present.charts.chart_source import ChartSource
 from tests.support.chart_cases import ATTRIBUTES, CASE, MATERIAL, OTHER, RUNS, of_so_many
 
 CUT = {"k_max": 3, "judged_only": True}
@@ -13,8 +13,8 @@ CUT = {"k_max": 3, "judged_only": True}
 
 def test_the_metric_without_its_cutoff_and_all_cutoffs() -> None:
     assert (MATERIAL.family, list(MATERIAL.ks)) == ("ndcg", [1, 2, 3, 4, 5, 6, 7])
-    assert Material(metric="map").family == "map"
-    assert Material(metric="ndcg(gain=exp2)@5").family == "ndcg(gain=exp2)"
+    assert ChartSource(metric="map").family == "map"
+    assert ChartSource(metric="ndcg(gain=exp2)@5").family == "ndcg(gain=exp2)"
 
 
 def test_a_curve_for_each_run_under_the_policies() -> None:
@@ -79,7 +79,7 @@ def test_the_list_of_one_query_in_each_run() -> None:
         if ranking is not None and case is CASE:
             expected = [None if g is None else float(g) for g in ranking.grades[:5]]
             assert found[f"{name}, query {query}"] == expected
-    assert Material(grades=[1, 0]).lists() == [1, 0]
+    assert ChartSource(grades=[1, 0]).lists() == [1, 0]
 
 
 def test_an_unknown_query_is_refused(refusal) -> None:
@@ -89,12 +89,12 @@ def test_an_unknown_query_is_refused(refusal) -> None:
 
 
 def test_rankings_of_one_query_begin_with_the_reference() -> None:
-    material = Material([1, 2, 3], {"b": [3, 2, 1]}, reference="a", k=2)
+    material = ChartSource([1, 2, 3], {"b": [3, 2, 1]}, reference="a", k=2)
     assert material.rankings() == {"a": ["1", "2"], "b": ["3", "2"]}
 
 
 def test_agreements_are_those_of_agree() -> None:
-    material = Material([1, 2, 3], {"b": [3, 2, 1]}, metrics=["rbo"])
+    material = ChartSource([1, 2, 3], {"b": [3, 2, 1]}, metrics=["rbo"])
     assert material.agreements()["b"].means == rf.agree([1, 2, 3], [3, 2, 1], "rbo").means
     assert list(replace(material, metrics=()).agreements()["b"].means) == [
         "kendall_tau", "spearman", "tau_ap", "rbo",
@@ -113,14 +113,14 @@ def test_what_is_shown_takes_the_policies_that_it_knows() -> None:
 
 
 def test_accuracy_is_traded_for_coverage_unless_others_are_asked_for(refusal) -> None:
-    assert Material().two_metrics == ("ndcg@10", "coverage@10")
+    assert ChartSource().two_metrics == ("ndcg@10", "coverage@10")
     for asked, two in (
         (["map"], ("map", "coverage@10")),
         (["coverage@10"], ("coverage@10", "ndcg@10")),
         (["map", "gini@5"], ("map", "gini@5")),
     ):
-        assert Material(metrics=asked).two_metrics == two
-    assert "not 3" in refusal(lambda: Material(metrics=["map", "mrr", "lag"]).two_metrics)
+        assert ChartSource(metrics=asked).two_metrics == two
+    assert "not 3" in refusal(lambda: ChartSource(metrics=["map", "mrr", "lag"]).two_metrics)
     found = replace(MATERIAL, policies={"train": CASE.qrels}).traded()
     assert {name: list(one.means) for name, one in found.items()} == {
         "old": ["ndcg@5", "coverage@10"], "new": ["ndcg@5", "coverage@10"],

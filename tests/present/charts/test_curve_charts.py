@@ -31,7 +31,7 @@ def test_precision_stands_above_recall() -> None:
 
 def test_a_metric_over_its_cutoffs_has_a_band_where_it_has_intervals() -> None:
     points = curves("metric_at_k", ci="t")
-    chart = DRAWN["metric_at_k"]()
+    chart = rf.plot.metric_at_k(points, "ndcg")
     assert chart.to_dict()["layer"][0]["encoding"]["y"]["title"] == "ndcg (higher is better)"
     band = [(r["ci_low"], r["ci_high"]) for r in rows(chart, 1) if r["system"] == "new"]
     assert band == points["new"].select("ci_low", "ci_high").rows()
@@ -40,7 +40,7 @@ def test_a_metric_over_its_cutoffs_has_a_band_where_it_has_intervals() -> None:
 
 def test_what_is_gained_stands_beside_what_could_be() -> None:
     points = curves("cumulative_gain")["old"]
-    drawn = rows(DRAWN["cumulative_gain"]())
+    drawn = rows(rf.plot.cumulative_gain(points))
     for name, column in (("found", "dcg"), ("at best", "ideal_dcg")):
         assert [r["value"] for r in drawn if r["system"] == name] == points[column].to_list()
 
@@ -62,6 +62,6 @@ def test_curves_say_over_how_much_they_are() -> None:
     eleven = curves("precision_recall", interpolated=True)
     assert f"{queries} queries" in said(rf.plot.precision_recall(eleven))
     assert "area" not in said(rf.plot.precision_recall(eleven))
-    assert "mean over 12 queries" in said(DRAWN["cumulative_gain"]())
     points = curves("cumulative_gain")["old"]
+    assert "mean over 12 queries" in said(rf.plot.cumulative_gain(points, 12))
     assert "mean over queries" in said(rf.plot.cumulative_gain(points))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import rankframe as rf
-from rankframe.present.charts.chart_source import Material
-from rankframe.present.charts.draw import draw, save
-from rankframe.present.charts.registry import CHARTS
+from rankframe.present.charts.chart_source import ChartSource
+from rankframe.present.charts.registry import CHARTS, draw, save
 from tests.support.chart_cases import MATERIAL, material_of
 
 STARTS = {".PNG": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF", ".html": b"<!DOCTYPE html>"}
@@ -27,7 +26,7 @@ def test_every_chart_is_drawn_of_files(kind: str, tmp_path: Path) -> None:
 
 def test_every_format_is_drawn(tmp_path: Path) -> None:
     for ending, start in STARTS.items():
-        draw("strip", Material(grades=[1, 0]), tmp_path / f"x{ending}")
+        draw("strip", ChartSource(grades=[1, 0]), tmp_path / f"x{ending}")
         assert (tmp_path / f"x{ending}").read_bytes().lstrip().startswith(start)
     assert b'src="http' not in (tmp_path / "x.html").read_bytes()
 

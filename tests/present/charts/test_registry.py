@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rankframe.present.charts.chart_source import Material
+from rankframe.present.charts.chart_source import ChartSource
 from rankframe.present.charts.registry import CHARTS, chart
 from tests.support.chart_cases import DRAWN, MATERIAL, of_so_many
 
@@ -20,10 +20,10 @@ def test_all_charts_are_here() -> None:
 def test_it_takes_what_it_says(kind: str, refusal) -> None:
     takes = CHARTS[kind].takes
     if takes == "nothing":
-        assert CHARTS[kind].draw(Material()).to_dict()["title"]
+        assert CHARTS[kind].draw(ChartSource()).to_dict()["title"]
         return
-    lacking = [Material(), Material(MATERIAL.qrels)]
-    for some in lacking if takes != "runs" else [*lacking, Material(runs=MATERIAL.runs)]:
+    lacking = [ChartSource(), ChartSource(MATERIAL.qrels)]
+    for some in lacking if takes != "runs" else [*lacking, ChartSource(runs=MATERIAL.runs)]:
         said = refusal(CHARTS[kind].draw, some)
         assert said.startswith(f"the chart {kind!r} is drawn of ")
         assert "give" in said
@@ -33,8 +33,8 @@ def test_a_list_is_taken_by_charts_of_lists_alone(refusal) -> None:
     listed = [kind for kind, chart in CHARTS.items() if chart.listed]
     assert sorted(listed) == ["grades", "precision_at", "reciprocal_rank", "strip"]
     for kind in listed:
-        assert CHARTS[kind].draw(Material(grades=[1, 0])).to_dict()["title"]
-    assert "is not for the chart 'roc'" in refusal(CHARTS["roc"].draw, Material(grades=[1]))
+        assert CHARTS[kind].draw(ChartSource(grades=[1, 0])).to_dict()["title"]
+    assert "is not for the chart 'roc'" in refusal(CHARTS["roc"].draw, ChartSource(grades=[1]))
 
 
 @pytest.mark.parametrize("kind", CHARTS)
@@ -57,7 +57,7 @@ def test_it_takes_so_many_runs(kind: str, runs: int, said: str, refusal) -> None
 
 
 def test_a_function_becomes_a_chart_of_what_is_given() -> None:
-    @chart(runs=1, of=lambda given: (given.metric, given.k))
+    @chart(runs=1, inputs=lambda source: (source.metric, source.k))
     def shown(metric: str, k: int) -> Any:
         """Something
         shown.

@@ -26,6 +26,8 @@ from rankframe.present.charts.palette import BETTER, COLOURS, SAME, WORSE, mixed
 from rankframe.present.charts.registry import chart
 from rankframe.stats.paired import differences as apart_by
 
+__all__ = ["differences", "scatter"]
+
 if TYPE_CHECKING:
     from rankframe.analysis.change import Diff
     from rankframe.present.charts.canvas import Chart
@@ -35,7 +37,7 @@ _MOST_DOTS = 1_500  # beyond which a scatter is a cloud
 _CELLS = 30  # of a cloud, along each side
 
 
-@chart(runs=2, of=lambda given: (given.difference(), tuple(given.runs)))
+@chart(runs=2, inputs=lambda source: (source.difference(), tuple(source.runs)))
 def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpack[Look]) -> Chart:
     """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
     better in b, or worse where lower is better. Of many queries, every so manieth.
@@ -87,7 +89,7 @@ def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpa
     return on.finished(on.sized(drawn), f"Change of {metric}, query by query", said)
 
 
-@chart(runs=2, of=lambda given: (given.per_query(), given.metric))
+@chart(runs=2, inputs=lambda source: (source.per_query(), source.metric))
 def scatter(
     values: Values,
     metric: str | None = None,

@@ -41,7 +41,7 @@ _EVERY = "num_relevant"  # defined for every judged query
 
 
 @dataclass(frozen=True)
-class Material:
+class ChartSource:
     """Judgments and runs by name; the rest as far as a chart asks for it."""
 
     qrels: Source | None = None

@@ -23,6 +23,8 @@ from rankframe.present.charts.canvas import (
 from rankframe.present.charts.chart_inputs import between, with_direction
 from rankframe.present.charts.registry import chart
 
+__all__ = ["cumulative_gain", "metric_at_k", "precision_recall", "roc"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -30,7 +32,9 @@ _MOST_AREAS = 4  # that are said
 
 
 @chart(
-    of=lambda given: (given.curves("roc", scores="distance" if given.distance else "similarity"),)
+    inputs=lambda source: (
+        source.curves("roc", scores="distance" if source.distance else "similarity"),
+    )
 )
 def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     """ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
@@ -55,7 +59,7 @@ def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     return on.finished(layered(chance, curved), "ROC: relevant documents found, by score", said)
 
 
-@chart(of=lambda given: (given.curves("precision_recall"),))
+@chart(inputs=lambda source: (source.curves("precision_recall"),))
 def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     """Precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
 
@@ -69,9 +73,9 @@ def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -
 
 
 @chart(
-    of=lambda given: (
-        given.curves("metric_at_k", metric=given.family, ks=given.ks, ci="bootstrap"),
-        given.family,
+    inputs=lambda source: (
+        source.curves("metric_at_k", metric=source.family, ks=source.ks, ci="bootstrap"),
+        source.family,
     )
 )
 def metric_at_k(
@@ -98,9 +102,9 @@ def metric_at_k(
 
 @chart(
     runs=1,
-    of=lambda given: (
-        *given.curves("cumulative_gain", ks=given.ks).values(),
-        given.queries_judged(),
+    inputs=lambda source: (
+        *source.curves("cumulative_gain", ks=source.ks).values(),
+        source.queries_judged(),
     ),
 )
 def cumulative_gain(

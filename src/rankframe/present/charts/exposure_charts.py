@@ -27,6 +27,8 @@ from rankframe.present.charts.chart_inputs import between
 from rankframe.present.charts.palette import COLOURS
 from rankframe.present.charts.registry import chart
 
+__all__ = ["exposure", "popularity"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -40,7 +42,11 @@ _TOP = re.compile(r"shown_top([1-9]\d*)")
 _ALONE = "run"  # what has no name
 
 
-@chart(takes="shown", of=lambda given: (given.documents(),))
+@chart(
+    takes="retrieved",
+    inputs=lambda source: (source.documents(),),
+    example="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
+)
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """How evenly documents are shown, a Lorenz curve: the share of all places that the least shown
     documents have, `{name: rf.exposure(run, items=items, k=10)}`. On the diagonal, all are shown
@@ -103,7 +109,11 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame({"documents": [0.0], "places": [0.0]}), ends])
 
 
-@chart(takes="shown", of=lambda given: (given.documents(),))
+@chart(
+    takes="retrieved",
+    inputs=lambda source: (source.documents(),),
+    example="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet",
+)
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Whether what is shown is what everybody has: the share of places by the popularity of what is
     shown there, beside the share of the catalogue and of interactions in train,

@@ -21,11 +21,13 @@ from rankframe.present.charts.canvas import (
 from rankframe.present.charts.chart_inputs import with_direction
 from rankframe.present.charts.registry import chart
 
+__all__ = ["fusion_weights"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
 
-@chart(runs=2, of=lambda given: (given.tuned(),))
+@chart(runs=2, inputs=lambda source: (source.tuned(),))
 def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     """A metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a line
     for each method and norm, with its interval as a band; each run by itself is dashed.

@@ -26,6 +26,8 @@ from rankframe.present.charts.chart_inputs import Grades, grade_text, lists_of, 
 from rankframe.present.charts.palette import COLOURS, OTHER, RELEVANT, UNJUDGED, shades, text_on
 from rankframe.present.charts.registry import chart
 
+__all__ = ["discounts", "grades", "precision_at", "reciprocal_rank", "strip"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -36,7 +38,11 @@ _LONGEST = 30  # letters of a name beside a list
 _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 
 
-@chart(listed=True, of=lambda given: (given.lists(), given.policies.get("rel")))
+@chart(
+    listed=True,
+    inputs=lambda source: (source.lists(), source.policies.get("rel")),
+    example="--list 1,0,1,0,1,0,0,1,0,1",
+)
 def strip(
     relevance: Grades | Mapping[str, Grades], rel: float | None = None, **look: Unpack[Look]
 ) -> Chart:
@@ -81,7 +87,11 @@ def strip(
     return on.finished(drawn, "What is relevant, rank by rank", [*said, *cut])
 
 
-@chart(listed=True, of=lambda given: (given.lists(),))
+@chart(
+    listed=True,
+    inputs=lambda source: (source.lists(),),
+    example="--list 3,2,3,0,1,2,0,1,0,3",
+)
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
     """The grade of each document of a list, as bars in rank order; a document of grade 0 is a dot,
     one that was not judged a gap.
@@ -134,11 +144,12 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
 @chart(
     runs=1,
     listed=True,
-    of=lambda given: (
-        given.lists(),
-        given.family if given.metrics else "precision",
-        given.policies.get("rel"),
+    inputs=lambda source: (
+        source.lists(),
+        source.family if source.metrics else "precision",
+        source.policies.get("rel"),
     ),
+    example="--list 1,0,1,0,1,0,0,1,0,1",
 )
 def precision_at(
     relevance: Grades | Mapping[str, Grades],
@@ -195,13 +206,14 @@ def precision_at(
 
 
 @chart(
-    runs=0,
+    takes="nothing",
     listed=True,
-    of=lambda given: (
-        given.lists() if given.runs or given.grades is not None else None,
-        given.k,
-        given.policies.get("rel"),
+    inputs=lambda source: (
+        source.lists() if source.runs or source.grades is not None else None,
+        source.k,
+        source.policies.get("rel"),
     ),
+    example="--list 0,0,1,0,1 -k 10",
 )
 def reciprocal_rank(
     relevance: Grades | Mapping[str, Grades] | None = None,
@@ -257,7 +269,11 @@ def reciprocal_rank(
     return on.finished(on.sized(layered(*layers)), "Reciprocal rank by position", said)
 
 
-@chart(runs=0, of=lambda given: (given.k,))
+@chart(
+    takes="nothing",
+    inputs=lambda source: (source.k,),
+    example="",
+)
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
     """What each rank weighs: the discounts of the metrics as bars, below each other."""
     on, alt = Canvas.of(look), load_altair()

@@ -34,6 +34,8 @@ from rankframe.present.charts.chart_inputs import (
 from rankframe.present.charts.palette import COLOURS
 from rankframe.present.charts.registry import chart
 
+__all__ = ["distribution", "per_query"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -43,7 +45,7 @@ _MOST_NAMED = 30  # bars that have room for the ids of their queries
 _LABEL = 18  # characters of an id below its bar
 
 
-@chart(of=lambda given: (given.per_query(), given.metric))
+@chart(inputs=lambda source: (source.per_query(), source.metric))
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
@@ -120,7 +122,7 @@ def _sample_of(frames: Mapping[str, pl.DataFrame]) -> str:
     return said if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {said}"
 
 
-@chart(of=lambda given: (given.per_query(), given.metric))
+@chart(inputs=lambda source: (source.per_query(), source.metric))
 def distribution(
     values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
 ) -> Chart:

@@ -29,6 +29,8 @@ from rankframe.present.charts.chart_inputs import grade_text, sample_of, sampled
 from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
 from rankframe.present.charts.registry import chart
 
+__all__ = ["bump", "calibration", "heatmap"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -40,7 +42,7 @@ _MOST_LINES = 50  # documents in a chart of rankings
 _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard errors
 
 
-@chart(runs=1, of=lambda given: (given.judged(), given.k))
+@chart(runs=1, inputs=lambda source: (source.judged(), source.k))
 def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
     """Where the relevant documents stand, `rf.judge(qrels, run)`: a row a query, a column a rank,
     its grade as colour, and as a number where that fits. Of many queries, a sample that is always
@@ -102,7 +104,11 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     return on.finished(drawn, "Where judged documents stand", said)
 
 
-@chart(takes="rankings", of=lambda given: (given.rankings(), given.k))
+@chart(
+    takes="rankings",
+    inputs=lambda source: (source.rankings(), source.k),
+    example="bm25.parquet dense.parquet hybrid.parquet --query q0017 -k 10",
+)
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
     """How documents move from ranking to ranking: lists of documents in order by name, a line a
     document, its colour by where it went from the first ranking to the last.
@@ -182,7 +188,7 @@ def _move(doc: str, first: Sequence[str], last: Sequence[str]) -> str:
     return "the same" if before == after else "up" if after < before else "down"
 
 
-@chart(of=lambda given: (given.pairs(), 10, given.policies.get("rel")))
+@chart(inputs=lambda source: (source.pairs(), 10, source.policies.get("rel")))
 def calibration(
     pairs: Judged | Mapping[str, Judged],
     bins: int = 10,

@@ -1,5 +1,6 @@
-"""The register of charts: `@chart` says how one is drawn of files. `rankframe plot` and the
-documentation read it.
+"""The registry of charts: `@chart` registers a function, with how it is drawn from files.
+
+The command line, `rf.plot`, the documentation and the tests read it.
 """
 
 from __future__ import annotations
@@ -7,64 +8,84 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, get_type_hints
+from pathlib import Path
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, OutputError
 from rankframe.core.messages import Option
+from rankframe.io.output_paths import file_place
+from rankframe.io.outputs import write_file
 from rankframe.present.charts.canvas import Look
-from rankframe.present.charts.chart_source import Material
+from rankframe.present.charts.chart_source import ChartSource
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
-# What its files are: judgments and runs; two rankings or more, the first of which is the reference;
-# stored results; runs alone, of which it is looked at what they show; or it takes none.
-Takes: TypeAlias = Literal["runs", "rankings", "results", "shown", "nothing"]
-_COUNTED = {1: "one run", 2: "two runs"}
+# Which files a chart takes: judgments and runs; two rankings or more, the first of which is the
+# reference; stored results; runs alone, whose retrieved documents count; or none.
+Takes: TypeAlias = Literal["runs", "rankings", "results", "retrieved", "nothing"]
+_NUMBERS: Final = {1: "one run", 2: "two runs"}
+# Files of the demo data, by how many runs a chart takes.
+_EXAMPLES: Final = {
+    None: "qrels.parquet bm25.parquet dense.parquet hybrid.parquet",
+    1: "qrels.parquet hybrid.parquet",
+    2: "qrels.parquet bm25.parquet hybrid.parquet",
+}
+_ENDINGS: Final = (".png", ".svg", ".pdf", ".html")
+_SCALE = 2  # of a PNG, for sharp screens
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A chart by name."""
+    """Describe a chart: its function, and how its arguments come from files.
+
+    inputs: the arguments, of a chart source.
+    runs: how many runs it takes; None is any number.
+    listed: a list of grades will do instead of files.
+    several: it draws several metrics.
+    example: arguments of `rankframe plot` that draw it of the demo data.
+    """
 
     name: str
     function: Callable[..., Any]
-    # its arguments
-    of: Callable[[Material], tuple[Any, ...]]
-    # how many it takes; None is any number
+    inputs: Callable[[ChartSource], tuple[Any, ...]]
     runs: int | None
     takes: Takes
-    # a list of grades will do instead of files
     listed: bool
-    # it draws several metrics
     several: bool
+    example: str
 
     @property
     def summary(self) -> str:
-        """Its docstring up to the example, as one paragraph."""
+        """Return its docstring up to the example, as one paragraph."""
         return " ".join((inspect.getdoc(self.function) or "").split(">>>")[0].split())
 
-    def draw(self, material: Material) -> Any:
-        """The chart of what was given, if that is what it takes."""
-        self._check(material)
-        return self.function(*self.of(material), **material.look)
+    @property
+    def sentence(self) -> str:
+        """Return the first sentence of the summary."""
+        return self.summary.split(". ")[0].rstrip(".:") + "."
 
-    def _check(self, material: Material) -> None:
-        drawn, count = f"the chart {self.name!r} is drawn of", len(material.runs)
-        if material.grades is not None:
+    def draw(self, source: ChartSource) -> Any:
+        """Draw the chart, if the source has what it takes."""
+        self._check(source)
+        return self.function(*self.inputs(source), **source.look)
+
+    def _check(self, source: ChartSource) -> None:
+        drawn, count = f"the chart {self.name!r} is drawn of", len(source.runs)
+        if source.grades is not None:
             if not self.listed:
                 raise OptionError(Option("list"), f" is not for the chart {self.name!r}.")
             return
-        if self.takes == "results" and not material.folders:
+        if self.takes == "results" and not source.folders:
             raise OptionError(f"{drawn} stored results: give their folders.")
-        if self.takes == "shown" and not count:
+        if self.takes == "retrieved" and not count:
             raise OptionError(f"{drawn} runs, without judgments: give RUN.")
-        if self.takes == "rankings" and (material.qrels is None or not count):
+        if self.takes == "rankings" and (source.qrels is None or not count):
             raise OptionError(f"{drawn} rankings: give a reference, and what is compared with it.")
-        if self.takes == "runs" and (material.qrels is None or not count):
+        if self.takes == "runs" and (source.qrels is None or not count):
             also: list[Any] = [", or ", Option("list"), " with grades"] if self.listed else []
             raise OptionError(f"{drawn} judgments and runs: give QRELS and RUN", *also, ".")
         if self.takes == "runs" and self.runs and count != self.runs:
-            raise OptionError(f"{drawn} {_COUNTED[self.runs]}, not {count}.")
+            raise OptionError(f"{drawn} {_NUMBERS[self.runs]}, not {count}.")
 
 
 CHARTS: dict[str, Definition] = {}
@@ -72,29 +93,27 @@ CHARTS: dict[str, Definition] = {}
 
 def chart(
     *,
-    of: Callable[[Material], tuple[Any, ...]],
+    inputs: Callable[[ChartSource], tuple[Any, ...]],
     runs: int | None = None,
     takes: Takes = "runs",
     listed: bool = False,
     several: bool = False,
+    example: str | None = None,
 ) -> Callable[[Callable[P, Drawn]], Callable[P, Drawn]]:
-    """Register a function as a chart: its arguments, of judgments and (so many) runs, or of what it
-    takes instead.
-    """
-    if runs == 0:
-        takes = "nothing"
+    """Register a function as a chart; the arguments are those of `Definition`."""
 
     def register(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
         name = function.__name__
-        CHARTS[name] = Definition(name, function, of, runs, takes, listed, several)
-        # What `help` and notebooks show: each option of the look by its name.
-        function.__signature__ = _spelt_out(function)  # pyright: ignore[reportFunctionMemberAccess]
+        shown = _EXAMPLES[runs] if example is None else example
+        CHARTS[name] = Definition(name, function, inputs, runs, takes, listed, several, shown)
+        # `help` and notebooks list each option of the look by its name.
+        function.__signature__ = _with_look(function)  # pyright: ignore[reportFunctionMemberAccess]
         return function
 
     return register
 
 
-def _spelt_out(function: Callable[..., Any]) -> inspect.Signature:
+def _with_look(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
     own = list(signature.parameters.values())
     if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
@@ -107,3 +126,31 @@ def _spelt_out(function: Callable[..., Any]) -> inspect.Signature:
         for name, kind in get_type_hints(Look).items()
     ]
     return signature.replace(parameters=[*own[:-1], *looks])
+
+
+def definition_of(name: str) -> Definition:
+    """Return the definition of a chart by its name."""
+    if name not in CHARTS:
+        raise OptionError.choice("kind", name, list(CHARTS))
+    return CHARTS[name]
+
+
+def draw(name: str, source: ChartSource, target: Path) -> None:
+    """Draw a chart into a file: all of it, or nothing."""
+    _ending(target)
+    file_place(target)
+    save(definition_of(name).draw(source), target)
+
+
+def save(drawn: Any, target: Path) -> None:
+    """Save a chart in the format that the ending of the file says."""
+    ending = _ending(target)
+    options = {"scale_factor": _SCALE} if ending == ".png" else {}
+    write_file(target, lambda path: drawn.save(str(path), format=ending[1:], **options))
+
+
+def _ending(target: Path) -> str:
+    ending = target.suffix.lower()
+    if ending not in _ENDINGS:
+        raise OutputError(f"cannot draw into {target}: it should end in {', '.join(_ENDINGS)}.")
+    return ending

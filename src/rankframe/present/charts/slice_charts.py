@@ -36,6 +36,8 @@ from rankframe.present.charts.chart_inputs import (
 from rankframe.present.charts.palette import BETTER, WORSE, mixed, text_on
 from rankframe.present.charts.registry import chart
 
+__all__ = ["forest", "slice_map", "slices"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -44,7 +46,10 @@ _MOST_SLICES = 60  # of each metric: those with most queries
 _ALL = "all queries"
 
 
-@chart(of=lambda given: (given.slices(), given.metric))
+@chart(
+    inputs=lambda source: (source.slices(), source.metric),
+    example="qrels.parquet bm25.parquet dense.parquet --queries queries.parquet --by locale",
+)
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
     """A metric in every slice with its interval: a result or a comparison with slices, or
     `{name: result.slices}`. Of many slices, those with most queries.
@@ -110,7 +115,14 @@ def _largest(frames: Mapping[str, pl.DataFrame]) -> tuple[list[str], list[str]]:
     ]
 
 
-@chart(several=True, of=lambda given: (given.sliced(),))
+@chart(
+    several=True,
+    inputs=lambda source: (source.sliced(),),
+    example=(
+        "qrels.parquet hybrid.parquet -m ndcg@10 -m map -m mrr@10 -m lag "
+        "--queries queries.parquet --by locale --by device"
+    ),
+)
 def slice_map(
     values: Result | Comparison | Mapping[str, Result],
     metrics: Sequence[str] | str | None = None,
@@ -227,7 +239,14 @@ def _cell(
     }
 
 
-@chart(several=True, of=lambda given: (given.compared(),))
+@chart(
+    several=True,
+    inputs=lambda source: (source.compared(),),
+    example=(
+        "qrels.parquet bm25.parquet dense.parquet hybrid.parquet -m ndcg@10 -m map "
+        "--queries queries.parquet --by locale"
+    ),
+)
 def forest(
     comparison: Comparison, metrics: Sequence[str] | str | None = None, **look: Unpack[Look]
 ) -> Chart:

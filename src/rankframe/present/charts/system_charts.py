@@ -28,6 +28,8 @@ from rankframe.present.charts.chart_inputs import better, between, known_metric,
 from rankframe.present.charts.palette import BETTER, COLOURS, WORSE, text_on
 from rankframe.present.charts.registry import chart
 
+__all__ = ["agreement", "history", "significance"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -37,7 +39,7 @@ _NUMBERED = 46.0  # dots across that a difference takes
 _MOST_RESULTS = 200  # over time: the last ones
 
 
-@chart(of=lambda given: (given.compared(pairs=True),))
+@chart(inputs=lambda source: (source.compared(pairs=True),))
 def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
     """Which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)` without
     a baseline. Each cell is the row's system less the column's.
@@ -105,7 +107,12 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     return on.finished(drawn, f"Who differs in {metric}", said)
 
 
-@chart(takes="rankings", several=True, of=lambda given: (given.agreements(), given.reference))
+@chart(
+    takes="rankings",
+    several=True,
+    inputs=lambda source: (source.agreements(), source.reference),
+    example="bm25.parquet dense.parquet hybrid.parquet",
+)
 def agreement(
     results: Mapping[str, Result] | Result,
     reference: str = "the reference",
@@ -185,7 +192,12 @@ def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[fl
     return least, max([1.0, *values]) * 1.12
 
 
-@chart(takes="results", several=True, of=lambda given: (given.history(), None, given.margin))
+@chart(
+    takes="results",
+    several=True,
+    inputs=lambda source: (source.history(), None, source.margin),
+    example="results/monday results/tuesday results/wednesday results/thursday --margin=-1%",
+)
 def history(
     points: pl.DataFrame,
     metrics: Sequence[str] | str | None = None,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rankframe as rf
-from rankframe.present.charts.tradeoff_chart import _names_at
+from rankframe.present.charts.tradeoff_charts import _names_at
 from tests.support.chart_cases import CASE, RUNS, compared, results, rows, said
 
 QRELS = {f"u{n}": {"a": 1, f"d{n}": 1} for n in range(40)}

@@ -25,6 +25,8 @@ from rankframe.present.charts.chart_inputs import better, between, with_directio
 from rankframe.present.charts.palette import COLOURS
 from rankframe.present.charts.registry import chart
 
+__all__ = ["tradeoff"]
+
 if TYPE_CHECKING:
     from rankframe.present.charts.canvas import Chart
 
@@ -37,7 +39,14 @@ _MARGIN = 0.09  # of what is plotted, beyond the outermost dot or interval
 _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 
 
-@chart(several=True, of=lambda given: (given.traded(), *given.two_metrics))
+@chart(
+    several=True,
+    inputs=lambda source: (source.traded(), *source.two_metrics),
+    example=(
+        "ratings.parquet popular.parquet item_based.parquet als.parquet --rel 4 "
+        "--items items.parquet"
+    ),
+)
 def tradeoff(
     results: Systems, y: str | None = None, x: str | None = None, **look: Unpack[Look]
 ) -> Chart:
