@@ -112,7 +112,8 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
 @chart(
     takes="retrieved",
     inputs=lambda source: (source.documents(),),
-    example="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet",
+    example="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet "
+    "--items items.parquet",
 )
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Whether what is shown is what everybody has: the share of places by the popularity of what is

@@ -107,7 +107,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
 @chart(
     takes="rankings",
     inputs=lambda source: (source.rankings(), source.k),
-    example="bm25.parquet dense.parquet hybrid.parquet --query q0017 -k 10",
+    example="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
 )
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
     """How documents move from ranking to ranking: lists of documents in order by name, a line a

@@ -48,7 +48,8 @@ _ALL = "all queries"
 
 @chart(
     inputs=lambda source: (source.slices(), source.metric),
-    example="qrels.parquet bm25.parquet dense.parquet --queries queries.parquet --by locale",
+    example="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
+    "--queries queries.parquet --by locale --by device",
 )
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
     """A metric in every slice with its interval: a result or a comparison with slices, or
@@ -244,7 +245,7 @@ def _cell(
     inputs=lambda source: (source.compared(),),
     example=(
         "qrels.parquet bm25.parquet dense.parquet hybrid.parquet -m ndcg@10 -m map "
-        "--queries queries.parquet --by locale"
+        "--queries queries.parquet --by locale --by device"
     ),
 )
 def forest(
