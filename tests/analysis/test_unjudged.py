@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import rankframe as rf
 from rankframe.analysis import unjudged as holes
 from rankframe.analysis.comparison import HOLE_COLUMNS
-from rankframe.analysis.unjudged import hole_bounds, needs_documents
+from rankframe.analysis.unjudged import bound_metrics, needs_documents
 from rankframe.core.options import Policies
 from rankframe.engine.job import judged_plan
 from rankframe.engine.lookup import Lookup
@@ -54,7 +54,7 @@ def asked(
 ) -> pl.DataFrame:
     policies = policies or Policies()
     chosen = resolve(metrics)
-    found = hole_bounds(
+    found = bound_metrics(
         looked_up(case.qrels, case.run, chosen, policies), chosen, policies=policies,
         attributes=None if weighting is None else Attributes(weighting),
     )  # fmt: skip
@@ -234,9 +234,9 @@ def test_scenarios_by_brute_force(seed: int, options: dict[str, Any]) -> None:
 def test_row_order_does_not_show() -> None:
     qrels, run = frames(random_case(7))
     metrics = resolve(EVERYTHING)
-    once = hole_bounds(looked_up(qrels, run, metrics, Policies()), metrics)
+    once = bound_metrics(looked_up(qrels, run, metrics, Policies()), metrics)
     qrels, run = (f.sample(fraction=1, shuffle=True, seed=1) for f in (qrels, run))
-    assert hole_bounds(looked_up(qrels, run, metrics, Policies()), metrics).equals(once)
+    assert bound_metrics(looked_up(qrels, run, metrics, Policies()), metrics).equals(once)
 
 
 def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
@@ -272,7 +272,7 @@ def test_duplicates(refusal: Callable[..., str]) -> None:
     metrics = resolve("precision@2")
     assert "duplicate" in refusal(looked_up, qrels, twice, metrics, Policies())
     found = looked_up(qrels, twice, metrics, Policies(duplicates="keep_best"))
-    kept = hole_bounds(found, metrics)
+    kept = bound_metrics(found, metrics)
     assert kept.row(0) == ("precision@2", 1 / 2, 1, 1 / 2, 1)
 
 

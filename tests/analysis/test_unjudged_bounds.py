@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.analysis.unjudged_bounds import LEAST, MOST, extremes
+from rankframe.analysis.unjudged_bounds import LEAST, MOST, extreme_grades
 from rankframe.metrics.names import resolve
 
 Grades = Sequence[float]
@@ -102,7 +102,7 @@ def chosen(metric: str, marks: Marks, missing: Grades) -> list[dict[str, float]]
     """The grades of the query's holes for the least value, and for the largest."""
     lists, qrels = frames(marks, [*missing, 0])  # a query with lists here is a judged one
     cutoff = DEFINED[metric][0]
-    found = extremes(resolve(metric)[0], lists, qrels, cutoff, TOP, None)
+    found = extreme_grades(resolve(metric)[0], lists, qrels, cutoff, TOP, None)
     assert found is not None
     own = found.filter(pl.col("query_id") == "q")
     return [dict(own.select("doc_id", which).iter_rows()) for which in (LEAST, MOST)]
@@ -140,9 +140,9 @@ def test_grades_by_hand() -> None:
 
 def test_what_is_not_known() -> None:
     lists, qrels = frames([1, None], [])
-    assert extremes(resolve("bpref")[0], lists, qrels, None, TOP, None) is None
-    assert extremes(resolve(pl.col("rank").min())[0], lists, qrels, None, TOP, None) is None
+    assert extreme_grades(resolve("bpref")[0], lists, qrels, None, TOP, None) is None
+    assert extreme_grades(resolve(pl.col("rank").min())[0], lists, qrels, None, TOP, None) is None
     many = pl.DataFrame({"query_id": "q", "doc_id": [f"m{i}" for i in range(60)],
                          "relevance": [i / 20 for i in range(60)]})  # fmt: skip
-    assert extremes(resolve("ndcg")[0], lists, many, None, TOP, None) is None
-    assert extremes(resolve("map")[0], lists, many, None, TOP, None) is not None
+    assert extreme_grades(resolve("ndcg")[0], lists, many, None, TOP, None) is None
+    assert extreme_grades(resolve("map")[0], lists, many, None, TOP, None) is not None

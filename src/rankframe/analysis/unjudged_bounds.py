@@ -1,4 +1,4 @@
-"""The grades of unjudged documents with which a query's AP or nDCG is least, or largest.
+"""The grades of unjudged documents that make AP or nDCG of a query least, or largest.
 
 Neither is monotone: a relevant document that is found late also raises R, or the ideal. But of as
 many documents of a grade, AP and DCG are largest where they stand first, and least where they stand
@@ -19,7 +19,7 @@ from rankframe.metrics.gain import discounted, gain_rows
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
 
-# What becomes of the holes: grades for the least value, and for the largest.
+# Columns: the grades of unjudged documents for the least value, and for the largest.
 LEAST: Final = "least"
 MOST: Final = "most"
 
@@ -30,28 +30,41 @@ _NTH = pl.int_range(1, pl.len() + 1).over(QUERY)
 _FROM_LAST = pl.int_range(pl.len(), 0, -1).over(QUERY)
 
 
-def extremes(
-    metric: Metric, lists: pl.DataFrame, qrels: pl.DataFrame, cutoff: int | None, grade: float,
+def extreme_grades(
+    metric: Metric,
+    rankings: pl.DataFrame,
+    qrels: pl.DataFrame,
+    cutoff: int | None,
+    grade: float,
     rel: float | None,
-) -> pl.DataFrame | None:  # fmt: skip
-    """query_id, doc_id, and grades of the holes, up to `grade`, for the least and largest value.
+) -> pl.DataFrame | None:
+    """Find the grades of unjudged documents that make a metric least, and largest.
 
-    `lists` are those of judged queries by query and rank, with null for the grade of what is not
-    judged; holes are those down to the cutoff. None for a metric of which this is not known.
+    Returns query_id, doc_id, and both grades of each unjudged document down to the cutoff; None
+    for a metric of which they are not known.
+
+    Args:
+        metric: the metric.
+        rankings: retrieved documents by query and rank; unjudged ones have null for their grade.
+        qrels: the judgments of the same queries.
+        cutoff: the rank down to which unjudged documents count.
+        grade: the largest that they may have.
+        rel: the level of relevance of the policies.
     """
     if metric.definition is None:
         return None
-    defaults = {name: one.default for name, one in metric.definition.parameters.items()}
+    parameters = metric.definition.parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
     params = defaults | dict(metric.params)
-    inside = lists if cutoff is None else lists.filter(pl.col(RANK) <= cutoff)
+    inside = rankings if cutoff is None else rankings.filter(pl.col(RANK) <= cutoff)
     if metric.definition.name == "average_precision":
         level = rel if params["rel"] is None else params["rel"]
-        return _precision(inside, qrels, grade, level, params)
+        return _precision_grades(inside, qrels, grade, level, params)
     if metric.definition.name == "ndcg":
         ideal = qrels
         if params["ideal"] == "retrieved":
-            ideal = lists.filter(pl.col(RELEVANCE).is_not_null())
-        return _gain(inside, ideal, grade, params)
+            ideal = rankings.filter(pl.col(RELEVANCE).is_not_null())
+        return _gain_grades(inside, ideal, grade, params)
     return None
 
 
@@ -63,14 +76,14 @@ def _so_far(rows: pl.Expr, *, reverse: bool = False) -> pl.Expr:
     return rows.cum_sum(reverse=reverse).over(QUERY)
 
 
-def _precision(
+def _precision_grades(
     inside: pl.DataFrame,
     qrels: pl.DataFrame,
     grade: float,
     rel: float | None,
     params: dict[str, Any],
 ) -> pl.DataFrame:
-    """The first so many holes for the largest value, the last so many for the least."""
+    """Choose how many of the first unjudged documents make AP largest, and of the last least."""
 
     def relevant() -> pl.Expr:
         judged = pl.col(RELEVANCE)
@@ -84,7 +97,7 @@ def _precision(
     )
     precisions = pl.when("relevant").then(pl.col("found") / pl.col(RANK)).otherwise(0.0)
     total = qrels.group_by(QUERY).agg(relevant().sum().alias("total"))
-    holes = (
+    unjudged = (
         known.with_columns(_of_query(precisions).alias("sum"))
         .filter(pl.col(RELEVANCE).is_null())
         .join(total, on=QUERY, how="left", maintain_order="left")
@@ -100,18 +113,18 @@ def _precision(
     here = 1 / pl.col(RANK)
     # Each that becomes relevant adds its own precision, and 1/rank to that of all relevant below.
     from_first = (pl.col("found") + pl.col("nth")) * here + pl.col("below")
-    holes_below = _of_query(here) - _so_far(here)
-    from_last = (pl.col("found") + 1) * here + pl.col("below") + holes_below
-    holes = holes.with_columns(
+    unjudged_below = _of_query(here) - _so_far(here)
+    from_last = (pl.col("found") + 1) * here + pl.col("below") + unjudged_below
+    unjudged = unjudged.with_columns(
         value(pl.lit(0.0), pl.lit(0)).alias("plain"),
         value(_so_far(from_first), pl.col("nth")).alias("high"),
         value(_so_far(from_last, reverse=True), pl.col("last")).alias("low"),
     )
-    return holes.select(QUERY, DOC, _lowest(grade), _highest(grade))
+    return unjudged.select(QUERY, DOC, _lowest(grade), _highest(grade))
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """The grade for as many of the last holes as make `low` least; none, where `plain` is."""
+    """Give the grade to as many of the last documents as make `low` least; to none if `plain` is."""
     low = pl.col("low")
     count = pl.col("last").get(low.arg_min()).over(QUERY)
     chosen = (low.min().over(QUERY) < pl.col("plain")) & (pl.col("last") <= count)
@@ -119,21 +132,21 @@ def _lowest(grade: float) -> pl.Expr:
 
 
 def _highest(grade: float) -> pl.Expr:
-    """The grade for as many of the first holes as make `high` largest; none, where `plain` is."""
+    """Give the grade to as many of the first as make `high` largest; to none if `plain` is."""
     high = pl.col("high")
     count = high.arg_max().over(QUERY) + 1
     chosen = (high.max().over(QUERY) > pl.col("plain")) & (pl.col("nth") <= count)
     return where(chosen, grade).alias(MOST)
 
 
-def _gain(
+def _gain_grades(
     inside: pl.DataFrame, ideal: pl.DataFrame, grade: float, params: dict[str, Any]
 ) -> pl.DataFrame | None:
-    """The least value has no grades but 0 and the largest, the largest value any that occur.
+    """Choose grades for the least nDCG among 0 and the largest, for the largest among all.
 
     The ideal is convex in the gains, so that the ratio is quasi-concave: least at a corner. The
     ideal is also a sum over grades: what the step up to a grade gains, on as many first places as
-    there are documents of that grade or above. So is the DCG; and which holes are to reach a grade
+    there are documents of that grade or above. So is the DCG; and which unjudged are to reach a grade
     depends on the ratio alone.
     """
     gain = gain_rows(params["gain"], params["min_grade"])
@@ -146,76 +159,77 @@ def _gain(
     steps = levels["gain"].diff().fill_null(levels["gain"].head(1).sum()).to_list()
 
     def worth(rank: str) -> pl.Expr:
-        """Of a gain of 1 at a rank."""
+        """Discount a gain of 1 at a rank."""
         here = discounted(pl.lit(1.0), rank, params["discount"], params["base"])
         return here if params["k"] is None else where(pl.col(rank) <= params["k"], here)
 
     best = ideal.sort(QUERY, RELEVANCE, descending=[False, True]).with_columns(_NTH.alias(RANK))
     best = best.group_by(QUERY).agg(
         (gain * worth(RANK)).sum().alias("ideal"),
-        *((pl.col(RELEVANCE) >= one).sum().alias(f"place{v}") for v, one in enumerate(grades)),
+        *((pl.col(RELEVANCE) >= g).sum().alias(f"place{v}") for v, g in enumerate(grades)),
     )
     judged = pl.col(RELEVANCE).is_not_null()
-    holes = (
+    unjudged = (
         inside.with_columns(worth(RANK).alias("here"))
         .with_columns(_of_query(where(judged, gain * pl.col("here"))).alias("sum"))
         .filter(~judged)
         .join(best, on=QUERY, how="left", maintain_order="left")
         .with_columns(pl.col("^(ideal|place.*)$").fill_null(0))
         .with_columns(_NTH.alias("nth"), _FROM_LAST.alias("last"))
-        # what the n-th hole that reaches a grade adds to the ideal, for each step up
+        # what the n-th unjudged document that reaches a grade adds to the ideal, for each step up
         .with_columns(pl.col(f"place{v}") + pl.col("nth") for v in range(len(grades)))
         .with_columns(worth(f"place{v}").alias(f"cost{v}") for v in range(len(grades)))
     )
     cost = reduce(add, (step * pl.col(f"cost{v}") for v, step in enumerate(steps)))
     bottom = pl.lit(sum(steps)) * _so_far(pl.col("here"), reverse=True)
-    holes = holes.with_columns(
+    unjudged = unjudged.with_columns(
         _ratio(pl.col("sum"), pl.col("ideal")).alias("plain"),
         _ratio(pl.col("sum") + bottom, pl.col("ideal") + _so_far(cost).reverse().over(QUERY)).alias(
             "low"
         ),
     )
-    holes = _best_gains(holes, steps)
-    reached = [pl.when(f"reached{v}").then(one).otherwise(0.0) for v, one in enumerate(grades)]
-    return holes.select(QUERY, DOC, _lowest(grade), pl.max_horizontal(reached).alias(MOST))
+    unjudged = _best_gains(unjudged, steps)
+    reached = [pl.when(f"reached{v}").then(g).otherwise(0.0) for v, g in enumerate(grades)]
+    return unjudged.select(QUERY, DOC, _lowest(grade), pl.max_horizontal(reached).alias(MOST))
 
 
-def _best_gains(holes: pl.DataFrame, steps: Sequence[float]) -> pl.DataFrame:
-    """Which holes reach which grade for the largest ratio, by Dinkelbach's rounds: those that pay
-    at the ratio so far make the next one.
+def _best_gains(unjudged: pl.DataFrame, steps: Sequence[float]) -> pl.DataFrame:
+    """Find which documents reach which grade for the largest ratio, by Dinkelbach's method.
+
+    In each round, those that pay at the ratio so far make the next ratio.
     """
     levels = range(len(steps))
-    holes = holes.with_columns(
+    unjudged = unjudged.with_columns(
         pl.col("plain").alias("ratio"),
         *(pl.lit(value=False).alias(f"reached{v}") for v in levels),
     )
     for _ in range(_MOST_ROUNDS):
         profits = [_so_far(pl.col("here") - pl.col("ratio") * pl.col(f"cost{v}")) for v in levels]
-        holes = holes.with_columns(p.alias(f"profit{v}") for v, p in enumerate(profits))
+        unjudged = unjudged.with_columns(p.alias(f"profit{v}") for v, p in enumerate(profits))
         pays = [
             (pl.col(f"profit{v}").max().over(QUERY) > 0)
             & (pl.col("nth") <= pl.col(f"profit{v}").arg_max().over(QUERY) + 1)
             for v in levels
         ]
-        holes = holes.with_columns(p.alias(f"pays{v}") for v, p in enumerate(pays))
+        unjudged = unjudged.with_columns(p.alias(f"pays{v}") for v, p in enumerate(pays))
         gained, ideal = (
             reduce(add, (step * _of_query(where(pl.col(f"pays{v}"), pl.col(column.format(v))))
                          for v, step in enumerate(steps)))
             for column in ("here", "cost{}")
         )  # fmt: skip
         ratio = _ratio(pl.col("sum") + gained, pl.col("ideal") + ideal)
-        holes = holes.with_columns(ratio.alias("next"))
+        unjudged = unjudged.with_columns(ratio.alias("next"))
         better = pl.col("next") > pl.col("ratio") + _ENOUGH
-        if not holes.select(better.any()).item():
+        if not unjudged.select(better.any()).item():
             break
-        holes = holes.with_columns(
+        unjudged = unjudged.with_columns(
             pl.when(better).then("next").otherwise("ratio").alias("ratio"),
             *(
                 pl.when(better).then(f"pays{v}").otherwise(f"reached{v}").alias(f"reached{v}")
                 for v in levels
             ),
         )
-    return holes
+    return unjudged
 
 
 def _ratio(gained: pl.Expr, ideal: pl.Expr) -> pl.Expr:
