@@ -124,7 +124,7 @@ def _precision_grades(
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Give the grade to as many of the last documents as make `low` least; to none if `plain` is."""
+    """Give the grade to as many of the last as make `low` least; to none if `plain` is."""
     low = pl.col("low")
     count = pl.col("last").get(low.arg_min()).over(QUERY)
     chosen = (low.min().over(QUERY) < pl.col("plain")) & (pl.col("last") <= count)
@@ -146,8 +146,8 @@ def _gain_grades(
 
     The ideal is convex in the gains, so that the ratio is quasi-concave: least at a corner. The
     ideal is also a sum over grades: what the step up to a grade gains, on as many first places as
-    there are documents of that grade or above. So is the DCG; and which unjudged are to reach a grade
-    depends on the ratio alone.
+    there are documents of that grade or above. So is the DCG; and which unjudged documents are to
+    reach a grade depends on the ratio alone.
     """
     gain = gain_rows(params["gain"], params["min_grade"])
     occurring = pl.concat([ideal[RELEVANCE], inside[RELEVANCE].drop_nulls()]).to_list()
