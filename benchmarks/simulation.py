@@ -30,8 +30,8 @@ from scipy.special import betaincinv, ndtr, ndtri
 import rankframe as rf
 from rankframe.core.options import Correction, Intervals, Method, Test
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.slice_sums import WHOLE, sum_by_slice
 from rankframe.engine.summary import summarise, summarise_gaps
-from rankframe.engine.tally import WHOLE, tally_values
 from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
@@ -186,8 +186,8 @@ def means(experiment: int, rng: np.random.Generator) -> Outcomes:
     for method, most, n in INTERVALS:
         intervals = Intervals(method)
         with groups_at_most(most):
-            tally = tally_values(metrics, *drawn[n], intervals)[WHOLE]
-        table = summarise(metrics, tally, intervals)
+            sums = sum_by_slice(metrics, *drawn[n], intervals)[WHOLE]
+            table = summarise(metrics, sums.finish(metrics, intervals))
         found |= _covered(table, truths, _column(method, most, n))
     return found
 
@@ -383,8 +383,10 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
                 "ndcg": ndcg(ndtr(normal + shifts[of])),
             }
             computed = PerQuery(pl.DataFrame(values), pl.DataFrame(), pl.DataFrame())
-            tallies = tally_values(wanted[:1], computed, Known(None, (of,)), intervals)
-            slices = {("g", str(n)): tallies[0, n] for n in range(count)}
+            sums = sum_by_slice(wanted[:1], computed, Known(None, (of,)), intervals)
+            slices = {
+                ("g", str(n)): sums[0, n].finish(wanted[:1], intervals, {0}) for n in range(count)
+            }
             table, _ = summarise_gaps(wanted[1:], wanted[:1], slices, intervals)
             means = np.array([true_mean(ndcg, float(one)) for one in shifts])
             for (low, high), kind in zip(

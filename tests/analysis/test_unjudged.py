@@ -17,7 +17,7 @@ from rankframe.analysis import unjudged as holes
 from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.analysis.unjudged import bound_metrics, needs_documents
 from rankframe.core.options import Policies
-from rankframe.engine.job import judged_plan
+from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
 from rankframe.frames.found import Found

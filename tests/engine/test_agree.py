@@ -11,13 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.core.columns import PAIR_FRAME
 from rankframe.core.options import Intervals, PairPolicies
-from rankframe.engine.agree import Agreement, agree_scanned
-from rankframe.engine.plan import compile_plan
+from rankframe.engine.agree import pair_evaluation
+from rankframe.engine.finish import evaluate_inputs
 from rankframe.io.inputs import open_ranking
 from rankframe.metrics import REGISTRY, names_over
-from rankframe.metrics.names import resolve
 from tests.support.rankings import two_rankings
 
 SHOP = Path(__file__).parents[2] / "data" / "shop"
@@ -31,9 +29,9 @@ EVERYTHING = [
 
 
 def in_pieces(a: object, b: object, pieces: int, **policies: object) -> rf.Result:
-    plan = compile_plan(resolve(EVERYTHING, "pair"), PAIR_FRAME)
-    job = Agreement(plan, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
-    return agree_scanned(open_ranking(a, "a"), open_ranking(b, "b"), job, pieces=pieces)
+    evaluation = pair_evaluation(EVERYTHING, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
+    sides = open_ranking(a, "a"), open_ranking(b, "b")
+    return evaluate_inputs(evaluation, *sides, partitions=pieces)
 
 
 def assert_same(one: rf.Result, other: rf.Result) -> None:

@@ -12,14 +12,9 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.core.options import Order, Policies
-from rankframe.engine.job import Job, judged_plan
-from rankframe.engine.ledger import (
-    SCHEMA,
-    Counts,
-    described,
-    make_ledger,
-    says_every_relevant,
-)
+from rankframe.engine.counts import RunCounts
+from rankframe.engine.ledger import SCHEMA, judged_items, make_ledger, says_every_relevant
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact
 from tests.support.oracles import random_case
@@ -71,8 +66,29 @@ def test_ranks_and_scores_are_compared_only_where_there_are_both() -> None:
     )
 
 
-def counts(**changed: Any) -> Counts:
-    return replace(Counts(5, 3, 14, 3, 3, 1, 1, 3, Exact.of(1), 9, 1), **changed)
+COUNTS = RunCounts(
+    left_rows=5,
+    run_rows=14,
+    evaluated=3,
+    qrels_rows=5,
+    qrels_queries=3,
+    run_queries=3,
+    judged_evaluated=3,
+    missing=1,
+    without_relevant=1,
+    judged_retrieved=3,
+    judged_shares=Exact.of(1),
+    tied=9,
+    disagreeing=1,
+)
+
+
+def counts(**changed: Any) -> RunCounts:
+    return replace(COUNTS, **changed)
+
+
+def ledger_of(counts: RunCounts, **policies: Any) -> pl.DataFrame:
+    return make_ledger(judged_items(counts, subtopics=None, rel=None, retrieved=False), policies)
 
 
 def of(ledger: pl.DataFrame, item: str) -> float | None:
@@ -81,22 +97,22 @@ def of(ledger: pl.DataFrame, item: str) -> float | None:
 
 def test_what_was_counted_adds_up_over_pieces() -> None:
     one, other = counts(disagreeing=None, lacking="q7"), counts(absent=2, lacking="q10")
-    both = one + other
-    assert both == other + one
+    both = one.merge(other)
+    assert both == other.merge(one)
     assert (both.rows, both.disagreeing, both.absent) == ((10, 28), 1, 2)
     assert (both.lacking, both.weightless) == ("q10", None)
-    assert of(make_ledger(both, {}), "judged_share_top_10") == 2 / 6
+    assert of(ledger_of(both), "judged_share_top_10") == 2 / 6
 
 
 def test_items_that_say_nothing_are_left_out() -> None:
-    plain, full = make_ledger(counts(disagreeing=None), {}), make_ledger(counts(absent=2), {})
+    plain, full = ledger_of(counts(disagreeing=None)), ledger_of(counts(absent=2))
     assert set(full["item"]) - set(plain["item"]) == {
         "rank_score_disagree",
         "queries_without_attributes",
     }
     # of 3 queries in the run, 3 - 1 are judged
     assert of(plain, "queries_unjudged") == 1
-    assert of(make_ledger(counts(evaluated=0), {}), "judged_share_top_10") is None
+    assert of(ledger_of(counts(judged_evaluated=0)), "judged_share_top_10") is None
 
 
 @pytest.mark.parametrize(
@@ -147,23 +163,24 @@ def test_it_is_not_said_where_there_is_nothing_to_choose(qrels: Any, rel: float 
 
 
 def test_whether_all_are_relevant_is_seen_over_all_pieces() -> None:
-    job = Job(judged_plan(resolve("mrr")), Policies(), max_grade=5.0)
+    evaluation = evaluate_judged(resolve("mrr"), Policies()).with_max_grade(5.0)
     run = pl.DataFrame({"query_id": ["x", "y"], "doc_id": ["a", "a"], "score": [1.0, 1.0]})
     for grades, said in (([5.0, 1.0], True), ([5.0, 0.0], False), ([5.0, 5.0], False)):
         qrels = run.select("query_id", "doc_id", relevance=pl.Series(grades))
         one, other = (
-            job.piece(*(f.filter(query_id=q) for f in (qrels, run))).counts for q in ("x", "y")
+            evaluation.evaluate_partition(*(f.filter(query_id=q) for f in (qrels, run))).counts
+            for q in ("x", "y")
         )
-        assert says_every_relevant(make_ledger(cast("Counts", one + other), {})) is said
+        assert says_every_relevant(ledger_of(cast("RunCounts", one.merge(other)))) is said
 
 
 def test_policies_follow_the_counts_by_name() -> None:
-    ledger = make_ledger(counts(), {"ties": "doc_asc", "k_max": "the top 5"})
+    ledger = ledger_of(counts(), ties="doc_asc", k_max="the top 5")
     assert ledger.tail(2).rows() == [
         ("policy_ties", None, "doc_asc"),
         ("policy_k_max", None, "the top 5"),
     ]
-    assert ledger.schema == pl.Schema(SCHEMA) == described([], {}).schema
+    assert ledger.schema == pl.Schema(SCHEMA) == make_ledger([], {}).schema
 
 
 def test_what_ordered_the_run_is_said_and_what_was_not_looked_at() -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.finish import evaluate_inputs
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.looked_up import layouts
@@ -71,7 +71,7 @@ def test_a_grouped_run_is_read_in_one_pass_beside_few_judgments(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("split though grouped")
 
-    monkeypatch.setattr("rankframe.engine.evaluate.in_pieces", refuse)
+    monkeypatch.setattr("rankframe.engine.evaluation.in_pieces", refuse)
     monkeypatch.setattr("rankframe.engine.contiguous.BATCH_ROWS", 700)
     assert_same(whole, in_pieces(qrels, run, 5, ["map", "ndcg@3"]))
     options = {"max_memory": "500kB", "output": tmp_path / "out"}
@@ -226,7 +226,7 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
     path.unlink()
     for pieces in (1, 3):
         assert "no such file" in refusal(
-            evaluate_scanned, *opened, Job(judged_plan(resolve("map")), Policies()), pieces=pieces
+            evaluate_inputs, evaluate_judged(resolve("map"), Policies()), *opened, partitions=pieces
         )
 
 

@@ -8,8 +8,8 @@ import polars as pl
 import rankframe as rf
 from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.core.options import Policies
-from rankframe.engine.job import Job
 from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
@@ -92,20 +92,20 @@ def test_only_the_columns_that_metrics_look_at_are_needed() -> None:
 
 
 def test_the_values_of_no_query_have_the_columns_of_all() -> None:
-    plan = compile_plan(resolve(["map", MICRO]), JUDGED_FRAME)
-    none = plan.no_values()
+    metrics = resolve(["map", MICRO])
+    none = PerQuery.empty(metrics)
     assert none.values.schema == pl.Schema(
         {"query_id": pl.String, "map": pl.Float64, MICRO: pl.Float64}
     )
     assert none.above.columns == none.below.columns == [MICRO]
-    some = Job(plan, Policies()).piece(
+    some = evaluate_judged(metrics, Policies()).evaluate_partition(
         *(
             open_table(side, role).frame.collect()
             for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
         )
     )
-    joined = PerQuery.joined([none, some.computed], ordered=True)
-    assert joined.values.equals(some.values)
+    joined = PerQuery.joined([none, some.join()], ordered=True)
+    assert joined.values.equals(some.join().values)
 
 
 def test_an_expression_over_no_column_of_the_frame_is_refused(refusal) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.retrieved import Showing, each_chunk
+from rankframe.engine.retrieved import RetrievedMetrics, each_chunk
 from rankframe.frames.items import Catalogue
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
@@ -15,18 +15,18 @@ from rankframe.metrics.names import resolve
 NOTHING = Catalogue.of(None, None, None)
 
 
-def showing(*names: str) -> Showing:
+def retrieved(*names: str) -> RetrievedMetrics:
     metrics = resolve(list(names), "shown", "documents")
-    return Showing.of(metrics, Policies(), NOTHING, given=())
+    return RetrievedMetrics.from_metrics(metrics, Policies(), NOTHING, given=())
 
 
 def test_it_looks_no_deeper_than_metrics_do() -> None:
-    made = showing("entropy@5", "coverage(count=true)@3", "entropy@3")
+    made = retrieved("entropy@5", "coverage(count=true)@3", "entropy@3")
     assert made.cutoffs == [3, 5]
     assert made.deepest == 5
-    assert made.asked == set()
-    assert showing("entropy", "entropy@3").cutoffs == [3, None]
-    assert showing("entropy", "entropy@3").deepest is None
+    assert made.needed == set()
+    assert retrieved("entropy", "entropy@3").cutoffs == [3, None]
+    assert retrieved("entropy", "entropy@3").deepest is None
 
 
 def test_queries_that_come_again_are_brought_together() -> None:

@@ -13,9 +13,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.split import by_split
-from rankframe.engine.work import merged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
@@ -82,12 +81,13 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> N
 def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path: Path) -> None:
     sides = open_table(shop_like()[0], "qrels"), open_table(shop_like()[1], "run")
     qrels, run = (side.frame.collect() for side in sides)
-    job = Job(judged_plan(resolve("ndcg@10")), Policies(), max_grade=3.0)
-    found = list(by_split(*sides, job, tmp_path, pieces))
+    evaluation = evaluate_judged(resolve("ndcg@10"), Policies()).with_max_grade(3.0)
+    found = list(by_split(*sides, evaluation.evaluate_partition, tmp_path, pieces))
     assert len(found) <= pieces
     assert sum(rows for _, rows in found) == qrels.height + run.height
-    whole = merged(piece for piece, _ in found)
-    assert whole is not None
-    alone = job.piece(qrels, run)
-    assert whole.values.equals(alone.values)
+    whole = evaluation.empty()
+    for piece, _ in found:
+        whole.merge(piece)
+    alone = evaluation.evaluate_partition(qrels, run)
+    assert whole.join().values.equals(alone.join().values)
     assert whole.counts == alone.counts

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.stream import InOrder
-from rankframe.engine.work import Piece, merged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
+
+EVALUATION = evaluate_judged(resolve(EVERYTHING), Policies())
 
 
 def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -26,8 +27,8 @@ def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def stream(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> InOrder:
     highest = float(qrels["relevance"].to_numpy().max())
-    job = Job(judged_plan(resolve(EVERYTHING)), Policies(), max_grade=highest)
-    return InOrder(open_table(qrels, "qrels"), open_table(run, "run"), job, rows=rows)
+    evaluate = EVALUATION.with_max_grade(highest).evaluate_partition
+    return InOrder(open_table(qrels, "qrels"), open_table(run, "run"), evaluate, rows=rows)
 
 
 def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
@@ -35,9 +36,10 @@ def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
     pieces = list(found)
     assert found.complete
     assert sum(count for _, count in pieces) == qrels.height + run.height
-    whole = merged([piece for piece, _ in pieces], ordered=True)
-    assert isinstance(whole, Piece)
-    return whole.values
+    whole = EVALUATION.empty()
+    for part, _ in pieces:
+        whole.merge(part)
+    return whole.join(ordered=True).values
 
 
 @settings(max_examples=5, deadline=None)

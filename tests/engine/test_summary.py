@@ -15,8 +15,7 @@ from scipy import stats
 
 import rankframe as rf
 from rankframe.core.table import as_html
-from rankframe.engine.summary import gap_places, slices_table
-from rankframe.metrics.names import resolve
+from rankframe.engine.summary import slices_table
 from tests.support.oracles import Case, about
 from tests.support.summaries import LAG, METRICS, evaluated, finish, parts, same_for_all, summary
 
@@ -154,12 +153,3 @@ def test_a_notebook_shows_slices() -> None:
     page = as_html(slices_table(many))
     assert page.count("<tr>") == 31
     assert "and 10 more" in page
-
-
-def test_gaps_look_at_some_metrics_of_some_slices() -> None:
-    names = ["map", "gap(mrr, by=b)", "gap(map, by=b, kind=mean)", "gap(map, by=a)"]
-    asked = resolve(names, "judged", "gap")
-    metrics = [one for one in asked if one.gap is None]
-    assert [one.label for one in metrics] == ["map", "mrr"]
-    assert gap_places(asked, metrics, ["c", "a", "b"]) == {2: {0, 1}, 1: {0}}
-    assert gap_places(metrics, metrics, []) == {}

@@ -117,7 +117,8 @@ def test_sums_of_stretches_add_up_to_the_sum_of_all() -> None:
     (whole,) = Sums.over(some, np.zeros(1, np.int64), products=True)
     parts = Sums.over(some, np.array([0, 1, 4]), products=True)
     assert [part.queries for part in parts] == [1, 3, 2]
-    assert parts[0] + parts[1] + parts[2] == parts[2] + (parts[1] + parts[0]) == whole
+    assert parts[0].merge(parts[1]).merge(parts[2]) == whole
+    assert parts[2].merge(parts[1].merge(parts[0])) == whole
     assert float(whole.total) == math.fsum(values)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankframe.core.options import Policies
-from rankframe.engine.job import judged_plan
+from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import per_query_values
 from rankframe.frames import patterns as module

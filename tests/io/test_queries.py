@@ -12,8 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.finish import evaluate_inputs
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.io.queries import read_attributes, slicings
 from rankframe.metrics.names import resolve
@@ -210,15 +210,14 @@ def test_slices_are_the_same_in_pieces(pieces: int, method: Any) -> None:
     by, known = ["locale", ("device", "head")], attributes().head(len(QUERIES) - 5)
     metrics = [m for m in METRICS if m != WEIGHTED]
     whole = evaluated(by, known, metrics, ci=method)
-    job = Job(
-        judged_plan(resolve(metrics)),
+    evaluation = evaluate_judged(
+        resolve(metrics),
         Policies(),
         attributes=read_attributes(known, by=by),
         intervals=Intervals(method, replicates=100),
     )
-    found = evaluate_scanned(
-        open_table(CASE.qrels, "qrels"), open_table(CASE.run, "run"), job, pieces=pieces
-    )
+    sides = open_table(CASE.qrels, "qrels"), open_table(CASE.run, "run")
+    found = evaluate_inputs(evaluation, *sides, partitions=pieces)
     for name in ("slices", "summary", "ledger", "per_query"):
         assert getattr(found, name).equals(getattr(whole, name)), name
 

@@ -26,13 +26,13 @@ def test_many_partitions_are_added_up_in_rounds(spark, monkeypatch) -> None:
 
 def test_the_driver_gets_no_sums_that_grow_with_the_input(spark, monkeypatch) -> None:
     sizes: list[int] = []
-    gathered = spark_driver.gathered
+    read_answers = spark_driver.read_answers
 
     def weighed(rows: Any) -> Any:
         sizes.append(sum(len(row["rest"]) for row in rows))
-        return gathered(rows)
+        return read_answers(rows)
 
-    monkeypatch.setattr(spark_driver, "gathered", weighed)
+    monkeypatch.setattr(spark_driver, "read_answers", weighed)
     run = pl.DataFrame({"query_id": [f"q{n}" for n in range(3000)], "doc_id": "d", "score": 1.0})
     qrels = run.rename({"score": "relevance"})
     for queries in (30, 3000):
@@ -62,10 +62,10 @@ class Raises:
     def __init__(self, work: Any) -> None:
         self.work = work
 
-    def piece(self, left: Any, right: Any) -> Any:
-        if "q60" in left["query_id"]:
+    def answer(self, frames: Any) -> Any:
+        if "q60" in frames[0]["query_id"]:
             raise ZeroDivisionError("by nothing")
-        return self.work.piece(left, right)
+        return self.work.answer(frames)
 
 
 def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> None:

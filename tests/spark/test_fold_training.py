@@ -14,8 +14,16 @@ from rankframe.analysis.fusion.hits import Hits
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.io.opening import open_table
-from rankframe.spark.fold_training import _Task, _worked_on, counted_here
-from rankframe.spark.worker import SUMS, TROUBLE, VALUES, answer_schema
+from rankframe.spark.fold_training import CountPartition
+from rankframe.spark.worker import (
+    PROBLEM,
+    SUMS,
+    VALUES,
+    SentSide,
+    Task,
+    answer_schema,
+    work_on_partition,
+)
 from rankframe.stats.exact import Exact
 from tests.support.fusing import QRELS, random_runs
 
@@ -28,12 +36,8 @@ JUDGED = pl.DataFrame(
 NUMBERS = ("run", "length", "rank", "count")
 
 
-def task(**needed: bool) -> _Task:
-    columns = {name: name for name in ("query_id", "doc_id", "n0")}
-    renamed = [{**columns, "relevance": "n0"}, *({**columns, "score": "n0"} for _ in RUNS)]
-    for one in renamed:
-        del one["n0"]
-    return _Task(tuple(RUNS), FusionPolicies(), needed, tuple(renamed))
+def work(**needed: bool) -> CountPartition:
+    return CountPartition(tuple(RUNS), FusionPolicies(), needed)
 
 
 def part(number: int, of: int) -> list[pl.DataFrame]:
@@ -44,20 +48,20 @@ def part(number: int, of: int) -> list[pl.DataFrame]:
 @pytest.mark.parametrize("needed", [(True, False), (False, True)])
 def test_partitions_add_up(needed: tuple[bool, bool]) -> None:
     by_rank, means = needed
-    asked = task(by_rank=by_rank, means=means)
+    counting = work(by_rank=by_rank, means=means)
     opened = {name: open_table(run, "run") for name, run in RUNS.items()}
     qrels = open_table(JUDGED, "qrels")
     expected = judge_runs(qrels, opened, FusionPolicies(), by_rank=by_rank, means=means)
-    found = [_worked_on(asked, part(number, 60)) for number in range(60)]
+    answers = [counting.answer(part(number, 60)) for number in range(60)]
+    tables = [answer.values for answer in answers if answer.values is not None]
+    sums = [content for answer in answers for _, content in answer.sums]
+    assert len(sums) == 60
     for at, run in enumerate(expected):
-        parts: list[Hits] = [some[at] for some in found if isinstance(some, tuple)]
-        assert len(parts) == 60
-        table = pl.concat([hits.table for hits in parts])
-        table = (
-            table.group_by("length", "rank").agg(pl.col("count").sum()).filter(pl.col("count") > 0)
-        )
-        total = sum((hits.precision for hits in parts), Exact())
-        whole, hits = Hits(table, total, sum(hits.queries for hits in parts)), run.count()
+        table = pl.concat(tables).filter(pl.col("run") == at, pl.col("count") > 0)
+        table = table.group_by("length", "rank").agg(pl.col("count").sum())
+        total = sum((some[at][0] for some in sums), Exact())
+        hits = run.count()
+        whole = Hits(table, total, sum(some[at][1] for some in sums))
         assert (whole.queries, whole.map) == (hits.queries, hits.map)
         if by_rank:
             assert table.sort("length", "rank").equals(hits.table.sort("length", "rank"))
@@ -74,9 +78,12 @@ def batches(frames: list[pl.DataFrame]) -> list[pa.RecordBatch]:
 
 def answers(frames: list[pl.DataFrame]) -> dict[int, list[Any]]:
     schema = answer_schema(dict.fromkeys(NUMBERS, "int64"))
-    payload = pickle.dumps(task(by_rank=True, means=False))
-    found: dict[int, list[Any]] = {VALUES: [], SUMS: [], TROUBLE: []}
-    for batch in counted_here(payload, schema, batches(frames)):
+    ids = {name: name for name in ("query_id", "doc_id")}
+    runs = [SentSide("run", {**ids, "score": "n0"}, name) for name in RUNS]
+    sides = SentSide("qrels", {**ids, "relevance": "n0"}), *runs
+    payload = pickle.dumps(Task(work(by_rank=True, means=False), sides))
+    found: dict[int, list[Any]] = {VALUES: [], SUMS: [], PROBLEM: []}
+    for batch in work_on_partition(payload, schema, batches(frames)):
         for row in batch.to_pylist():
             said = row["rest"] and pickle.loads(row["rest"])[1]
             found[row["kind"]].append(said or [row[f"v{at}"] for at in range(len(NUMBERS))])
@@ -85,7 +92,7 @@ def answers(frames: list[pl.DataFrame]) -> dict[int, list[Any]]:
 
 def test_an_executor_answers_with_numbers_or_with_what_is_wrong() -> None:
     found = answers(part(0, 1))
-    assert not found[TROUBLE]
+    assert not found[PROBLEM]
     assert {row[0] for row in found[VALUES]} == {0, 1}
     (sums,) = found[SUMS]
     assert len(sums) == 2
@@ -96,6 +103,6 @@ def test_an_executor_answers_with_numbers_or_with_what_is_wrong() -> None:
         ([judged, first, second.with_columns(score=pl.lit(np.nan))], "bad", "'run 1'"),
     ]
     for frames, kind, run in cases:
-        (trouble,) = answers(frames)[TROUBLE]
-        assert (trouble["is"], trouble.get("run")) == (kind, run)
-        assert trouble["count"] == (4 if kind == "duplicates" else second.height)
+        (problem,) = answers(frames)[PROBLEM]
+        assert (problem["is"], problem.get("run")) == (kind, run)
+        assert problem["count"] == (4 if kind == "duplicates" else second.height)

@@ -12,21 +12,24 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.job import Job, judged_plan
-from rankframe.engine.tally import WHOLE
+from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.prepare import evaluate_judged
+from rankframe.engine.slice_sums import WHOLE, SliceSums
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
+    PROBLEM,
     SIDE,
     SUMS,
-    TROUBLE,
     VALUES,
+    EvaluatePartition,
+    SentSide,
     Task,
-    added_up,
     answer_schema,
-    evaluated,
-    gathered,
+    merge_sums,
     on_executors,
+    read_answers,
+    work_on_partition,
 )
 from tests.support.pieces import MICRO, shop_like
 
@@ -39,13 +42,14 @@ SENT = {"query_id": "query_id", "doc_id": "doc_id"}
 SCHEMA = answer_schema(dict.fromkeys(METRICS, "double"))
 
 
-def job(**policies: Any) -> Job:
-    return Job(judged_plan(resolve(METRICS)), Policies(**policies), max_grade=3.0)
+def evaluation(**policies: Any) -> Evaluation:
+    return evaluate_judged(resolve(METRICS), Policies(**policies)).with_max_grade(3.0)
 
 
-def payload(work: Any) -> bytes:
-    sides = ("qrels", SENT | {"relevance": "n0"}), ("run", SENT | {"score": "n0"})
-    return pickle.dumps(Task(work, sides))
+def payload(work: Any = None) -> bytes:
+    columns = {"qrels": SENT | {"relevance": "n0"}, "run": SENT | {"score": "n0"}}
+    sides = tuple(SentSide(role, names) for role, names in columns.items())
+    return pickle.dumps(Task(work or EvaluatePartition(evaluation(), ("qrels", "run")), sides))
 
 
 def batches(left: pl.DataFrame, right: pl.DataFrame) -> list[pa.RecordBatch]:
@@ -63,7 +67,7 @@ def batches(left: pl.DataFrame, right: pl.DataFrame) -> list[pa.RecordBatch]:
 
 
 def answer(left: pl.DataFrame, right: pl.DataFrame, work: Any = None) -> pa.Table:
-    found = evaluated(payload(work or job()), SCHEMA, batches(left, right))
+    found = work_on_partition(payload(work), SCHEMA, batches(left, right))
     return pa.Table.from_batches(list(found), SCHEMA)
 
 
@@ -71,35 +75,35 @@ def of_kind(answered: pa.Table, kind: int) -> pl.DataFrame:
     return pl.DataFrame(answered).filter(pl.col("kind") == kind)
 
 
-def rounds(tables: Iterable[pa.Table], settle: bytes) -> pa.Table:
+def rounds(tables: Iterable[pa.Table], last_round: bytes) -> pa.Table:
     sums = [pl.DataFrame(table).filter(pl.col("kind") != VALUES) for table in tables]
     together = pl.concat(some.select("kind", "query_id", "rest") for some in sums)
     schema = answer_schema({})
     return pa.Table.from_batches(
-        list(added_up(settle, schema, together.to_arrow().to_batches())), schema
+        list(merge_sums(last_round, schema, together.to_arrow().to_batches())), schema
     )
 
 
-def driven(tables: Iterable[pa.Table], settle: bytes = b"") -> tuple[Any, list]:
-    rows = pl.DataFrame(rounds(tables, settle)).rows()
-    return gathered(rows)
+def driven(tables: Iterable[pa.Table], last_round: bytes = b"") -> tuple[dict[Any, Any], list]:
+    sums, problems = read_answers(pl.DataFrame(rounds(tables, last_round)).rows())
+    return dict(sums), problems
 
 
 def test_a_partition_answers_with_values_and_sums() -> None:
     found = answer(LEFT, RIGHT)
     values = of_kind(found, VALUES).drop("kind", "rest")
-    expected = job().piece(LEFT, RIGHT)
-    values.columns = expected.values.columns
-    assert values.equals(expected.values)
+    expected = evaluation().evaluate_partition(LEFT, RIGHT).join().values
+    values.columns = expected.columns
+    assert values.equals(expected)
     keys = of_kind(found, SUMS)["query_id"].to_list()
     # counts, and of all queries the metrics four at a time
     assert keys == ["None", f"({WHOLE}, 0)", f"({WHOLE}, 4)"]
-    assert of_kind(found, TROUBLE).is_empty()
+    assert of_kind(found, PROBLEM).is_empty()
 
 
 def test_a_partition_without_rows_answers_nothing() -> None:
-    assert list(evaluated(payload(job()), SCHEMA, [])) == []
-    assert list(evaluated(payload(job()), SCHEMA, batches(LEFT.head(0), RIGHT.head(0)))) == []
+    assert list(work_on_partition(payload(), SCHEMA, [])) == []
+    assert list(work_on_partition(payload(), SCHEMA, batches(LEFT.head(0), RIGHT.head(0)))) == []
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -108,28 +112,25 @@ def test_sums_of_partitions_are_those_of_all_queries_in_any_rounds(partitions: i
     tables = [
         answer(LEFT.filter(number == at), RIGHT.filter(number == at)) for at in range(partitions)
     ]
-    work = job()
-    settle = pickle.dumps((work.plan.metrics, work.intervals, {}))
+    averages = evaluation().averages
+    last_round = pickle.dumps((averages.metrics, averages.intervals, {}))
     # once in one round, once with a round before it
     for some in (tables, [rounds(tables[:2], b""), *(rounds([t], b"") for t in tables[2:])]):
-        piece, troubles = driven(some, settle)
-        alone = work.piece(LEFT, RIGHT)
-        assert troubles == []
-        assert piece.counts == alone.counts
-        assert piece.tallies[WHOLE].sums == alone.tallies[WHOLE].sums
-        assert piece.tallies[WHOLE].settled == alone.tallies[WHOLE].bounds(
-            work.plan.metrics, work.intervals
-        )
-        assert piece.tallies[WHOLE].groups is None
-        assert piece.values.is_empty()
+        sums, problems = driven(some, last_round)
+        alone = evaluation().evaluate_partition(LEFT, RIGHT)
+        assert problems == []
+        assert sums.pop(None) == alone.counts
+        whole = SliceSums.unite(sums.values())
+        assert whole == alone.slices[WHOLE].finish(averages.metrics, averages.intervals)
+        assert whole.buckets is None
 
 
-def trouble(left: pl.DataFrame, right: pl.DataFrame, work: Any = None) -> list[dict[str, Any]]:
+def problems(left: pl.DataFrame, right: pl.DataFrame, work: Any = None) -> list[dict[str, Any]]:
     found = answer(left, right, work)
     assert of_kind(found, VALUES).is_empty()
-    piece, troubles = driven([found])
-    assert piece is None
-    return troubles
+    sums, found = driven([found])
+    assert not sums
+    return found
 
 
 def test_bad_rows_of_both_sides_are_counted_and_shown() -> None:
@@ -139,7 +140,7 @@ def test_bad_rows_of_both_sides_are_counted_and_shown() -> None:
     right = RIGHT.with_columns(
         score=pl.when(pl.int_range(pl.len()) == 5).then(float("nan")).otherwise("score")
     )
-    one, other = trouble(left, right)
+    one, other = problems(left, right)
     assert (one["is"], one["role"], one["count"]) == ("bad", "qrels", 2)
     assert (other["role"], other["count"], other["problem"]) == ("run", 1, "a NaN score")
     query, doc, _ = RIGHT.row(5)
@@ -148,7 +149,7 @@ def test_bad_rows_of_both_sides_are_counted_and_shown() -> None:
 
 
 def test_duplicates_are_counted_not_raised() -> None:
-    (one,) = trouble(LEFT, pl.concat([RIGHT, RIGHT.head(3)]))
+    (one,) = problems(LEFT, pl.concat([RIGHT, RIGHT.head(3)]))
     assert (one["is"], one["role"], one["count"]) == ("duplicates", "run", 3)
     assert set(one["example"]) == {"query_id", "doc_id"}
 
@@ -159,19 +160,19 @@ class Fails:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def piece(self, *_: Any, **__: Any) -> Any:
+    def answer(self, _: Any) -> Any:
         raise self.error
 
 
 def test_errors_of_ours_travel_and_others_are_told_with_a_query() -> None:
     ours = rf.RankframeError("as it is.")
-    (one,) = trouble(LEFT, RIGHT, Fails(ours))
+    (one,) = problems(LEFT, RIGHT, Fails(ours))
     assert (one["is"], type(one["error"]), str(one["error"])) == (
         "error",
         rf.RankframeError,
         "as it is.",
     )
-    (one,) = trouble(LEFT, RIGHT, Fails(ZeroDivisionError("by nothing")))
+    (one,) = problems(LEFT, RIGHT, Fails(ZeroDivisionError("by nothing")))
     queries = pl.concat([LEFT["query_id"], RIGHT["query_id"]])
     assert one == {
         "is": "failed",
@@ -181,30 +182,30 @@ def test_errors_of_ours_travel_and_others_are_told_with_a_query() -> None:
     }
 
 
-def test_troubles_pass_through_the_rounds_beside_sums() -> None:
+def test_problems_pass_through_the_rounds_beside_sums() -> None:
     good, bad = answer(LEFT, RIGHT), answer(LEFT, pl.concat([RIGHT, RIGHT.head(1)]))
-    piece, troubles = driven([good, bad])
-    assert piece is not None
-    assert [one["is"] for one in troubles] == ["duplicates"]
+    sums, found = driven([good, bad])
+    assert sums
+    assert [one["is"] for one in found] == ["duplicates"]
 
 
 def test_another_version_is_said_before_anything_is_read(monkeypatch) -> None:
     monkeypatch.setenv("POLARS_MAX_THREADS", "1")  # as executors do
     here = {"rankframe": rf.__version__, "polars": pl.__version__}
-    run = on_executors("evaluated", payload(job()), SCHEMA, here)
+    run = on_executors("work_on_partition", payload(), SCHEMA, here)
     assert pa.Table.from_batches(list(run(batches(LEFT, RIGHT))), SCHEMA).equals(
         answer(LEFT, RIGHT)
     )
     others: list[tuple[str, str | None]] = [("polars", pl.__version__), ("no_such_package", None)]
     for name, version in others:
-        (row,) = on_executors("evaluated", b"no pickle at all", SCHEMA, {name: "0.1"})([])
-        assert row["kind"].to_pylist() == [TROUBLE]
+        (row,) = on_executors("work_on_partition", b"no pickle at all", SCHEMA, {name: "0.1"})([])
+        assert row["kind"].to_pylist() == [PROBLEM]
         _, found = pickle.loads(row["rest"][0].as_py())
         assert found == {"is": "versions", "found": {name: version}}
 
 
 def test_two_tasks_are_never_the_same() -> None:
-    assert payload(job()) != payload(job())
+    assert payload() != payload()
 
 
 def test_values_are_numbered_and_keep_their_types() -> None:

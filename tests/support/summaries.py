@@ -9,8 +9,8 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.finish import evaluate_inputs
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, random_case
@@ -76,13 +76,14 @@ def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: An
     from rankframe.io.queries import read_attributes
 
     metrics = resolve(METRICS)
-    job = Job(
-        judged_plan(metrics),
+    evaluation = evaluate_judged(
+        metrics,
         Policies(),
         attributes=read_attributes(weights_of(CASE), weight="w", metrics=metrics),
         intervals=Intervals(**options),
     )
-    return evaluate_scanned(open_table(qrels, "qrels"), open_table(run, "run"), job, pieces=pieces)
+    sides = open_table(qrels, "qrels"), open_table(run, "run")
+    return evaluate_inputs(evaluation, *sides, partitions=pieces)
 
 
 def same_for_all(queries: int, found: int = 1, of: int = 3) -> Case:

@@ -28,9 +28,10 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import DiffOptions, Policies, Storage, is_count
 from rankframe.engine.ledger import says_every_relevant
 from rankframe.engine.lists import Lists, named_case
+from rankframe.engine.terms import average_values
 from rankframe.io.described import Described
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import read_attributes
+from rankframe.io.queries import Known, read_attributes
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
@@ -132,15 +133,17 @@ def diff(
         requested={} if described.queries is None else described.queries.asked,
     )
     before, after = systems.values()
+    averages = []
+    for system in systems.values():
+        known = Known() if attributes is None else attributes.of(system.values[QUERY])
+        averages.append(average_values(chosen, system.computed, known.weights))
     per_query = side_by_side(chosen, before.values, after.values, described)
     moved = movers(per_query, int(most), only=only, worse=worse)
     lists = Lists.read(
         moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
     )
     change = Diff(
-        summarise_change(
-            chosen, before.averages[chosen.label], after.averages[chosen.label], per_query
-        ),
+        summarise_change(chosen, averages[0], averages[1], per_query),
         per_query,
         describe_movers(moved, described),
         lists.documents(moved[QUERY], *SIDES, int(depth), described),

@@ -34,9 +34,9 @@ from rankframe.core.options import (
     Unpaired,
 )
 from rankframe.core.progress import Report, check_progress
-from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
 from rankframe.engine.memory import limiting
+from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics, resolve

@@ -24,8 +24,8 @@ from rankframe.core.errors import (
     UnreadableInputError,
 )
 from rankframe.core.messages import did_you_mean, number_of
-from rankframe.engine.agree import PAIR_COUNTS
 from rankframe.engine.ledger import FINGERPRINT, POLICY, SCHEMA
+from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
 from rankframe.io.formats.registry import READ_ERRORS, unreadable

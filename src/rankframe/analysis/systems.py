@@ -11,13 +11,13 @@ from rankframe.core.columns import QUERY
 from rankframe.core.options import Intervals, Policies
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.agree import PAIR_COUNTS
-from rankframe.engine.combined import job_for
 from rankframe.engine.document_metrics import OverDocuments
-from rankframe.engine.evaluate import evaluate_computed
+from rankframe.engine.finish import check
 from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.memory import limit_of
+from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.prepare import prepare_evaluation
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, asked_of
@@ -38,8 +38,6 @@ class System:
     evidence: Sequence[str] = ()
     # the names of the inputs, if known
     inputs: Mapping[str, str] = field(default_factory=dict)
-    # the average of each metric, if a run was evaluated
-    averages: Mapping[str, float | None] = field(default_factory=dict)
     # the exposure that metrics over documents are made of
     over_documents: OverDocuments | None = None
 
@@ -104,7 +102,7 @@ def evaluate_runs(
         for metric in (*metrics, *judged.values(), evidence)
         if metric is not None
     }
-    job = job_for(
+    evaluation = prepare_evaluation(
         list(every.values()),
         policies,
         judgments=qrels is not None,
@@ -113,16 +111,17 @@ def evaluate_runs(
         slices=attributes,
         intervals=Intervals(None),
         limit=limit,
+        summed=False,
     )
     opened: list[InputTable] = []
     for name, source in runs.sources.items():
         with naming_the_run(repr(name)):
             opened.append(open_run(source, policies, runs.columns, limit=limit))
-    inputs = [*([] if qrels is None else [qrels]), *opened, *job.others]
+    inputs = [*([] if qrels is None else [qrels]), *opened, *evaluation.others]
     requested = asked_of(attributes) if requested is None else requested
     refuse_absent_columns(runs.columns, *inputs, queries=requested)
-    left = job.left(None) if qrels is None else qrels
-    held = hold(left, opened, job.row_bytes, runs.max_memory, again=runs.again)
+    left = evaluation.left(None) if qrels is None else qrels
+    held = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}
     for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
 
@@ -131,17 +130,16 @@ def evaluate_runs(
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
         with naming_the_run(repr(name)):
-            result, computed = evaluate_computed(
-                None if qrels is None else held.left, run, job, pieces=pieces, progress=on_progress
-            )
+            sides = None if qrels is None else held.left, run
+            accumulator = evaluation.evaluate(*sides, partitions=pieces, on_progress=on_progress)
+            check(evaluation, accumulator, sides)
         systems[name] = System(
-            computed,
-            result.ledger,
+            accumulator.join(),
+            evaluation.ledger(accumulator.counts, sides),
             {depth: metric.label for depth, metric in judged.items()},
             () if evidence is None else (evidence.label,),
-            result.inputs,
-            result.means,
-            result.over_documents,
+            evaluation.inputs(sides),
+            evaluation.over_documents(accumulator.counts),
         )
     return systems, held
 

@@ -24,7 +24,11 @@ from rankframe.core.options import Policies
 from rankframe.engine.contiguous import workers
 from rankframe.engine.grades import check_grades
 from rankframe.engine.input_cache import Held
-from rankframe.engine.job import depends_on_ranks_alone, judged_plan, kept_queries
+from rankframe.engine.judged_metrics import (
+    depends_on_ranks_alone,
+    evaluated_queries,
+    judged_plan,
+)
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import Sums, Terms
@@ -293,7 +297,7 @@ class _Unjudged:
                 max_grade=highest,
                 settle=DOC in plan.columns,
             )
-            return per_query_values(plan, judged), kept_queries(judged, self.policies)
+            return per_query_values(plan, judged), evaluated_queries(judged, self.policies)
 
         blocks = [(0, len(part.starts))] if plan.whole_input else part.blocks(_BLOCK_ROWS)
         with ThreadPoolExecutor(workers()) as pool:

@@ -116,7 +116,7 @@ def evaluate(
 ) -> None:
     """Evaluate runs against judgments: truth first, then any number of runs."""
     import rankframe as rf
-    from rankframe.engine.combined import RUN_FRAMES
+    from rankframe.engine.prepare import RUN_FRAMES
     from rankframe.engine.result import RESULT_FILES
     from rankframe.io.output_paths import refuse_taken, safe_names
     from rankframe.io.outputs import fresh_folders

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC
 from rankframe.core.errors import MetricParameterError
-from rankframe.engine.tally import WHOLE, SliceKey
+from rankframe.engine.slice_sums import WHOLE, SliceKey
 from rankframe.frames.distinct import shrinkage
 from rankframe.frames.exposure import exposures
 from rankframe.frames.items import Catalogue

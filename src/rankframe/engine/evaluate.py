@@ -1,48 +1,26 @@
-"""The pipeline: read, validate, rank, judge once, every metric in one pass, summarise."""
+"""`evaluate`: a run against judgments."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import NoReturn, Unpack
-
-import polars as pl
+from typing import Unpack
 
 from rankframe.core.checks import check_flag
-from rankframe.core.columns import RELEVANCE
-from rankframe.core.errors import MetricParameterError, OptionError
+from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
 from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
-from rankframe.core.progress import Progress, Report, check_progress
-from rankframe.engine.about import about_frame
-from rankframe.engine.combined import RUN_FRAMES, Both, job_for
-from rankframe.engine.contiguous import Told
-from rankframe.engine.grades import check_grades
+from rankframe.core.progress import Report, check_progress
+from rankframe.engine.finish import evaluate_to
 from rankframe.engine.item_slices import ItemsBy
-from rankframe.engine.job import Job, evaluate_found
-from rankframe.engine.lookup import Lookup
-from rankframe.engine.memory import bytes_at_once, count_pieces, left_fits, limit_of, limiting
-from rankframe.engine.out_of_core import Into, in_pieces, with_values
-from rankframe.engine.plan import PerQuery, Plan
-from rankframe.engine.result import PER_QUERY_FILE, RESULT_FILES, Result
-from rankframe.engine.summing import inputs_of, ledger_of, summed_up
-from rankframe.engine.work import Piece, merged
-from rankframe.io.input_table import InputTable
+from rankframe.engine.memory import limit_of, limiting
+from rankframe.engine.prepare import RUN_FRAMES, prepare_evaluation
+from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
-from rankframe.io.outputs import fresh_folder
-from rankframe.io.queries import (
-    By,
-    asked_of,
-    read_attributes,
-    slicings,
-)
-from rankframe.io.sources.writers import About
+from rankframe.io.queries import By, asked_of, read_attributes, slicings
 from rankframe.io.storage import reaching
-from rankframe.io.validate import count_rows, refuse_no_overlap
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 
@@ -113,12 +91,12 @@ def evaluate(
     """
     check_progress(progress)
     check_flag("overwrite", overwrite)
-    asked = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
-    wanted = [metric for metric in asked if metric.frame != "gap"]
+    requested = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
+    wanted = [metric for metric in requested if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.from_options(options)
     intervals = Intervals.from_options(options)
-    ways = with_gaps(by, asked, known=queries is not None)
+    ways = with_gaps(by, requested, known=queries is not None)
     limit = limit_of(max_memory)
     attributes = read_attributes(
         queries, by=ways, weight=weight, metrics=wanted, columns=columns, limit=limit
@@ -127,21 +105,27 @@ def evaluate(
     if qrels is not None:
         judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
     documents = open_run(run, policies, columns, limit=limit)
-    job = job_for(
-        wanted, policies, judgments=qrels is not None, columns=columns, attributes=attributes,
-        intervals=intervals, limit=limit,
+    evaluation = prepare_evaluation(
+        requested,
+        policies,
+        judgments=qrels is not None,
+        columns=columns,
+        attributes=attributes,
+        intervals=intervals,
+        limit=limit,
         items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
-    )  # fmt: skip
-    if len(asked) > len(wanted):
-        job = replace(job, asked=tuple(asked))
+    )
     opened = [side for side in (judgments, documents) if side is not None]
-    refuse_absent_columns(columns, *opened, *job.others, queries=asked_of(attributes))
-    pieces = count_pieces(job.left(judgments), documents, job.row_bytes, max_memory)
-    if output is None:
-        return evaluate_scanned(judgments, documents, job, pieces=pieces, progress=progress)
-    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
-        evaluate_scanned(judgments, documents, job, pieces=pieces, into=folder, progress=progress)
-    return Result.read(output)
+    refuse_absent_columns(columns, *opened, *evaluation.others, queries=asked_of(attributes))
+    return evaluate_to(
+        evaluation,
+        judgments,
+        documents,
+        max_memory=max_memory,
+        output=output,
+        overwrite=overwrite,
+        on_progress=progress,
+    )
 
 
 def with_gaps(
@@ -162,127 +146,3 @@ def with_gaps(
         if (metric.gap.by,) not in ways:
             ways.append((metric.gap.by,))
     return ways or None
-
-
-def evaluate_scanned(
-    qrels: InputTable | None,
-    run: InputTable,
-    job: Job | Both,
-    *,
-    pieces: int = 1,
-    into: Path | None = None,
-    progress: Report | None = None,
-) -> Result:
-    """The same for inputs that were opened already, in so many pieces; `into`: an empty folder."""
-    return evaluate_computed(qrels, run, job, pieces=pieces, into=into, progress=progress)[0]
-
-
-def evaluate_computed(
-    qrels: InputTable | None,
-    run: InputTable,
-    job: Job | Both,
-    *,
-    pieces: int = 1,
-    into: Path | None = None,
-    progress: Report | None = None,
-) -> tuple[Result, PerQuery]:
-    """The same, and what was computed for each query, sums of averages over sums included."""
-    if pieces == 1:
-        piece = _in_one(qrels, run, job, progress)
-    else:
-        refuse_whole_input(job.plan)
-        piece = _in_pieces(qrels, run, job, pieces, into, progress)
-
-    def no_overlap(*, shared_queries: bool) -> NoReturn:
-        assert qrels is not None  # nobody else looks for judged documents
-        refuse_no_overlap(qrels, run, shared_queries=shared_queries)
-
-    result = summed_up(piece, job, (qrels, run), no_overlap)
-    if into is not None:
-        result.write_files(into, values=pieces == 1)
-    return result, piece.computed
-
-
-def _in_one(
-    qrels: InputTable | None, run: InputTable, job: Job | Both, report: Report | None
-) -> Piece:
-    """All queries, where what has to be held fits in memory."""
-    if isinstance(job, Both):
-        judged = None
-        if job.judged is not None:
-            judged = _in_one(qrels, run, job.judged_alone, report)
-        rows = 0 if report is None else count_rows(run)
-
-        def told(done: int) -> None:
-            if report is not None:
-                report(Progress("looking at what is shown", done, rows, 0))
-
-        return job.together(judged, *job.shown(qrels, run, told))
-    assert qrels is not None  # its metrics look at judgments
-    lookup, job = _prepared(qrels, run, job)
-    whole = merged(evaluate_found(lookup.found(_told(lookup, report)), job))
-    assert whole is not None  # there is always one
-    return whole
-
-
-def _in_pieces(
-    qrels: InputTable | None,
-    run: InputTable,
-    job: Job | Both,
-    pieces: int,
-    into: Path | None,
-    report: Report | None,
-) -> Piece:
-    """All queries, in so many pieces; in one pass where the judgments fit in memory, and the rows
-    of each query of the run are together.
-    """
-    if qrels is not None:
-        count_rows(qrels)
-
-    def about(piece: Piece) -> About:
-        ledger = ledger_of(piece, job, (qrels, run))
-        return about_frame("per_query", job.plan.labels, ledger, inputs_of((qrels, run)))
-
-    values = None if into is None else Into(into / PER_QUERY_FILE, about)
-    if isinstance(job, Both):
-        if job.judged is not None and qrels is not None:
-            highest = check_grades(job.judged.plan.metrics, qrels.frame)
-            job = replace(job, judged=replace(job.judged, max_grade=highest))
-        return in_pieces(job.left(qrels), run, job, pieces=pieces, into=values, report=report)
-    assert qrels is not None  # its metrics look at judgments
-    if left_fits(qrels, run, job.row_bytes, pieces):
-        lookup, job = _prepared(qrels, run, job, bytes_at_once(qrels, run))
-        found = lookup.found_if_grouped(_told(lookup, report))
-        if found is not None:
-            return with_values(evaluate_found(found, job), job, into=values, report=report)
-        del lookup  # the judgments are read again, piece by piece
-    else:
-        job = replace(job, max_grade=check_grades(job.plan.metrics, qrels.frame))
-    return in_pieces(qrels, run, job, pieces=pieces, into=values, report=report)
-
-
-def _prepared(
-    qrels: InputTable, run: InputTable, job: Job, at_once: int | None = None
-) -> tuple[Lookup, Job]:
-    lookup = job.lookup(qrels, run, at_once)
-    highest = check_grades(job.plan.metrics, pl.LazyFrame({RELEVANCE: lookup.judgments.grades}))
-    return lookup, replace(job, max_grade=highest)
-
-
-def _told(lookup: Lookup, report: Report | None) -> Told:
-    """Whoever wants to know is told how many rows of the run were read."""
-    if report is None:
-        return lambda _: None
-    judged = lookup.judgments.read
-    total = judged + count_rows(lookup.run.scanned)
-    return lambda rows: report(Progress("evaluating", judged + rows, total, 0))
-
-
-def refuse_whole_input(plan: Plan, advice: str = "leave it out, or raise max_memory") -> None:
-    """Refuse what looks at all queries at once, where they come in pieces."""
-    if plan.whole_input:
-        label = next(metric.label for metric in plan.metrics if metric.whole_input)
-        raise MetricParameterError(
-            f"{label!r} compares the documents of all queries with each other, so it "
-            f"needs the whole input in memory: {advice}."
-        )

@@ -8,8 +8,8 @@ import polars as pl
 
 from rankframe.core.option import takes_options
 from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
-from rankframe.engine.document_metrics import Shows, documents_frame
-from rankframe.engine.retrieved import Showing
+from rankframe.engine.document_metrics import documents_frame
+from rankframe.engine.retrieved import RetrievedMetrics, each_chunk
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
@@ -77,12 +77,12 @@ def exposure(
         popular = None if trained is None else Trained.of(trained)
         known = Catalogue.of(popular, policies.items, policies.catalogue, columns)
         depth = "" if k is None else f"@{k}"
-        showing = Showing.of(
+        metrics = RetrievedMetrics.from_metrics(
             resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()
         )
         nothing = beside(None, None, None).frame.collect()
-        counts = showing.worked(nothing, scanned)[1]
-        frame = documents_frame(counts.shows or Shows.none([k], known), known)
+        exposure = each_chunk(scanned, metrics.start(nothing)).exposure
+        frame = documents_frame(exposure or metrics.no_exposure(), known)
         if k is not None:
             top = {name: pl.col(f"{name}_top{k}") for name in DOCUMENTS_FRAME.parametric}
             frame = frame.with_columns(**top)

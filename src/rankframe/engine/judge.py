@@ -12,8 +12,8 @@ from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE, at_le
 from rankframe.core.errors import MissingColumnError, OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import JudgeOptions, Policies, Storage, is_number
-from rankframe.engine.combined import refuse_idle
 from rankframe.engine.lookup import Lookup
+from rankframe.engine.prepare import refuse_idle
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame

@@ -49,9 +49,13 @@ class Lookup:
         listed: bool = False,
         ids: bool = False,
         at_once: int | None = None,
+        as_text: bool = False,
     ) -> Lookup:
-        """Read the judgments; the run is not read yet. `at_once`: as for `Batches`."""
-        left, right = comparable(qrels, run)
+        """Read the judgments; the run is not read yet. `at_once`: as for `Batches`.
+
+        `as_text`: ids are compared as text, whatever their types.
+        """
+        left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
         # Judgments that are held for several runs are prepared once.
         made = {} if qrels.made is None else qrels.made
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
@@ -114,17 +118,21 @@ class Lookup:
         pooled = any(map(JUDGED_FRAME.of_whole_input, self.columns))
         return pooled and SCORE in self.run.scanned.mapping
 
-    def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
+    def nothing_found(self) -> Found:
+        """Return what the run has of the judgments before it is read."""
         listing = None
         if self.listed:
             listing = Listing(tied_rank=self._tied_rank, docs=self.ids, k_max=self.policies.k_max)
-        found = Found(
+        return Found(
             self.judgments,
             self.policies,
             tied_rank=self._tied_rank,
             scores=self._scores,
             listing=listing,
         )
+
+    def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
+        found = self.nothing_found()
         try:
             return found if read(found) else None
         except DuplicateError:

@@ -84,16 +84,6 @@ class Plan:
         """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
         return any(metric.whole_input for metric in self.metrics)
 
-    def no_values(self) -> PerQuery:
-        """The values of no query at all."""
-        summed = {metric.label: pl.Float64 for metric in self.metrics if metric.average == "micro"}
-        labels = dict.fromkeys(self.labels, pl.Float64)
-        return PerQuery(
-            pl.DataFrame(schema={QUERY: pl.String, **labels}),
-            pl.DataFrame(schema=summed),
-            pl.DataFrame(schema=summed),
-        )
-
 
 @dataclass(frozen=True)
 class PerQuery:
@@ -110,9 +100,25 @@ class PerQuery:
         """Values alone."""
         return cls(values, pl.DataFrame(), pl.DataFrame())
 
+    @classmethod
+    def empty(cls, metrics: Sequence[Metric]) -> PerQuery:
+        """Return the values of no query at all."""
+        summed = {metric.label: pl.Float64 for metric in metrics if metric.average == "micro"}
+        labels = {metric.label: pl.Float64 for metric in metrics}
+        return cls(
+            pl.DataFrame(schema={QUERY: pl.String, **labels}),
+            pl.DataFrame(schema=summed),
+            pl.DataFrame(schema=summed),
+        )
+
+    @property
+    def queries(self) -> pl.Series:
+        """Return the ids of the queries."""
+        return self.values[QUERY]
+
     @property
     def height(self) -> int:
-        """How many queries there are."""
+        """Return the number of queries."""
         return self.values.height
 
     def kept(self, keep: NDArray[np.bool_]) -> PerQuery:

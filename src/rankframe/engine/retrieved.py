@@ -1,11 +1,11 @@
-"""A run read once: what each query is shown, and how often each document is."""
+"""Metrics over what was retrieved: of each query, and how often each document was."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,11 +16,12 @@ from rankframe.core.errors import DuplicateError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.contiguous import Told, take_grouped
+from rankframe.engine.counts import RunCounts
 from rankframe.engine.document_metrics import check_columns
 from rankframe.engine.item_slices import ItemsBy
+from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.engine.shuffled import take_scattered
-from rankframe.engine.work import Additive
 from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE, ShownRows
@@ -45,38 +46,22 @@ _FROM = {
 
 
 @dataclass(frozen=True)
-class ShownCounts(Additive):
-    """What was seen of what is shown."""
-
-    beside_rows: int = 0
-    run_rows: int = 0
-    # lists that show anything, documents shown, and those of them that nobody knows
-    lists: int = 0
-    shown: int = 0
-    unknown: int = 0
-    shows: Shows | None = None
-
-    @property
-    def rows(self) -> tuple[int, int]:
-        """Rows of both sides."""
-        return self.beside_rows, self.run_rows
-
-
-@dataclass(frozen=True)
-class Showing:
-    """What is computed of what a run shows."""
+class RetrievedMetrics:
+    """Compute metrics over the retrieved frame, and count what metrics over documents look at."""
 
     plan: Plan
-    # metrics over the documents frame
+    # metrics over documents: how often each was retrieved
     documents: tuple[Metric, ...]
     policies: Policies
     catalogue: Catalogue
     attributes: Attributes | None = None
-    # slices of the items; None: nobody asks
+    # slices of the items, if there are to be any
     items_by: ItemsBy | None = None
+    # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
+    row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
     @classmethod
-    def of(
+    def from_metrics(
         cls,
         metrics: Sequence[Metric],
         policies: Policies,
@@ -85,25 +70,31 @@ class Showing:
         given: Collection[str],
         attributes: Attributes | None = None,
         items_by: ItemsBy | None = None,
-    ) -> Showing:
-        """Prepare metrics over the shown and the documents frame.
+    ) -> RetrievedMetrics:
+        """Compile metrics over the retrieved frame, and over documents.
 
-        `given`: which of qrels, train, items, base there are.
+        Args:
+            metrics: over either of these.
+            policies: what counts.
+            catalogue: the documents that could be retrieved.
+            given: which of qrels, train, items and base there are.
+            attributes: slices of queries, for metrics over documents.
+            items_by: slices of the items.
         """
-        of_documents = tuple(metric for metric in metrics if metric.frame == "documents")
-        of_lists = [metric for metric in metrics if metric.frame == "shown"]
-        check_columns(of_documents)
+        over_documents = tuple(metric for metric in metrics if metric.frame == "documents")
+        over_lists = [metric for metric in metrics if metric.frame == "shown"]
+        check_columns(over_documents)
         for metric in metrics:
-            _refuse_lacking(metric, given, catalogue)
-        plan = compile_plan(of_lists, _with_attributes(catalogue))
+            _refuse_without_inputs(metric, given, catalogue)
+        plan = compile_plan(over_lists, _with_attributes(catalogue))
         if items_by is not None:
             items_by.check(catalogue)
-        made = cls(plan, of_documents, policies, catalogue, attributes, items_by)
-        made.prepare()
-        return made
+        retrieved = cls(plan, over_documents, policies, catalogue, attributes, items_by)
+        retrieved._prepare()
+        return retrieved
 
-    def prepare(self) -> None:
-        """Make once what all threads look at."""
+    def _prepare(self) -> None:
+        """Compute once what all threads look at."""
         catalogue = self.catalogue
         for name in self.plan.columns:
             base, of = SHOWN_FRAME.split(name)
@@ -119,15 +110,15 @@ class Showing:
             catalogue.value_sets(name)
 
     @property
-    def asked(self) -> set[float]:
-        """Which kinds of rows beside the run are looked at."""
+    def needed(self) -> set[float]:
+        """Return which kinds of rows beside the run are looked at."""
         bases = {SHOWN_FRAME.split(name)[0] for name in self.plan.columns}
-        asked = {what for name, what in BESIDE.items() if name in bases}
-        return asked | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
+        needed = {what for name, what in BESIDE.items() if name in bases}
+        return needed | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
 
     @property
     def cutoffs(self) -> list[int | None]:
-        """Where documents are counted, the whole list last."""
+        """Return the cutoffs at which documents are counted, the whole list last."""
         ks = {metric.params.get("k") for metric in self.documents if metric.definition}
         if any(metric.definition is None for metric in self.documents):
             ks.add(None)
@@ -137,7 +128,7 @@ class Showing:
 
     @property
     def by_value(self) -> dict[str, int]:
-        """Attributes of documents by whose values ranks are counted, and down to which."""
+        """Return the attributes by whose values ranks are counted, and down to which rank."""
         found: dict[str, int] = {}
         for metric in self.documents:
             if metric.definition is not None and metric.definition.by_value:
@@ -149,41 +140,37 @@ class Showing:
 
     @property
     def counts_documents(self) -> bool:
-        """Whether it matters how often each document is shown."""
+        """Return whether it matters how often each document is retrieved."""
         return bool(self.documents) or self.items_by is not None
+
+    def no_exposure(self) -> Shows:
+        """Return the counts of how often documents were retrieved before anything was."""
+        hits = self.items_by is not None and self.items_by.hits
+        return Shows.none(self.cutoffs, self.catalogue, self.by_value, hits=hits)
 
     @property
     def deepest(self) -> int | None:
-        """The last rank that anybody looks at; None: there is no such."""
-        ks = [m.params.get("k") for m in (*self.plan.metrics, *self.documents)]
-        ks += [] if self.items_by is None else [self.items_by.k]
-        known = [k for k in ks if k is not None]
-        return max(known) if len(known) == len(ks) else None
+        """Return the last rank that anything looks at; None: the end of the list."""
+        others = [] if self.items_by is None else [self.items_by.k]
+        return deepest_rank((*self.plan.metrics, *self.documents), *others)
 
-    def worked(
-        self,
-        left: pl.DataFrame,
-        run: InputTable,
-        told: Told = lambda _: None,
-        at_once: int | None = None,
-    ) -> tuple[PerQuery, ShownCounts]:
-        """Read a run, whatever the order of its rows; `left`: all rows beside it."""
-        sides = Sides.of(left, sorted(self.asked), self.policies.ties, self.policies.run_duplicates)
+    def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
+        """Index all rows beside a run; each call of what is returned begins to read the run."""
+        policies = self.policies
+        sides = Sides.of(left, sorted(self.needed), policies.ties, policies.run_duplicates)
         sides = sides.numbered(self.catalogue, self.plan.columns)
-        found = each_chunk(run, lambda: _Taken(of=self, sides=sides), told, at_once)
-        counts = replace(found.counts, beside_rows=left.height)
-        return PerQuery.joined([self.plan.no_values(), *found.parts], ordered=False), counts
+        return lambda: RetrievedValues(metrics=self, sides=sides)
 
 
 class Taking(Protocol):
-    """Takes the chunks of a run, from several threads."""
+    """Takes the batches of a run, from several threads."""
 
-    def take(self, chunk: Batch) -> bool:
-        """Work on one."""
+    def take(self, batch: Batch) -> bool:
+        """Take a batch; return False if a query of it came before."""
         ...
 
     def repeats(self) -> bool:
-        """Whether a query seems to have come twice."""
+        """Return whether a query seems to have come twice."""
         ...
 
 
@@ -242,55 +229,58 @@ class Frames(Queries):
     k: int | None = None
     parts: list[pl.DataFrame] = field(default_factory=list)
 
-    def take(self, chunk: Batch) -> bool:
-        """Make it of a chunk."""
-        rows = ShownRows.of(chunk, self.sides, self.catalogue, self.policies, self.k)
+    def take(self, batch: Batch) -> bool:
+        """Add the frame of a batch."""
+        rows = ShownRows.of(batch, self.sides, self.catalogue, self.policies, self.k)
         part = rows.frame(self.columns)
         with self._lock:
-            self._hashes.append(chunk.hashes)
+            self._hashes.append(batch.hashes)
             self.parts.append(part)
         return True
 
 
 @dataclass
-class _Taken(Queries):
-    """What was made of the chunks so far."""
+class RetrievedValues(Queries):
+    """Accumulate the values of batches as they are read, on several threads."""
 
-    of: Showing = field(kw_only=True)
+    metrics: RetrievedMetrics = field(kw_only=True)
     sides: Sides = field(kw_only=True)
     parts: list[PerQuery] = field(default_factory=list)
-    counts: ShownCounts = field(default_factory=ShownCounts)
+    counts: RunCounts = field(default_factory=RunCounts)
+    exposure: Shows | None = None
 
-    def take(self, chunk: Batch) -> bool:
-        """Work on a chunk."""
-        of = self.of
-        height, hashes = chunk.height, chunk.hashes
-        rows = ShownRows.of(chunk, self.sides, of.catalogue, of.policies, of.deepest)
-        # Slices of items alone are no reason to speak of queries that nobody judged.
-        looked_at = of.plan.metrics or of.documents
-        values = per_query_values(of.plan, rows) if len(rows.rows) and looked_at else None  # pyright: ignore[reportArgumentType]
+    def take(self, batch: Batch) -> bool:
+        """Add a batch."""
+        metrics = self.metrics
+        rows = ShownRows.of(batch, self.sides, metrics.catalogue, metrics.policies, metrics.deepest)
+        # Slices of items alone are no reason to list queries that nobody judged.
+        looked_at = metrics.plan.metrics or metrics.documents
+        values = None
+        if len(rows.rows) and looked_at:
+            values = per_query_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
         slices: tuple[NDArray[np.int64], ...] = ()
-        if of.documents and of.attributes is not None:
-            slices = of.attributes.of(rows.queries).slices
-        unknown = int((rows.numbers < 0).sum())
+        if metrics.documents and metrics.attributes is not None:
+            slices = metrics.attributes.of(rows.queries).slices
+        counts = RunCounts(
+            run_rows=batch.height,
+            lists=len(rows.lists),
+            retrieved=len(rows.rows),
+            unknown=int((rows.numbers < 0).sum()),
+        )
         with self._lock:
-            self._hashes.append(hashes)
+            self._hashes.append(batch.hashes)
+            self.counts = self.counts.merge(counts)
             if values is not None:
                 self.parts.append(values)
-            shows = self.counts.shows
-            if of.counts_documents:
-                hits = of.items_by is not None and of.items_by.hits
-                shows = shows or Shows.none(of.cutoffs, of.catalogue, of.by_value, hits=hits)
-                shows.add(rows, slices)
-            self.counts = ShownCounts(
-                0,
-                self.counts.run_rows + height,
-                self.counts.lists + len(rows.lists),
-                self.counts.shown + len(rows.rows),
-                self.counts.unknown + unknown,
-                shows,
-            )
+            if metrics.counts_documents:
+                self.exposure = self.exposure or metrics.no_exposure()
+                self.exposure.add(rows, slices)
         return True
+
+    def finish(self) -> tuple[PerQuery, RunCounts]:
+        """Return the values of all queries in byte order, and what was counted."""
+        parts = [PerQuery.empty(self.metrics.plan.metrics), *self.parts]
+        return PerQuery.joined(parts, ordered=False), replace(self.counts, exposure=self.exposure)
 
 
 def _with_attributes(catalogue: Catalogue) -> FrameColumns:
@@ -299,7 +289,7 @@ def _with_attributes(catalogue: Catalogue) -> FrameColumns:
     return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **own})
 
 
-def _refuse_lacking(metric: Metric, given: Collection[str], catalogue: Catalogue) -> None:
+def _refuse_without_inputs(metric: Metric, given: Collection[str], catalogue: Catalogue) -> None:
     """Refuse a metric that needs what was not given."""
     for name in metric.expr().meta.root_names():
         if name in catalogue.attributes.columns:

@@ -8,18 +8,19 @@ keeps rows of all of them in memory, several times over.)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once
-from rankframe.engine.work import Piece, Work
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.scratch import room_for
@@ -32,9 +33,13 @@ _SEED = 20_011
 _MOST_ROWS, _PAGE = 1 << 20, 1 << 16
 
 
+# Evaluates the queries of a partition, of which all rows of both sides are here.
+EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulator]
+
+
 def by_split(
-    left: InputTable, right: InputTable, work: Work, folder: Path, pieces: int
-) -> Iterator[tuple[Piece, int]]:
+    left: InputTable, right: InputTable, evaluate: EvaluatePartition, folder: Path, pieces: int
+) -> Iterator[tuple[Accumulator, int]]:
     """Split both inputs into files by a hash of the query, and work on them one by one."""
     at_once = bytes_at_once(left, right)
     splits = [Split.of(side, folder / side.role, pieces, at_once) for side in (left, right)]
@@ -43,7 +48,7 @@ def by_split(
         if ours.is_empty() and theirs.is_empty():
             continue
         try:
-            piece = work.piece(ours, theirs)
+            piece = evaluate(ours, theirs)
         except DuplicateError as error:
             (wrong,) = [split for split in splits if split.side.role == error.role]
             raise wrong.all_duplicates() from None

@@ -18,8 +18,9 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError, UnreadableInputError
 from rankframe.core.memory_budget import MemoryBudget
+from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_pieces, need_of
-from rankframe.engine.work import Piece, Work
+from rankframe.engine.split import EvaluatePartition
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.validate import check_rows, count_rows
@@ -29,7 +30,7 @@ _FEWEST = 1 << 10
 
 
 class InOrder:
-    """Pieces in order of their queries, each of about so many rows, with how many it has.
+    """Accumulators in order of their queries, each of about so many rows, with how many it has.
 
     Reading waits while the pieces under way need more than a limit leaves for them.
 
@@ -37,24 +38,33 @@ class InOrder:
     that is better said of the whole: `complete` says whether all queries came.
     """
 
-    def __init__(self, left: InputTable, right: InputTable, work: Work, *, rows: int) -> None:
+    def __init__(
+        self,
+        left: InputTable,
+        right: InputTable,
+        evaluate: EvaluatePartition,
+        *,
+        rows: int,
+        row_bytes: tuple[int, int],
+    ) -> None:
         at_once = bytes_at_once(left, right)
         self._budget = MemoryBudget(bytes_for_pieces(left, right))
         self._sides = [_Stretches(side, rows, at_once) for side in (left, right)]
-        self._work = work
+        self._evaluate = evaluate
+        self._row_bytes = row_bytes
         self.complete = False
 
-    def __iter__(self) -> Iterator[tuple[Piece, int]]:
+    def __iter__(self) -> Iterator[tuple[Accumulator, int]]:
         if not all(side.looks_sorted() for side in self._sides):
             return
         workers = os.cpu_count() or 1
-        waiting: deque[tuple[Future[Piece], int]] = deque()
+        waiting: deque[tuple[Future[Accumulator], int]] = deque()
         with ThreadPoolExecutor(workers) as pool, suppress(BadValueError, DuplicateError):
             for ours, theirs in _side_by_side(*self._sides):
                 rows = ours.height + theirs.height
-                need = sum(map(need_of, (ours, theirs), self._work.row_bytes))
+                need = sum(map(need_of, (ours, theirs), self._row_bytes))
                 self._budget.acquire(need)
-                waiting.append((pool.submit(self._piece, ours, theirs, need), rows))
+                waiting.append((pool.submit(self._releasing, ours, theirs, need), rows))
                 del ours, theirs
                 if len(waiting) > workers:
                     yield _first(waiting)
@@ -62,12 +72,12 @@ class InOrder:
                 yield _first(waiting)
             self.complete = all(side.in_order for side in self._sides)
 
-    def _piece(self, ours: pl.DataFrame, theirs: pl.DataFrame, need: int) -> Piece:
+    def _releasing(self, ours: pl.DataFrame, theirs: pl.DataFrame, need: int) -> Accumulator:
         with self._budget.releasing(need):
-            return self._work.piece(ours, theirs)
+            return self._evaluate(ours, theirs)
 
 
-def _first(waiting: deque[tuple[Future[Piece], int]]) -> tuple[Piece, int]:
+def _first(waiting: deque[tuple[Future[Accumulator], int]]) -> tuple[Accumulator, int]:
     piece, rows = waiting.popleft()
     return piece.result(), rows
 

@@ -1,4 +1,4 @@
-"""Tallies → one number a metric with its interval and spread, for all queries and for slices."""
+"""Summaries: one number for each metric with its interval and spread, of all queries and slices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankframe.core.options import Intervals
 from rankframe.core.table import Note, Part, Table
 from rankframe.core.wording import number_text
 from rankframe.engine.ledger import GAPS, Item
-from rankframe.engine.tally import Tally
+from rankframe.engine.slice_sums import SliceSums
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.names import Metric
 from rankframe.stats.gaps import gap_between, gap_interval
@@ -33,11 +33,10 @@ _MOST_SHOWN = 30  # slices in a notebook
 SLICE_SCHEMA = {"by": pl.String, "slice": pl.String, **SCHEMA, "small": pl.Boolean}
 
 
-def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> pl.DataFrame:
-    """One row a metric: its value, interval and spread, and over how many queries."""
+def summarise(metrics: Sequence[Metric], finished: SliceSums) -> pl.DataFrame:
+    """Return a row for each metric: its value, interval and spread, and over how many queries."""
     rows = []
-    every = zip(metrics, whole.sums, whole.bounds(metrics, intervals), strict=True)
-    for metric, sums, bounds in every:
+    for metric, sums, bounds in zip(metrics, finished.sums, finished.bounds or (), strict=True):
         value = sums.average(metric)
         low, high = around(value, bounds)
         rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
@@ -45,41 +44,43 @@ def summarise(metrics: Sequence[Metric], whole: Tally, intervals: Intervals) -> 
 
 
 def summarise_slices(
-    metrics: Sequence[Metric],
-    slices: Mapping[tuple[str, str], Tally],
-    intervals: Intervals,
+    metrics: Sequence[Metric], slices: Mapping[tuple[str, str], SliceSums]
 ) -> pl.DataFrame:
-    """The same for every slice, by (attribute, value): those with few queries are marked."""
-    frames = [
-        summarise(metrics, tally, intervals).select(
-            pl.lit(by).alias("by"),
-            pl.lit(name).alias("slice"),
-            pl.all(),
-            (pl.col("queries") < SMALL).alias("small"),
-        )
-        for (by, name), tally in slices.items()
-    ]
-    return pl.concat(frames) if frames else pl.DataFrame(schema=SLICE_SCHEMA)
+    """Summarise every slice, named by attribute and value."""
+    frames = [mark_slice(summarise(metrics, sums), *name) for name, sums in slices.items()]
+    return pl.concat([pl.DataFrame(schema=SLICE_SCHEMA), *frames])
+
+
+def mark_slice(summary: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
+    """Add to the summary of a slice what it is called, and whether it has few queries."""
+    return summary.select(
+        pl.lit(by).alias("by"),
+        pl.lit(name).alias("slice"),
+        pl.all(),
+        (pl.col("queries") < SMALL).alias("small"),
+    )
 
 
 def summarise_gaps(
     gaps: Sequence[Metric],
     metrics: Sequence[Metric],
-    slices: Mapping[tuple[str, str], Tally],
+    slices: Mapping[tuple[str, str], SliceSums],
     intervals: Intervals,
 ) -> tuple[pl.DataFrame, list[Item]]:
-    """One row a gap between slices, and what to know of them: slices that are left out."""
+    """Return a row for each gap between slices, and what the ledger says of gaps."""
+    if not gaps:
+        return pl.DataFrame(schema=SCHEMA), []
     places = {metric.label: at for at, metric in enumerate(metrics)}
     rows: list[tuple[object, ...]] = []
     without: dict[str, list[str]] = {}
     for metric in gaps:
         assert metric.gap is not None  # that is what they are
         at, by = places[metric.gap.of.label], metric.gap.by
-        known = {name: tally for (of, name), tally in slices.items() if of == by}
+        known = {name: sums for (attribute, name), sums in slices.items() if attribute == by}
         large = {
-            name: tally
-            for name, tally in known.items()
-            if name != NO_VALUE and tally.sums[at].queries >= SMALL
+            name: sums
+            for name, sums in known.items()
+            if name != NO_VALUE and sums.sums[at].queries >= SMALL
         }
         if len(large) < 2:
             raise OptionError(too_few_slices(metric, len(large), len(known) - len(large)))
@@ -110,31 +111,19 @@ def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
     return [("gap_slices_left_out", sum(map(len, without.values())), note)]
 
 
-def gap_places(
-    asked: Sequence[Metric], metrics: Sequence[Metric], ways: Sequence[str]
-) -> dict[int, set[int]]:
-    """What gaps look at: by the number of a way of slicing, the places of metrics."""
-    places = {metric.label: at for at, metric in enumerate(metrics)}
-    found: dict[int, set[int]] = {}
-    for metric in asked:
-        if metric.gap is not None:
-            found.setdefault(ways.index(metric.gap.by), set()).add(places[metric.gap.of.label])
-    return found
-
-
 def _gap_row(
-    metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[Tally],
+    metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[SliceSums],
     intervals: Intervals,
 ) -> tuple[object, ...]:  # fmt: skip
     assert metric.gap is not None  # that is what it is
-    averages = [tally.sums[at].average(metrics[at]) for tally in slices]
-    queries = [tally.sums[at].queries for tally in slices]
+    averages = [of_slice.sums[at].average(metrics[at]) for of_slice in slices]
+    queries = [of_slice.sums[at].queries for of_slice in slices]
     if None in averages:  # weights of 0
         return metric.label, None, None, None, None, sum(queries)
     means, kind = np.array(averages, np.float64), metric.gap.kind
     bounds = None
     if intervals.ci == "bootstrap":
-        drawn = [tally.replicates(metrics, at, intervals) for tally in slices]
+        drawn = [of_slice.replicates.get(at) for of_slice in slices]
         if all(some is not None for some in drawn):
             together = np.column_stack(drawn)  # pyright: ignore[reportCallIssue, reportArgumentType]
             bounds = gap_interval(means, together, min(queries), intervals.confidence, kind)

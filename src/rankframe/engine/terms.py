@@ -97,7 +97,8 @@ class Sums:
     # what that is, where nothing is to be added any more
     settled: float | None = None
 
-    def __add__(self, other: Sums) -> Sums:
+    def merge(self, other: Sums) -> Sums:
+        """Return the sums of these queries and of others."""
         a, b, c = (x + y for x, y in zip(self.products, other.products, strict=True))
         return Sums(
             self.queries + other.queries,
@@ -109,8 +110,8 @@ class Sums:
             None if self.values is None else self.values + (other.values or Ordered()),
         )
 
-    def settle(self, metric: Metric) -> Sums:
-        """All queries are in: without the values, of which there may be many."""
+    def finish(self, metric: Metric) -> Sums:
+        """Keep the average of the values instead of the values, of which there may be many."""
         if metric.level is None:
             return self
         return replace(self, values=None, settled=self.average(metric))
@@ -205,3 +206,10 @@ class Sums:
             return None
         low, high = finish_average(metric.average, np.array(bounds), self.queries).tolist()
         return low, high
+
+
+def average_values(metric: Metric, values: PerQuery, weights: Floats | None = None) -> float | None:
+    """Return the average of a metric over all queries; None where there is none."""
+    terms = Terms.of(metric, values, weights)
+    (sums,) = Sums.over(terms, np.zeros(1, np.int64), products=False)
+    return sums.average(metric)

@@ -26,20 +26,25 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.combined import Both
-from rankframe.engine.job import Job
+from rankframe.engine.accumulator import Accumulator
+from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.finish import replicates_for_gaps
+from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.result import Result
-from rankframe.engine.summary import gap_places
-from rankframe.engine.work import Piece, Work
+from rankframe.engine.slice_sums import SliceKey, SliceSums
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
 from rankframe.spark.worker import (
+    VALUES,
+    EvaluatePartition,
+    Problem,
+    SentSide,
     Task,
-    Trouble,
+    Work,
     answer_schema,
-    gathered,
     on_executors,
+    read_answers,
 )
 
 if TYPE_CHECKING:
@@ -55,74 +60,103 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
 }
 _BUCKET = "bucket"
-_DDL = {"double": "double", "int64": "bigint"}
-_TROUBLES = ("versions", "bad", "duplicates", "error", "failed")  # the worst first
+_DDL = {"double": "double", "int64": "bigint", "string": "string"}
+_PROBLEMS = ("versions", "bad", "duplicates", "error", "failed")  # the worst first
 
 
-def do_work(
+def evaluate_on_cluster(
     sides: Sequence[Input],
-    work: Work,
-    values: Mapping[str, str],
-    finish: Callable[[Piece], Result],
+    evaluation: Evaluation,
+    finish: Callable[[Accumulator], Result],
     *,
     partitions: int,
 ) -> SparkResult:
-    """Do the work on every partition once, keep the values there, and sum up.
-
-    `values`: the columns of the values and their Arrow types.
-    """
+    """Evaluate every partition once, keep the values there, and finish what was accumulated."""
+    pairs = () if evaluation.pairs is None else PAIR_COUNTS
+    values = {**dict.fromkeys(pairs, "int64"), **dict.fromkeys(evaluation.labels, "double")}
     _refuse_alike(values)
     for side in sides:
         side.refuse_text()
+    work = EvaluatePartition(evaluation, tuple(side.scanned.role for side in sides))
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
-        answers = _answers(sides, work, values, partitions)
+        answers = map_partitions(sides, work, values, partitions)
         answers.persist()
         try:
-            piece, troubles = gathered(_added_up(answers, work, partitions).collect())
-            raise_troubles(troubles)
-            _refuse_empty(sides, piece)
-            assert piece is not None  # neither side is empty
-            result = finish(piece)
+            merged = _merge_rounds(answers, evaluation, partitions)
+            sums, problems = read_answers(merged.collect())
+            raise_problems(problems)
+            accumulator = evaluation.empty()
+            parts: dict[SliceKey, list[SliceSums]] = {}
+            for key, content in sums:
+                if key is None:
+                    accumulator.counts = content
+                else:
+                    parts.setdefault(key[0], []).append(content)
+            _refuse_empty(sides, accumulator.counts.rows)
+            accumulator.slices = {key: SliceSums.unite(some) for key, some in parts.items()}
+            result = finish(accumulator)
         except BaseException:
             answers.unpersist()
             raise
-    numbers = [f"v{at}" for at in range(len(values))]
-    per_query = answers.where("kind = 0").select(QUERY, *numbers).toDF(QUERY, *values)
+    per_query = select_values(answers, values)
     return SparkResult(result, per_query, answers)
 
 
-def _answers(
-    sides: Sequence[Input], work: Work, values: Mapping[str, str], partitions: int
+def map_partitions(
+    sides: Sequence[Input],
+    work: Work,
+    columns: Mapping[str, str],
+    partitions: int,
+    runs: Sequence[str | None] = (),
 ) -> DataFrame:
-    """What every partition answers."""
+    """Do some work on every partition of the rows of all sides.
+
+    Args:
+        sides: the inputs; rows with the same query are in the same partition.
+        work: what is done.
+        columns: those of the values, and their Arrow types.
+        partitions: how many.
+        runs: the names of sides that are one run of several.
+    """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
     groups = any(GROUP in side.sent for side in sides)
-    tagged = [side.tagged(at, numbers, groups=groups) for at, side in enumerate(sides)]
-    both = functools.reduce(lambda one, other: one.unionAll(other), tagged)
-    sent = tuple((side.scanned.role, side.sent) for side in sides)
-    payload = cloudpickle.dumps(Task(work, sent))
-    function = on_executors("evaluated", payload, answer_schema(values), versions())
-    columns = ", ".join(f"v{at} {_DDL[kind]}" for at, kind in enumerate(values.values()))
-    return sent_by(both, f"xxhash64({QUERY})", partitions).mapInArrow(
-        function, f"kind tinyint, {QUERY} string, {columns}, rest binary"
+    tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
+    rows = functools.reduce(lambda one, other: one.unionAll(other), tagged)
+    sent = zip(sides, runs or [None] * len(sides), strict=True)
+    task = Task(work, tuple(SentSide(side.scanned.role, side.sent, run) for side, run in sent))
+    function = on_executors(
+        "work_on_partition", cloudpickle.dumps(task), answer_schema(columns), versions()
+    )
+    values = "".join(f"v{number} {_DDL[kind]}, " for number, kind in enumerate(columns.values()))
+    return _repartitioned(rows, f"xxhash64({QUERY})", partitions).mapInArrow(
+        function, f"kind tinyint, {QUERY} string, {values}rest binary"
     )
 
 
-def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
-    """What adds up, of each slice once, with its intervals drawn."""
+def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    """Return the values that partitions answered, under their names."""
+    numbers = [f"v{number}" for number in range(len(columns))]
+    return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
+
+
+def _merge_rounds(answers: DataFrame, evaluation: Evaluation, partitions: int) -> DataFrame:
+    """Merge the sums of each slice, in rounds; the last one draws intervals."""
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    settle = cloudpickle.dumps((work.plan.metrics, work.intervals, _kept(work)))
-    sums = answers.where("kind <> 0").select("kind", QUERY, "rest")
+    averages = evaluation.averages
+    last_round = cloudpickle.dumps(
+        (averages.metrics, averages.intervals, replicates_for_gaps(evaluation))
+    )
+    sums = answers.where(f"kind <> {VALUES}").select("kind", QUERY, "rest")
     while True:
         # Of each slice, so many sums are left after this round.
         left = math.ceil(partitions / _FAN_IN)
-        payload = settle if left == 1 else b""
-        function = on_executors("added_up", payload, answer_schema({}), versions())
+        payload = last_round if left == 1 else b""
+        function = on_executors("merge_sums", payload, answer_schema({}), versions())
         key = f"xxhash64({QUERY}, spark_partition_id() % {left})"
-        sums = sent_by(sums, key, partitions).mapInArrow(
+        sums = _repartitioned(sums, key, partitions).mapInArrow(
             function, f"kind tinyint, {QUERY} string, rest binary"
         )
         if left == 1:
@@ -130,39 +164,32 @@ def _added_up(answers: DataFrame, work: Work, partitions: int) -> DataFrame:
         partitions = left
 
 
-def _kept(work: Work) -> dict[int, set[int]]:
-    """Of which metrics the replicates of slices are needed here, by the way of slicing."""
-    if not isinstance(work, Job | Both) or work.attributes is None:
-        return {}
-    return gap_places(work.asked, work.plan.metrics, [by for by, _ in work.attributes.slices])
-
-
-def sent_by(rows: DataFrame, key: str, partitions: int) -> DataFrame:
-    """Rows with the same key in the same one of so many partitions."""
+def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
+    """Send rows with the same key to the same one of so many partitions."""
     bucket = f"cast(pmod({key}, {partitions}L) as int) as {_BUCKET}"
     return rows.selectExpr("*", bucket).repartitionById(partitions, _BUCKET).drop(_BUCKET)
 
 
 def versions() -> dict[str, str]:
-    """What must be the same on all machines for the bits to be."""
+    """Return the versions that must be the same on all machines for the bits to be."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
-def raise_troubles(troubles: Sequence[Trouble]) -> None:
-    """Say of the whole input what partitions found wrong."""
-    if not troubles:
+def raise_problems(problems: Sequence[Problem]) -> None:
+    """Raise what partitions found wrong, said of the whole input."""
+    if not problems:
         return
-    kind = min((one["is"] for one in troubles), key=_TROUBLES.index)
-    some = [one for one in troubles if one["is"] == kind]
+    kind = min((one["is"] for one in problems), key=_PROBLEMS.index)
+    some = [one for one in problems if one["is"] == kind]
     first = min(some, key=lambda one: (one.get("order", ()), str(one.get("example", one))))
     alike = [one for one in some if one.get("order") == first.get("order")]
     with naming_the_run(first["run"]) if "run" in first else nullcontext():
         _raise_one(kind, first, alike)
 
 
-def _raise_one(kind: str, first: Trouble, alike: Sequence[Trouble]) -> NoReturn:
+def _raise_one(kind: str, first: Problem, alike: Sequence[Problem]) -> NoReturn:
     match kind:
         case "versions":
             raise SparkError(_other_versions(first["found"]))
@@ -205,11 +232,10 @@ def _refuse_alike(labels: Iterable[str]) -> None:
             )
 
 
-def _refuse_empty(sides: Sequence[Input], piece: Piece | None) -> None:
+def _refuse_empty(sides: Sequence[Input], rows: tuple[int, int]) -> None:
     """Refuse a side without rows, where nobody counted them before: one of two, or the run."""
-    counted = piece.counts.rows if piece else (0, 0)
     runs = [side for side in sides if side.scanned.role == "run"]
-    pairs = [(sides[0], counted[0])] if len(sides) == 2 else []
-    for side, rows in [*pairs, ((runs or sides[1:])[0], counted[1])]:
-        if not rows:
+    pairs = [(sides[0], rows[0])] if len(sides) == 2 else []
+    for side, count in [*pairs, ((runs or sides[1:])[0], rows[1])]:
+        if not count:
             raise EmptyInputError(side.scanned.role, side.scanned.name)

@@ -1,9 +1,9 @@
 """The same evaluation on a Spark cluster: the same code on every partition, the same bits. Needs
 the extra `spark`, there and here.
 
-Rows of both inputs are sent to the same partition by a hash of query_id. Each partition is a piece
-of the evaluation as any other (`engine/work.py`). What the driver does is in `driver.py`, what
-executors do in `worker.py`.
+Rows of both inputs are sent to the same partition by a hash of query_id, and a partition is
+evaluated as it is on one machine (`engine/evaluation.py`). What the driver does is in `driver.py`,
+what executors do in `worker.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY
-from rankframe.core.errors import NoOverlapError, OptionError
+from rankframe.core.columns import DOC
+from rankframe.core.errors import OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import (
     Intervals,
@@ -29,25 +29,25 @@ from rankframe.core.options import (
     is_count,
 )
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
-from rankframe.engine.agree import PAIR_COUNTS, Agreement, pair_plan, pairs_summed_up
-from rankframe.engine.combined import RUN_FRAMES
-from rankframe.engine.evaluate import DEFAULT_METRICS, refuse_whole_input, with_gaps
+from rankframe.engine.agree import pair_evaluation
+from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.engine.evaluation import refuse_whole_input
+from rankframe.engine.finish import finish
 from rankframe.engine.grades import refuse_grades
 from rankframe.engine.item_slices import ItemsBy
-from rankframe.engine.job import judged_plan
 from rankframe.engine.memory import long_ids
-from rankframe.engine.summing import summed_up
+from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_ranking, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.queries import By, asked_of, read_attributes
 from rankframe.io.roll_up import units_of
 from rankframe.metrics.names import Metric, Metrics, resolve
-from rankframe.spark.driver import do_work
+from rankframe.spark.driver import evaluate_on_cluster
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import find_session, first_row, is_spark_frame
-from rankframe.spark.side_inputs import Beside, collected, with_highest
+from rankframe.spark.side_inputs import Beside, collected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,10 +104,7 @@ def evaluate(
     if not isinstance(policies.unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
     intervals = Intervals.from_options(options)
-    refuse_whole_input(
-        judged_plan([metric for metric in wanted if metric.of_judgments]),
-        "leave it out, or use rf.evaluate",
-    )
+    refuse_whole_input(wanted, "leave it out, or use rf.evaluate")
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, policies.train, policies.base))
     known = collected(queries) if is_spark_frame(queries) else queries
@@ -128,30 +125,29 @@ def evaluate(
     others = [side for side in (judged, given, beside.train, beside.base) if side is not None]
     asked = asked_of(attributes)
     refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked)
-    job = beside.job(
-        wanted, judgments=judged is not None, columns=columns, attributes=attributes,
+    evaluation = beside.evaluation(
+        every,
+        judgments=judged is not None,
+        columns=columns,
+        attributes=attributes,
         intervals=intervals,
         items_by=ItemsBy.given(items_by, wanted, judgments=judged is not None),
-    )  # fmt: skip
-    if len(every) > len(wanted):
-        job = replace(job, asked=tuple(every))
+    )
     if judged is not None:
-        job = with_highest(job, _checked_grades(wanted, judged))
-    plan, sides = job.plan, beside.sides(job, judged, given)
+        evaluation = evaluation.with_max_grade(_checked_grades(wanted, judged))
+    sides = beside.sides(evaluation, judged, given)
 
-    def no_overlap_seen(*, shared_queries: bool) -> NoReturn:
+    def find_ids(key: str) -> tuple[list[str], list[str]]:
         assert judged is not None  # nobody else looks for judged documents
-        key = DOC if shared_queries else QUERY
-        others = (judged, given) if shared_queries else (None, None)
-        raise NoOverlapError(key, given.some_ids(key, others[0]), judged.some_ids(key, others[1]))
+        both = (judged, given) if key == DOC else (None, None)
+        return judged.some_ids(key, both[1]), given.some_ids(key, both[0])
 
     opened = (None if judged is None else judged.scanned, given.scanned)
-    return do_work(
+    return evaluate_on_cluster(
         sides,
-        job,
-        dict.fromkeys(plan.labels, "double"),
-        lambda piece: summed_up(piece, job, opened, no_overlap_seen),
-        partitions=partitions or partitions_for(session, sides, job.row_bytes),
+        evaluation,
+        lambda accumulator: finish(evaluation, accumulator, opened, find_ids),
+        partitions=partitions or partitions_for(session, sides, evaluation.row_bytes),
     )
 
 
@@ -190,9 +186,8 @@ def agree(
         partitions: the number of partitions, as in `spark.evaluate`.
         columns: names in your data, as in `rf.agree`.
     """
-    plan = pair_plan(metrics)
     policies = PairPolicies.from_options(options)
-    job = Agreement(plan, policies, Intervals.from_options(options))
+    evaluation = pair_evaluation(metrics, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (
@@ -202,19 +197,16 @@ def agree(
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
         refuse_row_order(side, policies.ties, policies.order)
-    values = {**dict.fromkeys(PAIR_COUNTS, "int64"),
-              **dict.fromkeys(plan.labels, "double")}  # fmt: skip
-    return do_work(
+    opened = sides[0].scanned, sides[1].scanned
+
+    def find_ids(key: str) -> tuple[list[str], list[str]]:
+        return sides[0].some_ids(key), sides[1].some_ids(key)
+
+    return evaluate_on_cluster(
         sides,
-        job,
-        values,
-        lambda piece: pairs_summed_up(
-            piece,
-            job,
-            (sides[0].scanned, sides[1].scanned),
-            lambda: [side.some_ids(QUERY) for side in sides],
-        ),
-        partitions=partitions or partitions_for(session, sides, job.row_bytes),
+        evaluation,
+        lambda accumulator: finish(evaluation, accumulator, opened, find_ids),
+        partitions=partitions or partitions_for(session, sides, evaluation.row_bytes),
     )
 
 

@@ -5,12 +5,9 @@ by the code that fuses a piece on one machine.
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Unpack
-from uuid import uuid4
 
 import polars as pl
 
@@ -20,7 +17,7 @@ from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
 from rankframe.analysis.fusion.partitions import ROW_BYTES, fuse_partitions
 from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
-from rankframe.core.errors import DuplicateError, OutputError, RankframeError
+from rankframe.core.errors import OutputError, RankframeError
 from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
 from rankframe.core.wording import naming_the_run
@@ -28,30 +25,17 @@ from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.roll_up import in_units, units_of
-from rankframe.spark.driver import SETTINGS, raise_troubles, sent_by, versions
+from rankframe.spark.driver import SETTINGS, map_partitions, raise_problems, select_values
 from rankframe.spark.entry import check_partitions, named_alike, partitions_for
 from rankframe.spark.fold_training import hits_on_spark
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.session import find_session, settings, spark_errors
-from rankframe.spark.worker import (
-    TROUBLE,
-    VALUES,
-    Trouble,
-    answer_row,
-    answer_schema,
-    answered,
-    apart,
-    broken_rules,
-    gathered,
-    on_executors,
-)
+from rankframe.spark.worker import PROBLEM, Answer, read_answers
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _COLUMNS = {DOC: "string", RANK: "int64", SCORE: "double"}
-_DDL = f"kind tinyint, {QUERY} string, v0 string, v1 bigint, v2 double, rest binary"
 
 
 @dataclass(frozen=True)
@@ -146,20 +130,19 @@ def fuse(
     every = list(sides.values())
     parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
     hits = [hits_on_spark(chosen, one, sides, policies, parts) for one in judged]
+    names = tuple(sides)
     fuser = Fuser.train(chosen, hits[0] if hits else None, policies.k_max)
     with spark_errors(), settings(session, SETTINGS):
-        answers = _answers(every, _Task.of(sides, fuser, policies), parts)
+        work = FusePartition(names, fuser, policies)
+        answers = map_partitions(every, work, _COLUMNS, parts, names)
         answers.persist()
         try:
-            _, troubles = gathered(
-                answers.where(f"kind = {TROUBLE}").select("kind", QUERY, "rest").collect()
-            )
-            raise_troubles(troubles)
+            problems = answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest").collect()
+            raise_problems(read_answers(problems)[1])
         except BaseException:
             answers.unpersist()
             raise
-    frame = answers.where(f"kind = {VALUES}").select(QUERY, "v0", "v1", "v2")
-    return SparkRun(frame.toDF(QUERY, *_COLUMNS), answers)
+    return SparkRun(select_values(answers, _COLUMNS), answers)
 
 
 def _judgments(
@@ -173,76 +156,26 @@ def _judgments(
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What is done with every partition."""
+class FusePartition:
+    """Fuse the queries of a partition."""
 
     # of the runs, in their order
     names: tuple[str, ...]
     fuser: Fuser
     policies: FusionPolicies
-    # of each run, its columns → those of the rows that are sent
-    columns: tuple[Mapping[str, str], ...]
-    # Two tasks are never the same to Spark (see `worker.Task`).
-    number: str = field(default_factory=lambda: uuid4().hex)
 
-    @classmethod
-    def of(cls, sides: Mapping[str, Input], fuser: Fuser, policies: FusionPolicies) -> _Task:
-        return cls(tuple(sides), fuser, policies, tuple(side.sent for side in sides.values()))
-
-
-def _answers(sides: Sequence[Input], task: _Task, partitions: int) -> DataFrame:
-    """What every partition answers."""
-    from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
-
-    numbers = max(len(side.sent) for side in sides) - 2
-    tagged = [side.tagged(at, numbers) for at, side in enumerate(sides)]
-    rows = reduce(lambda one, other: one.unionAll(other), tagged)
-    function = on_executors(
-        "rankframe.spark.fusing.fused_here",
-        cloudpickle.dumps(task),
-        answer_schema(_COLUMNS),
-        versions(),
-    )
-    return sent_by(rows, f"xxhash64({QUERY})", partitions).mapInArrow(function, _DDL)
-
-
-def fused_here(
-    payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """On an executor: fuse the queries of one partition."""
-    task: _Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
-    frames = apart(batches, task.columns)
-    if not frames:
-        return
-    found = _worked_on(task, frames)
-    if isinstance(found, pl.DataFrame):
-        yield from answered(found, schema)
-    else:
-        yield from (answer_row(schema, TROUBLE, None, trouble) for trouble in found)
-
-
-def _worked_on(task: _Task, frames: Sequence[pl.DataFrame]) -> pl.DataFrame | list[Trouble]:
-    names = task.names
-    if bad := broken_rules(["run"] * len(names), frames):
-        return [{**one, "run": repr(names[one["order"][0]])} for one in bad]
-    try:
-        parts = {name: part_of(frame, "run") for name, frame in zip(names, frames, strict=True)}
-        if (unit := task.policies.unit) is not None:
+    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
+        """Return the fused run."""
+        parts = {
+            name: part_of(frame, "run") for name, frame in zip(self.names, frames, strict=True)
+        }
+        if (unit := self.policies.unit) is not None:
             parts = {name: _in_units(name, part, unit) for name, part in parts.items()}
-        return next(fuse_partitions(LoadedRuns.read(parts, task.policies), task.fuser))
-    except DuplicateError as error:
-        order = [repr(name) for name in names].index(error.run)
-        return [{"is": "duplicates", "order": (order,), "role": error.role, "run": error.run,
-                 "count": error.count, "example": error.example}]  # fmt: skip
-    except RankframeError as error:
-        return [{"is": "error", "error": error}]
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is said on the driver)
-        queries = pl.concat([frame[QUERY] for frame in frames])
-        return [{"is": "failed", "message": f"{type(error).__name__}: {error}",
-                 "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
+        runs = LoadedRuns.read(parts, self.policies)
+        return Answer(next(fuse_partitions(runs, self.fuser)))
 
 
 def _in_units(name: str, part: InputTable, unit: Any) -> InputTable:
-    """A part of a run whose documents are called by their units."""
+    """Roll the documents of a part of a run up to their units."""
     with naming_the_run(repr(name)):
         return part_of(in_units(part, unit).frame.collect(), "run")

@@ -12,10 +12,14 @@ from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import EmptyInputError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
-from rankframe.engine.combined import Both, given_tables
+from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.item_slices import ItemsBy
-from rankframe.engine.job import Job, judged_plan
-from rankframe.engine.retrieved import Showing
+from rankframe.engine.prepare import (
+    evaluate_judged,
+    given_inputs,
+    looks_at_retrieved,
+    with_retrieved,
+)
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import Columns, Source
@@ -71,7 +75,7 @@ class Beside:
         excluded = run.count() - left.count()
         return Input(left, replace(run.scanned, excluded=lambda: excluded))
 
-    def job(
+    def evaluation(
         self,
         metrics: Sequence[Metric],
         *,
@@ -80,38 +84,30 @@ class Beside:
         attributes: Attributes | None,
         intervals: Intervals,
         items_by: ItemsBy | None = None,
-    ) -> Job | Both:
-        """What every partition does."""
+    ) -> Evaluation:
+        """Return the evaluation that every partition is sent."""
+        given = given_inputs(self.policies, judgments=judgments)
+        evaluation = evaluate_judged(
+            metrics, self.policies, judgments=judgments, attributes=attributes, intervals=intervals
+        )
         # What was read here is not sent again.
         policies = replace(self.policies, train=None, items=None, catalogue=None, base=None)
-        judged = [metric for metric in metrics if metric.of_judgments]
-        if judged and not judgments:
-            raise OptionError(f"{judged[0].label!r} needs judgments.")
-        job = Job(judged_plan(judged), policies, attributes=attributes, intervals=intervals)
-        if len(judged) == len(metrics) and items_by is None:
-            return job
-        items, catalogue = (_local(one) for one in (self.policies.items, self.policies.catalogue))
+        judged = evaluation.judged and replace(evaluation.judged, policies=policies)
+        evaluation = replace(evaluation, policies=policies, judged=judged)
+        if not looks_at_retrieved(metrics) and items_by is None:
+            return evaluation
+        items, catalogue = map(_local, (self.policies.items, self.policies.catalogue))
         known = Catalogue.of(self._trained(), items, catalogue, columns)
-        showing = Showing.of(
-            [metric for metric in metrics if not metric.of_judgments],
-            policies,
-            known,
-            given=given_tables(self.policies, judgments=judgments),
-            attributes=attributes,
-            items_by=items_by,
-        )
-        return Both(
-            tuple(metrics), job if judged else None, showing, None, None, attributes, intervals
-        )
+        return with_retrieved(evaluation, known, given, items_by=items_by)
 
-    def sides(self, job: Job | Both, qrels: Input | None, run: Input) -> list[Input]:
-        """The inputs that executors are sent; what no metric looks at is not."""
-        asked = {JUDGED} if isinstance(job, Job) or job.judged is not None else set()
-        if isinstance(job, Both):
-            asked |= job.showing.asked
+    def sides(self, evaluation: Evaluation, qrels: Input | None, run: Input) -> list[Input]:
+        """Return the inputs that executors are sent: the run, and what metrics look at."""
+        needed = set() if evaluation.judged is None else {JUDGED}
+        if evaluation.retrieved is not None:
+            needed |= evaluation.retrieved.needed
         kinds = ((JUDGED, qrels), (None, run), (TRAINED, self.train), (BASE, self.base))
         return [
-            side for what, side in kinds if side is not None and (what is None or what in asked)
+            side for kind, side in kinds if side is not None and (kind is None or kind in needed)
         ]
 
     def _trained(self) -> Trained | None:
@@ -131,15 +127,6 @@ class Beside:
         schema = {DOC: pl.String, "popularity": pl.Int64, COUNT: pl.Float64}
         documents.columns = list(schema)
         return Trained(documents.cast(schema), queries)  # pyright: ignore[reportArgumentType]
-
-
-def with_highest(job: Job | Both, highest: float) -> Job | Both:
-    """The same, told the largest grade of all."""
-    if isinstance(job, Job):
-        return replace(job, max_grade=highest)
-    if job.judged is None:
-        return job
-    return replace(job, judged=replace(job.judged, max_grade=highest))
 
 
 def collected(frame: Any) -> pl.DataFrame:

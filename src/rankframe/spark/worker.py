@@ -1,26 +1,25 @@
-"""What Spark's executors do: a partition with all rows of its queries → values, and what adds up.
+"""What Spark's executors do: partitions with all rows of their queries → values and sums.
 
-The work itself is the one that is done on one machine (`Work.piece`). What a partition finds wrong
-is sent back as a row of its own: a task that fails would be tried again, and end in a Java trace.
+The work itself is the one that is done on one machine (`Evaluation.evaluate_partition`). What a
+partition finds wrong is sent back as a row of its own: a task that fails would be tried again, and
+end in a Java trace.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
 import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError
-from rankframe.engine.combined import Both
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.slice_sums import SliceKey, SliceSums
 from rankframe.engine.summary import SMALL
-from rankframe.engine.tally import SliceKey, Tally
-from rankframe.engine.work import Piece, Work
 from rankframe.frames.side_inputs import beside
 from rankframe.io.input_table import part_of
 from rankframe.io.roll_up import in_units
@@ -29,36 +28,92 @@ from rankframe.io.validate import first_broken, quoted_keys
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What a row of the answer is: a query's values, what adds up over partitions (of all queries, or of
-# those of a slice), or what is wrong.
-VALUES, SUMS, TROUBLE = 0, 1, 2
-# Columns of the rows that executors are sent: of which side they are, the ids, then numbers.
+# The kind of a row of an answer: values (of a query, as a rule), sums that merge with those of
+# other partitions, or a problem.
+VALUES, SUMS, PROBLEM = 0, 1, 2
+# The column of the rows that executors are sent that says of which side they are.
 SIDE: Final = "side"
 _ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
 _METRICS_AT_ONCE = 4  # of sums: up to half a megabyte a metric and slice, twice for some
 
-Trouble = dict[str, Any]
-# What is added up: counts (None), or of a slice the metrics from a place on.
+# What is wrong with an input: "is" says how, the rest what is needed to raise the error.
+Problem = dict[str, Any]
+# Which sums these are: counts (None), or of a slice the metrics from a place on.
 SumsKey = tuple[SliceKey, int] | None
 Function = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
+class SentSide(NamedTuple):
+    """One of the inputs whose rows are sent to executors."""
+
+    # what errors call it
+    role: str
+    # our columns → those of the rows that are sent
+    columns: Mapping[str, str]
+    # the name of the run that it is, where there are several
+    run: str | None = None
+
+
+class Answer(NamedTuple):
+    """What becomes of a partition: values that stay on the cluster, and sums that merge."""
+
+    values: pl.DataFrame | None
+    sums: Iterable[tuple[SumsKey, Any]] = ()
+
+
+class Work(Protocol):
+    """Something that is done with every partition."""
+
+    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
+        """Return what becomes of the rows of each side, in any order."""
+        ...
+
+
 @dataclass(frozen=True)
 class Task:
-    """What is done with every partition."""
+    """What executors are sent: the work, and how to read the rows that it is done with."""
 
     work: Work
-    # of each side: what errors call it, and its columns → those of the rows that are sent
-    sides: tuple[tuple[str, Mapping[str, str]], ...]
+    sides: tuple[SentSide, ...]
     # Two tasks are never the same to Spark, which would answer the second from what it kept of the
     # first, though a file may have changed since.
     number: str = field(default_factory=lambda: uuid4().hex)
 
 
-def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
-    """The answer of a partition, given the columns of the values and their Arrow types.
+@dataclass(frozen=True)
+class EvaluatePartition:
+    """Evaluate a partition."""
 
-    They are numbered: a metric's name may be anything.
+    evaluation: Evaluation
+    # the roles of the sides, in order
+    roles: tuple[str, ...]
+
+    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
+        """Return values per query, and in parts of a few megabytes what is accumulated.
+
+        (The JVM takes larger rows, but not many of them.)
+        """
+        left, right = frames[0], frames[-1]
+        if self.evaluation.retrieved is not None:
+            by_role = dict(zip(self.roles, frames, strict=True))
+            sides = (by_role.get(role) for role in ("qrels", "train", "base"))
+            tables = [None if side is None else part_of(side, "qrels") for side in sides]
+            left, right = beside(*tables).frame.collect(), by_role["run"]
+        unit = getattr(self.evaluation.policies, "unit", None)
+        if unit is not None:
+            right = in_units(part_of(right, "run"), unit).frame.collect()
+        accumulator = self.evaluation.evaluate_partition(left, right)
+        sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
+        for key, of_slice in accumulator.slices.items():
+            parts = of_slice.split(_METRICS_AT_ONCE)
+            sums += [((key, part.first), part) for part in parts]
+        return Answer(accumulator.join().values, sums)
+
+
+def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """Return the Arrow schema of an answer, given the columns of its values and their types.
+
+    Columns are numbered: a metric's name may be anything.
     """
     import pyarrow as pa  # noqa: PLC0415 (an optional part)
 
@@ -68,9 +123,9 @@ def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
 
 
 def on_executors(
-    work: str, payload: bytes, schema: pa.Schema, versions: Mapping[str, str]
+    function: str, payload: bytes, schema: pa.Schema, versions: Mapping[str, str]
 ) -> Function:
-    """A function for `mapInArrow`, which does what one of this module (or of another) does.
+    """Return what `mapInArrow` takes, which calls a function of this module.
 
     It is sent as it is and refers to nothing of rankframe, so that it can say that an executor
     lacks rankframe, or has another version, before anything of it is read.
@@ -92,152 +147,104 @@ def on_executors(
             except ImportError:
                 found[name] = None
         if found != versions:
-            trouble = pickle.dumps((None, {"is": "versions", "found": found}))
-            row = {"kind": 2, "rest": trouble}
+            problem = pickle.dumps((None, {"is": "versions", "found": found}))
+            row = {"kind": 2, "rest": problem}
             yield pa.RecordBatch.from_pylist([row], schema=schema)
             return
-        module, _, function = work.rpartition(".")
-        worker = importlib.import_module(module or "rankframe.spark.worker")
+        worker = importlib.import_module("rankframe.spark.worker")
         yield from getattr(worker, function)(payload, schema, batches)
 
     return run
 
 
-def evaluated(
+def work_on_partition(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do the work for one partition."""
+    """Do the work of a task on one partition, and return its answer."""
     task: Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
-    frames = apart(batches, [columns for _, columns in task.sides])
+    frames = _split_sides(batches, task.sides)
     if not frames:
         return
-    found = _worked_on(task, frames)
-    if isinstance(found, Piece):
-        yield from answered(found.values, schema)
-        yield from (answer_row(schema, SUMS, *part) for part in _parts(found))
-    else:
-        yield from (answer_row(schema, TROUBLE, None, trouble) for trouble in found)
+    problems = _broken_rules(task.sides, frames)
+    if not problems:
+        try:
+            values, sums = task.work.answer(frames)
+            if values is not None:
+                yield from _value_rows(values, schema)
+            yield from (_answer_row(schema, SUMS, key, content) for key, content in sums)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the driver raises it)
+            problems = [_problem(error, task.sides, frames)]
+    yield from (_answer_row(schema, PROBLEM, None, problem) for problem in problems)
 
 
-def apart(
-    batches: Iterable[pa.RecordBatch], sides: Sequence[Mapping[str, str]]
+def _split_sides(
+    batches: Iterable[pa.RecordBatch], sides: Sequence[SentSide]
 ) -> list[pl.DataFrame]:
-    """The rows of each side, under our names; nothing where there are none at all.
-
-    `sides`: of each, our columns → those of the rows that were sent.
-    """
+    """Return the rows of each side, under our names; nothing where there are none at all."""
     import pyarrow as pa  # noqa: PLC0415
 
-    some = [batch for batch in batches if batch.num_rows]
-    if not some:
+    filled = [batch for batch in batches if batch.num_rows]
+    if not filled:
         return []
-    rows = pl.DataFrame(pa.Table.from_batches(some)).rechunk()
-    del some
+    rows = pl.DataFrame(pa.Table.from_batches(filled)).rechunk()
+    del filled
     return [
-        rows.filter(pl.col(SIDE) == side).select(
-            pl.col(sent).alias(ours) for ours, sent in columns.items()
+        rows.filter(pl.col(SIDE) == number).select(
+            pl.col(sent).alias(ours) for ours, sent in side.columns.items()
         )
-        for side, columns in enumerate(sides)
+        for number, side in enumerate(sides)
     ]
 
 
-def _parts(piece: Piece) -> Iterator[tuple[SumsKey, Piece | Tally]]:
-    """What adds up, in parts of a few megabytes: the JVM takes larger rows, but not many."""
-    none = PerQuery(*(frame.clear() for frame in piece.computed.frames))
-    yield None, replace(piece, computed=none, tallies={})
-    for key, tally in piece.tallies.items():
-        for part in tally.split(_METRICS_AT_ONCE):
-            yield (key, part.first), part
-
-
-def added_up(
-    payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """What adds up of several partitions, by slice; their troubles as they are.
-
-    The payload of the last round: what intervals are drawn with.
-    """
-    sums: dict[SumsKey, Any] = {}
-    for batch in batches:
-        for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
-            key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
-            if kind == TROUBLE:
-                yield answer_row(schema, TROUBLE, key, part)
-            else:
-                sums[key] = sums[key] + part if key in sums else part
-    settle = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
-    for key, added in sums.items():
-        part = added
-        if settle is not None and isinstance(part, Tally):
-            assert key is not None  # only counts have none
-            metrics, intervals, kept = settle
-            part = part.settle(metrics, intervals, _looked_at(part, kept.get(key[0][0], ())))
-        yield answer_row(schema, SUMS, key, part)
-
-
-def _looked_at(part: Tally, kept: Collection[int]) -> set[int]:
-    """Of these metrics, those that a gap looks at here: not where queries are too few."""
-    enough = {at for at, some in enumerate(part.sums, part.first) if some.queries >= SMALL}
-    return enough & set(kept)
-
-
-def _worked_on(task: Task, frames: Sequence[pl.DataFrame]) -> Piece | list[Trouble]:
-    roles = [role for role, _ in task.sides]
-    if bad := broken_rules(roles, frames):
-        return bad
-    try:
-        left, right = _left_and_right(task.work, dict(zip(roles, frames, strict=True)))
-        unit = getattr(task.work, "unit", None)
-        if unit is not None:
-            right = in_units(part_of(right, "run"), unit).frame.collect()
-        return task.work.piece(left, right)
-    except DuplicateError as error:
-        order = roles.index(error.role)
-        return [{"is": "duplicates", "order": (order,), "role": error.role, "count": error.count,
-                 "example": error.example}]  # fmt: skip
-    except RankframeError as error:
-        return [{"is": "error", "error": error}]
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is said on the driver)
-        queries = pl.concat([frame[QUERY] for frame in frames])
-        return [{"is": "failed", "message": f"{type(error).__name__}: {error}",
-                 "query": queries.min(), "queries": queries.n_unique()}]  # fmt: skip
-
-
-def _left_and_right(
-    work: Work, frames: Mapping[str, pl.DataFrame]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of the two sides; what lies beside a run, as one."""
-    if not isinstance(work, Both):
-        left, right = frames.values()
-        return left, right
-    kinds = ("qrels", "train", "base")
-    sides = [part_of(frames[kind], "qrels") if kind in frames else None for kind in kinds]
-    return beside(*sides).frame.collect(), frames["run"]
-
-
-def broken_rules(roles: Sequence[str], frames: Sequence[pl.DataFrame]) -> list[Trouble]:
-    """What is wrong with rows of each side: the first rule that some of them break."""
-    bad: list[Trouble] = []
-    for at, (role, frame) in enumerate(zip(roles, frames, strict=True)):
+def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> list[Problem]:
+    """Return what is wrong with the rows of each side: the first rule that some of them break."""
+    problems: list[Problem] = []
+    for number, (side, frame) in enumerate(zip(sides, frames, strict=True)):
         _, broken = first_broken(frame.lazy())
         if broken is not None:
             rule = broken.rule
             row = frame.filter(rule.broken).row(0, named=True)
-            bad.append({"is": "bad", "order": (at, broken.place), "count": broken.rows,
-                        "example": ", ".join(quoted_keys(row, rule.column)),
-                        "role": role, "problem": rule.problem, "advice": rule.advice})  # fmt: skip
-    return bad
+            problems.append(
+                {"is": "bad", "order": (number, broken.place), "count": broken.rows,
+                 "example": ", ".join(quoted_keys(row, rule.column)),
+                 "role": side.role, "problem": rule.problem, "advice": rule.advice,
+                 **_run_name(side)}
+            )  # fmt: skip
+    return problems
 
 
-def answered(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Values as rows of the answer."""
+def _problem(
+    error: Exception, sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]
+) -> Problem:
+    """Return what an error says, for the driver to raise of the whole input."""
+    if isinstance(error, DuplicateError):
+        number = next(
+            number
+            for number, side in enumerate(sides)
+            if side.role == error.role and (side.run is None or repr(side.run) == error.run)
+        )
+        return {"is": "duplicates", "order": (number,), "role": error.role, "count": error.count,
+                "example": error.example, **_run_name(sides[number])}  # fmt: skip
+    if isinstance(error, RankframeError):
+        return {"is": "error", "error": error}
+    queries = pl.concat([frame[QUERY] for frame in frames])
+    return {"is": "failed", "message": f"{type(error).__name__}: {error}",
+            "query": queries.min(), "queries": queries.n_unique()}  # fmt: skip
+
+
+def _run_name(side: SentSide) -> Problem:
+    return {} if side.run is None else {"run": repr(side.run)}
+
+
+def _value_rows(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Return values as rows of the answer."""
     import pyarrow as pa  # noqa: PLC0415
 
-    for some in values.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
+    for rows in values.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
         # Spark takes plain strings only, not the views that polars has.
-        table = some.to_arrow(compat_level=pl.CompatLevel.oldest())
-        kind = pa.repeat(pa.scalar(VALUES, pa.int8()), some.height)
-        rest = pa.nulls(some.height, pa.binary())
+        table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+        kind = pa.repeat(pa.scalar(VALUES, pa.int8()), rows.height)
+        rest = pa.nulls(rows.height, pa.binary())
         yield from (
             pa.Table.from_arrays([kind, *table.columns, rest], names=schema.names)
             .cast(schema)
@@ -246,10 +253,8 @@ def answered(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch
         )
 
 
-def answer_row(
-    schema: pa.Schema, kind: int, key: SumsKey, content: Piece | Tally | Trouble
-) -> pa.RecordBatch:
-    """Something else than values as a row of the answer."""
+def _answer_row(schema: pa.Schema, kind: int, key: SumsKey, content: Any) -> pa.RecordBatch:
+    """Return something else than values as a row of the answer."""
     import pyarrow as pa  # noqa: PLC0415
 
     rest = pickle.dumps((key, content), protocol=5)
@@ -258,18 +263,45 @@ def answer_row(
     )
 
 
-def gathered(rows: Iterable[Sequence[Any]]) -> tuple[Piece | None, list[Trouble]]:
-    """On the driver: all sums as one piece (None: there are none), and what is wrong."""
-    whole: Piece | None = None
-    parts: dict[SliceKey, list[Tally]] = {}
-    troubles: list[Trouble] = []
-    for kind, _, rest in rows:
-        key, content = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
-        if kind == TROUBLE:
-            troubles.append(content)
-        elif key is None:
-            whole = content
+def merge_sums(
+    payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Merge the sums of several partitions, slice by slice; problems stay as they are.
+
+    In the last round, the payload says which intervals are drawn.
+    """
+    sums: dict[SumsKey, Any] = {}
+    for batch in batches:
+        for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
+            key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
+            if kind == PROBLEM:
+                yield _answer_row(schema, PROBLEM, key, part)
+            else:
+                sums[key] = sums[key].merge(part) if key in sums else part
+    last_round = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
+    for key, merged in sums.items():
+        part = merged
+        if last_round is not None and key is not None:
+            metrics, intervals, kept = last_round
+            keep = _needed_by_gaps(part, kept.get(key[0][0], ()))
+            part = part.finish(metrics, intervals, keep)
+        yield _answer_row(schema, SUMS, key, part)
+
+
+def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
+    """Return which metrics a gap looks at here: none where queries are too few."""
+    enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
+    return enough & set(kept)
+
+
+def read_answers(rows: Iterable[Sequence[Any]]) -> tuple[list[tuple[SumsKey, Any]], list[Problem]]:
+    """Read rows of answers on the driver: all sums, and what is wrong."""
+    sums: list[tuple[SumsKey, Any]] = []
+    problems: list[Problem] = []
+    for row in rows:
+        key, content = pickle.loads(row[-1])  # noqa: S301 (an executor of ours sent it)
+        if row[0] == PROBLEM:
+            problems.append(content)
         else:
-            parts.setdefault(key[0], []).append(content)
-    tallies = {key: Tally.joined(some) for key, some in parts.items()}
-    return (replace(whole, tallies=tallies) if whole else None), troubles
+            sums.append((key, content))
+    return sums, problems

@@ -16,9 +16,9 @@ import polars as pl
 from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.memory import count_pieces
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.result import Result
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
@@ -150,12 +150,11 @@ def evaluate_trec(
         documents = unmatched(documents)
     grades = _grades(judgments) if has_gains(asked) else ()
     lines = lines_of(asked, collection=options.collection, grades=grades)
-    job = Job(
-        judged_plan(_metrics(lines, options.level)), options.policies, intervals=Intervals(ci=None)
-    )
-    pieces = count_pieces(judgments, documents, job.row_bytes, None)
+    metrics = _metrics(lines, options.level)
+    evaluation = evaluate_judged(metrics, options.policies, intervals=Intervals(ci=None))
+    partitions = count_pieces(judgments, documents, evaluation.row_bytes, None)
     with _each_once():
-        result = evaluate_scanned(judgments, documents, job, pieces=pieces)
+        result = evaluate_inputs(evaluation, judgments, documents, partitions=partitions)
     _refuse_nothing_in_common(result)
     _refuse_relevant_unjudged(options.level, result)
     return TrecResult(lines, result, run_id)

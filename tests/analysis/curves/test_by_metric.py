@@ -82,12 +82,12 @@ def test_cumulative_gain() -> None:
 def test_all_cutoffs_are_evaluated_at_once(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counting(qrels: Any, run: Any, job: Any, **options: Any) -> rf.Result:
-        asked.append(len(job.plan.metrics))
-        return evaluate_scanned(qrels, run, job, **options)
+    def counting(evaluation: Any, *inputs: Any, **options: Any) -> rf.Result:
+        asked.append(len(evaluation.metrics))
+        return evaluate_inputs(evaluation, *inputs, **options)
 
-    evaluate_scanned = curve_metrics.evaluate_scanned
-    monkeypatch.setattr(curve_metrics, "evaluate_scanned", counting)
+    evaluate_inputs = curve_metrics.evaluate_inputs
+    monkeypatch.setattr(curve_metrics, "evaluate_inputs", counting)
     drawn(CASE, kind, interpolated=kind == "precision_recall")
     assert asked == [{"metric_at_k": 20, "cumulative_gain": 60, "precision_recall": 11}[kind]]
 

@@ -14,10 +14,9 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import is_count
-from rankframe.engine.evaluate import evaluate_scanned
+from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.input_cache import hold
-from rankframe.engine.job import Job, judged_plan
-from rankframe.engine.plan import Plan
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric, resolve
 
@@ -38,11 +37,9 @@ class CurveMetrics:
     columns: Mapping[str, Sequence[Metric]]
 
     @cached_property
-    def plan(self) -> Plan:
-        """All of them place by place, so that those of a column are every so manieth."""
-        return judged_plan(
-            [metric for here in zip(*self.columns.values(), strict=True) for metric in here]
-        )
+    def metrics(self) -> list[Metric]:
+        """Return all of them place by place, so that those of a column are every so manieth."""
+        return [metric for here in zip(*self.columns.values(), strict=True) for metric in here]
 
     def on(self, rows: int) -> pl.Series:
         """The places, again and again on so many rows."""
@@ -71,11 +68,16 @@ def metrics_of(
 
 
 def metric_points(
-    qrels: InputTable, run: InputTable, job: Job, metrics: CurveMetrics, *, per_query: bool
+    qrels: InputTable,
+    run: InputTable,
+    evaluation: Evaluation,
+    metrics: CurveMetrics,
+    *,
+    per_query: bool,
 ) -> pl.DataFrame:
     """Evaluate them, and give the points of the whole, of each slice or of each query."""
-    held = hold(qrels, [run], job.row_bytes)
-    result = evaluate_scanned(held.left, held.rights[0], job, pieces=held.pieces[0])
+    held = hold(qrels, [run], evaluation.row_bytes)
+    result = evaluate_inputs(evaluation, held.left, held.rights[0], partitions=held.pieces[0])
     names = list(metrics.columns)
     if per_query:
         lists = (
@@ -84,7 +86,7 @@ def metric_points(
         )
         values = result.per_query.select(QUERY, *lists).explode(names)
         return values.select(QUERY, metrics.on(values.height), *names)
-    sliced = job.attributes is not None
+    sliced = evaluation.averages.attributes is not None
     table = result.slices if sliced else result.summary
     values = {
         name: table["value"].gather_every(len(names), at).alias(name)

@@ -23,8 +23,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
 from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
-from rankframe.engine.combined import refuse_idle
-from rankframe.engine.job import Job
+from rankframe.engine.prepare import evaluate_judged, refuse_idle
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.io.storage import reaching
@@ -155,8 +154,11 @@ def curve(
     documents = open_run(run, policies, columns)
     refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
     if metrics is not None:
-        job = Job(metrics.plan, policies, attributes=attributes, intervals=intervals)
-        return Curve.of(metric_points(judgments, documents, job, metrics, per_query=per_query))
+        evaluation = evaluate_judged(
+            metrics.metrics, policies, attributes=attributes, intervals=intervals
+        )
+        points = metric_points(judgments, documents, evaluation, metrics, per_query=per_query)
+        return Curve.of(points)
     population = read_population(judgments, documents, policies, distance=scores == "distance")
 
     def drawn(curve_of: Ints) -> pl.DataFrame:

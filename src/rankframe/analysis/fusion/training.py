@@ -12,11 +12,10 @@ from rankframe.analysis.fusion.hits import HIT_SCHEMA, Hits
 from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import QUERY, RANK
-from rankframe.core.options import Intervals, Policies
+from rankframe.core.options import Policies
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.evaluate import evaluate_scanned
-from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.judge import judge
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact, exact_sum
@@ -68,10 +67,8 @@ def judge_runs(
     shared = (set(FusionPolicies.names()) & set(Policies.names())) - {"k_max"}
     options: dict[str, Any] = {name: getattr(policies, name) for name in shared}
     options["k_max"] = policies.depth
-    job = Job(
-        judged_plan(resolve("map")),
-        Policies(**options, no_overlap="zero"),
-        intervals=Intervals(None),
+    evaluation = evaluate_judged(
+        resolve("map"), Policies(**options, no_overlap="zero"), summed=False
     )
     del options["relevance"]  # the judgments have it already
     judged: list[JudgedRun] = []
@@ -82,7 +79,7 @@ def judge_runs(
                 frame = judge(qrels, run, **options)
                 documents = frame.select(QUERY, RANK, "relevant", "retrieved").collect()
             if means:
-                precision = evaluate_scanned(qrels, run, job).per_query
+                precision = evaluation.evaluate(qrels, run).join().values
         judged.append(JudgedRun(documents, precision))
     return judged
 

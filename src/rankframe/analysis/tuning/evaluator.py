@@ -24,7 +24,7 @@ from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.contiguous import workers
-from rankframe.engine.job import Job, found_values
+from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.found import Found
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
@@ -100,7 +100,7 @@ class Bench:
     runs: LoadedRuns | PartitionedRuns
     judgments: IndexedJudgments
     metric: Metric
-    job: Job
+    judged: JudgedMetrics
     # of the evaluated queries, in byte order, where the metric is averaged by them
     weights: Floats | None = None
     report: Report | None = None
@@ -117,14 +117,14 @@ class Bench:
         for first in range(0, len(fusers), at_once):
             some = fusers[first : first + at_once]
             for found in self._found(some, done, len(fusers)):
-                computed = found_values(found, self.job)
+                computed = self.judged.values(found)
                 yield Terms.of(self.metric, computed, self.weights)
             done += len(some)
 
     def _found(self, fusers: Sequence[Fuser], done: int, total: int) -> list[Found]:
-        tied = "tied_rank" in self.job.plan.columns
+        tied = "tied_rank" in self.judged.plan.columns
         # Fused documents are numbered from 1, whatever was kept of the ranks in runs.
-        policies = replace(self.job.policies, ranks="renumbered")
+        policies = replace(self.judged.policies, ranks="renumbered")
         every = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
         total_work, before = self.runs.rows * len(fusers), 0
         with ThreadPoolExecutor(workers()) as pool:

@@ -41,12 +41,12 @@ from rankframe.core.options import (
     TuneOptions,
 )
 from rankframe.core.progress import Report, check_progress
-from rankframe.engine.combined import refuse_idle
-from rankframe.engine.evaluate import check_grades
+from rankframe.engine.grades import check_grades
 from rankframe.engine.input_cache import Held
-from rankframe.engine.job import Job, judged_plan
+from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.engine.memory import estimated_need, limiting
+from rankframe.engine.prepare import refuse_idle
 from rankframe.engine.terms import Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
@@ -228,7 +228,7 @@ class _Alone:
 
     def judgments_need(self) -> int:
         """About how many bytes judgments take."""
-        return estimated_need(self.held.left, Job.row_bytes[0])
+        return estimated_need(self.held.left, JudgedMetrics.row_bytes[0])
 
     def bench(
         self, runs: LoadedRuns | PartitionedRuns, found_bytes: int | None, progress: Report | None
@@ -237,9 +237,9 @@ class _Alone:
         plan, qrels = judged_plan([self.metric]), self.held.left
         judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
         highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
-        job = Job(plan, self.policies, max_grade=highest, intervals=Intervals(None))
+        judged = JudgedMetrics(plan, self.policies, highest)
         weights = self.known.weights
-        return Bench(runs, judgments, self.metric, job, weights, progress, found_bytes)
+        return Bench(runs, judgments, self.metric, judged, weights, progress, found_bytes)
 
 
 def _alone(

@@ -28,7 +28,7 @@ from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicie
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.input_cache import Held, hold
-from rankframe.engine.job import Job
+from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lists import Lists
 from rankframe.engine.lookup import Lookup
 from rankframe.io.described import Described
@@ -280,7 +280,7 @@ def _drawn_of(rows: _Rows) -> _Rows:
 def _only(rows: _Rows, queries: pl.Series) -> _Rows:
     """The same of some of their queries."""
     qrels, *others = (_taken(one, queries) for one in (rows.qrels, *rows.runs.values()))
-    held = hold(qrels, others, Job.row_bytes, again=True)
+    held = hold(qrels, others, JudgedMetrics.row_bytes, again=True)
     return replace(rows, qrels=held.left, runs=dict(zip(rows.runs, held.rights, strict=True)))
 
 

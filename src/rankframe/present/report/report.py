@@ -17,10 +17,10 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import CompareOptions, Comparing, Intervals, SharedPolicies, Storage
 from rankframe.core.progress import Report, check_progress
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.combined import RUN_FRAMES
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.input_cache import Held, hold
-from rankframe.engine.job import Job
+from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.described import Described
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
@@ -172,7 +172,7 @@ def _held(
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     asked = None if told.queries is None else told.queries.asked
     refuse_absent_columns(columns, judgments, *runs, queries=asked)
-    return hold(judgments, runs, Job.row_bytes, again=True)
+    return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 
 def _page(title: str, material: Material) -> str:

@@ -8,31 +8,30 @@ import polars as pl
 import pytest
 
 from rankframe.core.options import Policies
-from rankframe.engine.job import Job, judged_plan
-from rankframe.engine.ledger import Counts
-from rankframe.engine.work import Piece
+from rankframe.engine.accumulator import Accumulator
+from rankframe.engine.counts import RunCounts
+from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
-    job = Job(judged_plan(resolve("map")), Policies())
+    evaluate = evaluate_judged(resolve("map"), Policies()).evaluate_partition
     qrels = open_table({"q": {"a": 1}}, "qrels").frame.collect()
     run = open_table({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
-    assert "run has 1 duplicate" in refusal(job.piece, qrels.head(0), twice)
-    best = Job(job.plan, Policies(duplicates="keep_best"))
-    counts = best.piece(qrels.head(0), twice).counts
-    assert counts == best.piece(qrels.head(0), run).counts + _rows(1)
+    assert "run has 1 duplicate" in refusal(evaluate, qrels.head(0), twice)
+    best = evaluate_judged(resolve("map"), Policies(duplicates="keep_best")).evaluate_partition
+    counts = best(qrels.head(0), twice).counts
+    assert counts == best(qrels.head(0), run).counts.merge(_rows(1))
 
 
-def _rows(count: int) -> Counts:
-    return Counts(run_rows=count, run_dropped=count)
+def _rows(count: int) -> RunCounts:
+    return RunCounts(run_rows=count, run_dropped=count)
 
 
-def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Piece:
-    job = Job(judged_plan(resolve(metrics)), Policies(**policies))
-    return job.piece(
+def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Accumulator:
+    return evaluate_judged(resolve(metrics), Policies(**policies)).evaluate_partition(
         open_table(qrels, "qrels").frame.collect(), open_table(run, "run").frame.collect()
     )
 
@@ -56,8 +55,8 @@ RUN = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"c": 1.0}, "q4": {"a": 1.0}}
 )
 def test_policies_say_which_queries_of_a_piece_count(policies: Any, queries: list[str]) -> None:
     found = piece(QRELS, RUN, **policies)
-    assert found.values["query_id"].to_list() == queries
-    assert isinstance(found.counts, Counts)
+    assert found.join().queries.to_list() == queries
+    assert isinstance(found.counts, RunCounts)
     assert (found.counts.evaluated, found.counts.missing) == (len(queries), 1)
     assert (found.counts.lacking, found.counts.qrels_queries) == ("q3", 3)
 
@@ -67,6 +66,6 @@ def test_the_overlap_is_that_of_the_run_as_it_came(options: Any) -> None:
     counts = piece(
         {"q": {"a": 1, "b": -1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, **options
     ).counts
-    assert isinstance(counts, Counts)
+    assert isinstance(counts, RunCounts)
     assert counts.overlap == 2
     assert counts.judged_retrieved == (1 if "judged_only" in options else 0)

@@ -1,4 +1,4 @@
-"""Tallies: what the bootstrap draws, and that no order or split of queries shows."""
+"""Sums by slice: what the bootstrap draws, and that no order or partition of queries shows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from rankframe.core.options import Intervals, Policies
-from rankframe.engine.job import Job, judged_plan
 from rankframe.engine.plan import PerQuery
+from rankframe.engine.prepare import evaluate_judged
+from rankframe.engine.slice_sums import WHOLE, SliceSums, sum_by_slice
 from rankframe.engine.summary import summarise
-from rankframe.engine.tally import WHOLE, Tally, tally_values
 from rankframe.io.queries import Known
 from rankframe.metrics.names import resolve
 from rankframe.stats.bootstrap import BootstrapBuckets
@@ -51,7 +51,7 @@ def test_the_bootstrap_is_what_plain_draws_give(seed: int) -> None:
 def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method: Any) -> None:
     metrics = resolve([m for m in METRICS if m != WEIGHTED])
     intervals = Intervals(method, replicates=100)
-    job = Job(judged_plan(metrics), Policies(), intervals=intervals)
+    evaluation = evaluate_judged(metrics, Policies(), intervals=intervals)
     sides = (
         pl.DataFrame(rows, schema=["query_id", "doc_id", name], orient="row")
         for rows, name in (
@@ -62,16 +62,17 @@ def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method:
             ([(q, d, s) for q, docs in CASE.run.items() for d, s in docs.items()], "score"),
         )
     )
-    whole = job.piece(*sides).tallies[WHOLE]
-    parts = [part.settle(metrics, intervals) for part in whole.split(2)]
+    whole = evaluation.evaluate_partition(*sides).slices[WHOLE]
+    parts = [part.finish(metrics, intervals) for part in whole.split(2)]
     assert len(parts) == 3
-    assert all(part.groups is None for part in parts)
-    joined = Tally.joined(reversed(parts))
-    assert summarise(metrics, joined, intervals).equals(summarise(metrics, whole, intervals))
+    assert all(part.buckets is None for part in parts)
+    united = SliceSums.unite(reversed(parts))
+    finished = whole.finish(metrics, intervals, range(len(metrics)))
+    assert summarise(metrics, united).equals(summarise(metrics, finished))
     # Gaps between slices need the replicates of some metrics.
-    kept = Tally.joined(part.settle(metrics, intervals, {1, 3}) for part in whole.split(2))
+    kept = SliceSums.unite(part.finish(metrics, intervals, {1, 3}) for part in whole.split(2))
     for at in range(len(metrics)):
-        drawn, before = (one.replicates(metrics, at, intervals) for one in (kept, whole))
+        drawn, before = (one.replicates.get(at) for one in (kept, finished))
         assert (drawn is not None) == (at in (1, 3) and method == "bootstrap")
         if drawn is not None and before is not None:
             assert np.array_equal(drawn, before, equal_nan=True)
@@ -116,12 +117,12 @@ def test_slices_are_tallied_beside_all_queries() -> None:
     metrics = resolve(["map", "mrr"])
     frame = pl.DataFrame({"query_id": list("abcd"), "map": [0.1, 0.2, 0.3, 0.4], "mrr": [1.0] * 4})
     known = Known(None, (np.array([0, 1, 0, 2]), np.array([5, 5, 5, 5])))
-    found = tally_values(metrics, PerQuery.of(frame), known, Intervals(None))
+    found = sum_by_slice(metrics, PerQuery.of(frame), known, Intervals(None))
     queries = {key: tally.sums[0].queries for key, tally in found.items()}
     assert queries == {WHOLE: 4, (0, 0): 2, (0, 1): 1, (0, 2): 1, (1, 5): 4}
     assert found[0, 0].sums[0].average(metrics[0]) == 0.2
-    assert all(tally.groups is None for tally in found.values())
-    assert found[0, 0] + found[0, 1] + found[0, 2] == found[WHOLE] == found[1, 5]
+    assert all(tally.buckets is None for tally in found.values())
+    assert found[0, 0].merge(found[0, 1]).merge(found[0, 2]) == found[WHOLE] == found[1, 5]
 
 
 def test_a_slice_draws_its_own_queries() -> None:
@@ -129,9 +130,9 @@ def test_a_slice_draws_its_own_queries() -> None:
     values = np.random.default_rng(1).random(40)
     frame = pl.DataFrame({"query_id": [f"q{at}" for at in range(40)], "map": values})
     known = Known(None, (np.arange(40) % 2,))
-    found = tally_values(metrics, PerQuery.of(frame), known, intervals)
+    found = sum_by_slice(metrics, PerQuery.of(frame), known, intervals)
     for number in (0, 1):
         own = frame.filter(pl.Series(known.slices[0] == number))
-        alone = tally_values(metrics, PerQuery.of(own), Known(), intervals)[WHOLE]
-        bounds = alone.bounds(metrics, intervals)
-        assert found[0, number].bounds(metrics, intervals) == bounds != (None,)
+        alone = sum_by_slice(metrics, PerQuery.of(own), Known(), intervals)[WHOLE]
+        bounds = alone.finish(metrics, intervals).bounds
+        assert found[0, number].finish(metrics, intervals).bounds == bounds != (None,)

@@ -1,0 +1,422 @@
+"""The evaluation: metrics over any frames, computed for batches of whole queries and accumulated.
+
+A metric names the frame that it looks at. Each frame that is needed is made from the same batch,
+so that the run is read once. Two inputs in memory, a partition out of core, and one on a Spark
+worker are the same to `Evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias, cast
+
+import polars as pl
+
+from rankframe.core.columns import GROUP, QUERY, RELEVANCE
+from rankframe.core.errors import MetricParameterError
+from rankframe.core.options import PairPolicies, Policies
+from rankframe.core.progress import Progress, Report
+from rankframe.engine.about import about_frame
+from rankframe.engine.accumulator import Accumulator, Averages
+from rankframe.engine.contiguous import Told
+from rankframe.engine.counts import Counts, PairCounts, RunCounts
+from rankframe.engine.document_metrics import OverDocuments
+from rankframe.engine.grades import check_grades
+from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.ledger import (
+    Item,
+    column_items,
+    evaluated_item,
+    judged_items,
+    make_ledger,
+    pair_items,
+    retrieved_items,
+)
+from rankframe.engine.lookup import Lookup
+from rankframe.engine.memory import bytes_at_once, left_fits
+from rankframe.engine.out_of_core import Into, in_pieces, with_values
+from rankframe.engine.pair_metrics import PairMetrics
+from rankframe.engine.pairing import Pairing
+from rankframe.engine.plan import PerQuery
+from rankframe.engine.result import PER_QUERY_FILE
+from rankframe.engine.retrieved import RetrievedMetrics, RetrievedValues, each_chunk
+from rankframe.frames.found import Found
+from rankframe.frames.side_inputs import JUDGED, WHAT, beside
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.sources.writers import About
+from rankframe.io.validate import check_input, count_rows
+from rankframe.kernel.batch import Batch
+from rankframe.kernel.codes import text_order
+from rankframe.metrics.metric import Metric
+
+# The inputs: judgments (if there are any) and the run, or two rankings.
+Sides: TypeAlias = tuple[InputTable | None, InputTable]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Evaluate metrics over queries of which all rows are at hand."""
+
+    # all of them, in the order in which they were requested; gaps are not computed per query
+    metrics: tuple[Metric, ...]
+    policies: Policies | PairPolicies
+    averages: Averages
+    # the metrics by the frame that they look at; None: there are none
+    judged: JudgedMetrics | None = None
+    retrieved: RetrievedMetrics | None = None
+    pairs: PairMetrics | None = None
+    # what lies beside the run, apart from judgments
+    train: InputTable | None = None
+    base: InputTable | None = None
+
+    @property
+    def labels(self) -> list[str]:
+        """Return the labels of the metrics with values per query, in order."""
+        return [metric.label for metric in self.averages.metrics]
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """Return the bytes that a row of each side takes at the peak, short ids included."""
+        metrics = self.pairs or self.retrieved or self.judged
+        return (0, 0) if metrics is None else metrics.row_bytes
+
+    @property
+    def others(self) -> list[InputTable]:
+        """Return the inputs that are neither run nor judgments."""
+        return [side for side in (self.train, self.base) if side is not None]
+
+    def left(self, qrels: InputTable | None) -> InputTable:
+        """Return all that lies beside the run and is looked at, as one input."""
+        if self.retrieved is None:
+            assert qrels is not None  # metrics look at judgments, or at two rankings
+            return qrels
+        judged = set() if self.judged is None else {JUDGED}
+        return self._beside(qrels, self.retrieved.needed | judged)
+
+    def _beside(self, qrels: InputTable | None, needed: set[float]) -> InputTable:
+        kinds = (qrels, self.train, self.base)
+        sides = [side if kind in needed else None for kind, side in enumerate(kinds)]
+        return beside(*sides, limit=None if qrels is None else qrels.limit)
+
+    def with_max_grade(self, highest: float) -> Evaluation:
+        """Return this evaluation, told the largest grade of all judgments."""
+        if self.judged is None:
+            return self
+        return replace(self, judged=replace(self.judged, max_grade=highest))
+
+    # Evaluating ----------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        left: InputTable | None,
+        right: InputTable,
+        *,
+        partitions: int = 1,
+        folder: Path | None = None,
+        on_progress: Report | None = None,
+    ) -> Accumulator:
+        """Evaluate all queries of two inputs, out of core if in several partitions.
+
+        Args:
+            left: judgments, or the first of two rankings.
+            right: the run, or the second ranking.
+            partitions: into how many shares of the queries the inputs are divided.
+            folder: where to put the values per query of several partitions.
+            on_progress: is called as rows are done.
+        """
+        if partitions > 1:
+            refuse_whole_input(self.averages.metrics)
+            return self._evaluate_out_of_core(left, right, partitions, folder, on_progress)
+        if self.pairs is not None:
+            assert left is not None  # a comparison has two sides
+            told = _reporter(left, right, on_progress)
+            return self._merged(self._evaluate_pairs(left, right, told))
+        this, lookup = self._open(left, right)
+        rows = None if self.retrieved is None else self._rows_beside(left)
+        read = left if lookup is not None else None
+        told = _reporter(read, right, on_progress)
+        return self._merged(this._evaluate_run(lookup, rows, right, told))
+
+    def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
+        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        if self.pairs is not None:
+            sides = part_of(left, "ranking a"), part_of(right, "ranking b")
+            return self._merged(self._evaluate_pairs(*sides))
+        judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
+        run = part_of(right, "run")
+        lookup = self._lookup(part_of(judgments.drop(WHAT, strict=False), "qrels"), run)
+        rows = None if self.retrieved is None else left
+        return self._merged(self._evaluate_run(lookup, rows, run))
+
+    def _merged(self, parts: Iterable[Accumulator]) -> Accumulator:
+        """Merge partial results; the values come in byte order of their queries."""
+        whole = self.empty()
+        for part in parts:
+            whole.merge(part)
+        whole.join()
+        return whole
+
+    def empty(self) -> Accumulator:
+        """Return the accumulator of no queries."""
+        counts = RunCounts() if self.pairs is None else PairCounts()
+        return Accumulator.empty(self.averages, counts)
+
+    def _accumulate(self, values: PerQuery, counts: Counts) -> Accumulator:
+        accumulator = self.empty()
+        accumulator.add(values, counts)
+        return accumulator
+
+    def _evaluate_pairs(
+        self, a: InputTable, b: InputTable, told: Told = lambda _: None
+    ) -> list[Accumulator]:
+        """Evaluate two rankings, the first of which is held in memory."""
+        pairs = self.pairs
+        assert pairs is not None  # whoever calls looked
+        pairing = Pairing.of(a, b, pairs.policies)
+        return pairing.each(lambda batch: self._accumulate(*pairs.compute(batch)), told)
+
+    def _evaluate_run(
+        self,
+        lookup: Lookup | None,
+        rows: pl.DataFrame | None,
+        run: InputTable,
+        told: Told = lambda _: None,
+    ) -> Iterator[Accumulator]:
+        """Read a run once, and evaluate it.
+
+        Args:
+            lookup: the judgments, if metrics look at them.
+            rows: all that lies beside the run, if metrics look at what was retrieved.
+            run: the rows of the run, in any order.
+            told: is called with the number of rows that were read.
+        """
+        if self.retrieved is None or rows is None:
+            assert lookup is not None  # metrics look at one or the other
+            yield from self._evaluate_judged(lookup.found(told))
+            return
+        start = self.retrieved.start(rows)
+        reading = each_chunk(
+            run, lambda: _Reading(start(), None if lookup is None else lookup.nothing_found()), told
+        )
+        values, counts = reading.retrieved.finish()
+        counts = replace(counts, left_rows=rows.height)
+        if self.judged is not None and reading.found is not None:
+            blocks = list(self.judged.each_block(reading.found, lambda *block: block))
+            judged = PerQuery.joined(
+                [PerQuery.empty(self.judged.plan.metrics), *(part for part, _ in blocks)],
+                ordered=False,
+            )
+            values = _side_by_side(judged, values, self.labels)
+            for of_block in (RunCounts.from_run(reading.found), *(block for _, block in blocks)):
+                counts = counts.merge(replace(of_block, left_rows=0, run_rows=0))
+        yield self._accumulate_run(values, counts)
+
+    def _evaluate_judged(self, found: Found) -> Iterator[Accumulator]:
+        """Evaluate all judged queries of a run that was read."""
+        assert self.judged is not None  # whoever calls looked
+        start = self.empty()
+        start.counts = RunCounts.from_run(found)
+        yield start
+        attributes = self.averages.attributes is not None
+        yield from self.judged.each_block(found, self._accumulate_run, attributes=attributes)
+
+    def _accumulate_run(self, values: PerQuery, counts: RunCounts) -> Accumulator:
+        known = self.averages.look_up(values)
+        counts = replace(
+            counts,
+            evaluated=values.height,
+            absent=known.absent,
+            unweighted=known.unweighted,
+            weightless=known.example,
+        )
+        accumulator = self.empty()
+        accumulator.add(values, counts, known)
+        return accumulator
+
+    def _open(
+        self, qrels: InputTable | None, run: InputTable, at_once: int | None = None
+    ) -> tuple[Evaluation, Lookup | None]:
+        """Read the judgments, and refuse grades that metrics do not take."""
+        lookup = None if qrels is None else self._lookup(qrels, run, at_once)
+        if lookup is None:
+            return self, None
+        grades = pl.LazyFrame({RELEVANCE: lookup.judgments.grades})
+        return self._with_checked_grades(grades), lookup
+
+    def _with_checked_grades(self, judgments: pl.LazyFrame) -> Evaluation:
+        if self.judged is None:
+            return self
+        return self.with_max_grade(check_grades(self.judged.plan.metrics, judgments))
+
+    def _lookup(
+        self, qrels: InputTable, run: InputTable, at_once: int | None = None
+    ) -> Lookup | None:
+        if self.judged is None:
+            return None
+        return Lookup.of(
+            qrels,
+            run,
+            self.judged.policies,
+            self.judged.plan.columns,
+            at_once=at_once,
+            as_text=self.retrieved is not None,
+        )
+
+    def _rows_beside(self, qrels: InputTable | None) -> pl.DataFrame:
+        """Read what lies beside the run, as far as metrics look at it."""
+        assert self.retrieved is not None  # whoever calls looked
+        needed = self.retrieved.needed
+        if qrels is not None and self.judged is None and JUDGED in needed:
+            check_input(qrels)
+        return self._beside(qrels, needed).frame.collect(engine="streaming")
+
+    def _evaluate_out_of_core(
+        self,
+        left: InputTable | None,
+        right: InputTable,
+        partitions: int,
+        folder: Path | None,
+        on_progress: Report | None,
+    ) -> Accumulator:
+        """Evaluate inputs that do not fit in memory: in one pass where the judgments do, and where
+        the rows of each query of the run are contiguous.
+        """
+        if left is not None and self.pairs is None:
+            count_rows(left)
+
+        def about(whole: Accumulator) -> About:
+            sides = (left, right)
+            ledger = self.ledger(whole.counts, sides)
+            return about_frame("per_query", self.labels, ledger, self.inputs(sides))
+
+        into = None if folder is None else Into(folder / PER_QUERY_FILE, about)
+        this = self
+        if self.judged is not None:
+            assert left is not None  # metrics look at judgments
+            if self.retrieved is None and left_fits(left, right, self.row_bytes, partitions):
+                this, lookup = self._open(left, right, bytes_at_once(left, right))
+                assert lookup is not None  # there are judgments
+                found = lookup.found_if_grouped(_reporter(left, right, on_progress))
+                if found is not None:
+                    parts = this._evaluate_judged(found)
+                    return with_values(parts, self.empty(), into=into, report=on_progress)
+                del lookup  # the judgments are read again, partition by partition
+            else:
+                this = self._with_checked_grades(left.frame)
+        return in_pieces(
+            self.left(left),
+            right,
+            this.evaluate_partition,
+            self.empty,
+            pieces=partitions,
+            row_bytes=self.row_bytes,
+            into=into,
+            report=on_progress,
+        )
+
+    # From what was accumulated to the ledger ---------------------------------------------------
+
+    def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
+        """Return the ledger: what was counted, `more` of it, and the policies in force."""
+        left, right = sides
+        if self.pairs is not None:
+            assert left is not None  # a comparison has two sides
+            items = pair_items(cast("PairCounts", counts))
+            items += [*column_items(left, "a"), *column_items(right, "b")]
+        else:
+            items = self._run_items(cast("RunCounts", counts), left, right)
+        described = {**self.policies.described(), **self.averages.intervals.described()}
+        return make_ledger([*items, *more], described)
+
+    def _run_items(
+        self, counts: RunCounts, qrels: InputTable | None, run: InputTable
+    ) -> list[Item]:
+        retrieved: list[Item] = []
+        if self.retrieved is not None:
+            over_documents = len(self.retrieved.documents)
+            retrieved = retrieved_items(counts, self.retrieved.catalogue, over_documents)
+            if (by := self.retrieved.items_by) is not None:
+                note = "slices of items look at so much of each list"
+                retrieved.append(("items_k", by.k, note))
+        if self.judged is None:
+            return [evaluated_item(counts), *retrieved, *column_items(run, "run")]
+        judged = judged_items(
+            counts,
+            subtopics=None if qrels is None else qrels.mapping.get(GROUP),
+            rel=self.judged.policies.rel,
+            retrieved=self.retrieved is not None,
+        )
+        return [*judged, *column_items(run, "run"), *retrieved]
+
+    def inputs(self, sides: Sides) -> dict[str, str]:
+        """Return the names of the inputs."""
+        names = ("a", "b") if self.pairs is not None else ("qrels", "run")
+        named = zip(names, sides, strict=True)
+        return {name: side.name for name, side in named if side is not None}
+
+    def over_documents(self, counts: Counts) -> OverDocuments | None:
+        """Return what metrics over documents are made of, where there are any."""
+        exposure = None if self.retrieved is None else cast("RunCounts", counts).exposure
+        if self.retrieved is None or exposure is None:
+            return None
+        return OverDocuments(exposure, self.retrieved.catalogue)
+
+
+@dataclass
+class _Reading:
+    """Read a run for all frames at once: every batch is looked up and ranked for each of them."""
+
+    retrieved: RetrievedValues
+    found: Found | None
+
+    def take(self, batch: Batch) -> bool:
+        """Add a batch; return False if a query of it came before."""
+        return (self.found is None or self.found.take(batch)) and self.retrieved.take(batch)
+
+    def repeats(self) -> bool:
+        """Return whether a query seems to have come twice."""
+        return self.retrieved.repeats()
+
+
+def _reporter(left: InputTable | None, right: InputTable, on_progress: Report | None) -> Told:
+    """Return what is called with the number of rows of the second input that were read."""
+    if on_progress is None:
+        return lambda _: None
+    before = 0 if left is None else count_rows(left)
+    total = before + count_rows(right)
+    return lambda rows: on_progress(Progress("evaluating", before + rows, total, 0))
+
+
+def _side_by_side(judged: PerQuery, retrieved: PerQuery, labels: Sequence[str]) -> PerQuery:
+    """Put values of the same queries side by side; null where only one side has a query."""
+    left, right = (
+        values.queries.to_frame().with_row_index(name)
+        for values, name in ((judged, "judged"), (retrieved, "retrieved"))
+    )
+    both = left.join(right, on=QUERY, how="full", coalesce=True)
+    both = both[text_order(both[QUERY])]
+
+    def gathered(values: PerQuery, rows: str) -> list[pl.DataFrame]:
+        return [
+            frame.select(pl.all().gather(both[rows])) if frame.width else frame[:0]
+            for frame in values.frames
+        ]
+
+    ours, theirs = gathered(judged, "judged"), gathered(retrieved, "retrieved")
+    columns = {column.name: column for frame in (theirs[0], ours[0]) for column in frame}
+    sums = [pl.DataFrame([*a, *b]) for a, b in zip(ours[1:], theirs[1:], strict=True)]
+    return PerQuery(pl.DataFrame([both[QUERY], *(columns[label] for label in labels)]), *sums)
+
+
+def refuse_whole_input(
+    metrics: Sequence[Metric], advice: str = "leave it out, or raise max_memory"
+) -> None:
+    """Refuse metrics that look at all queries at once, where the input is partitioned."""
+    for metric in metrics:
+        if metric.whole_input:
+            raise MetricParameterError(
+                f"{metric.label!r} compares the documents of all queries with each other, so it "
+                f"needs the whole input in memory: {advice}."
+            )

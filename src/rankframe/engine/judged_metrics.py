@@ -1,0 +1,159 @@
+"""Metrics over judgments: the judged and the subtopic frame of a run that was looked up in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY
+from rankframe.core.errors import MetricParameterError
+from rankframe.core.memory_budget import map_ahead
+from rankframe.core.messages import Option
+from rankframe.core.options import Policies
+from rankframe.engine.contiguous import workers
+from rankframe.engine.counts import RunCounts
+from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.frames.found import Found, Matched, matched
+from rankframe.frames.judged import Judgments
+from rankframe.frames.patterns import patterns
+from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.metrics.metric import Metric
+from rankframe.metrics.subtopic_columns import GROUPED_FRAME
+
+# Judgments that are worked on together: their frame fits in the cache. More where every block is
+# looked up in the frame of queries.
+_BLOCK_ROWS, _BLOCK_ROWS_WITH_ATTRIBUTES = 1 << 17, 1 << 20
+
+T = TypeVar("T")
+
+
+def judged_plan(metrics: Sequence[Metric]) -> Plan:
+    """Compile metrics over the judged and the subtopic frame."""
+    by_subtopic = [metric for metric in metrics if metric.grouped]
+    plan = compile_plan([metric for metric in metrics if not metric.grouped], JUDGED_FRAME)
+    if not by_subtopic:
+        return plan
+    return replace(plan, metrics=tuple(metrics), beside=compile_plan(by_subtopic, GROUPED_FRAME))
+
+
+@dataclass(frozen=True)
+class JudgedMetrics:
+    """Compute metrics over the judged and the subtopic frame."""
+
+    plan: Plan
+    policies: Policies
+    # the largest grade of all judgments; None: of those that are at hand
+    max_grade: float | None = None
+    # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
+    row_bytes: ClassVar[tuple[int, int]] = (120, 140)
+
+    def each_block(
+        self, found: Found, use: Callable[[PerQuery, RunCounts], T], *, attributes: bool = False
+    ) -> Iterator[T]:
+        """Compute the values of all judged queries, in blocks, on all cores.
+
+        Args:
+            found: what the run has of the judgments.
+            use: is called with the values and counts of each block, on the thread that made them.
+            attributes: whether `use` looks queries up in a frame of them.
+        """
+        this = self._with_max_grade(found)
+        blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
+        if self.plan.whole_input:
+            blocks = [(0, len(found.judgments.starts))]
+
+        def work(block: tuple[int, int]) -> T:
+            return use(*this._compute(matched(found, *block)))
+
+        with ThreadPoolExecutor(workers()) as pool:
+            # Not all at once: their values are held until they are written.
+            yield from map_ahead(pool, work, blocks, 2 * workers())
+
+    def values(self, found: Found) -> PerQuery:
+        """Compute the values of all evaluated queries, in byte order, on this thread."""
+        this = self._with_max_grade(found)
+        parts = [PerQuery.empty(self.plan.metrics)]
+        for block in found.judgments.blocks(_BLOCK_ROWS):
+            part = matched(found, *block)
+            judged = this._judged(part)
+            parts.append(this._values(part, judged).kept(evaluated_queries(judged, this.policies)))
+        return PerQuery.joined(parts, ordered=False)
+
+    def _with_max_grade(self, found: Found) -> JudgedMetrics:
+        _refuse_without_subtopics(self.plan, found.judgments.groups)
+        grades = found.judgments.grades
+        if self.max_grade is not None or not len(grades):
+            return self
+        return replace(self, max_grade=float(grades.max()))
+
+    def _judged(self, part: Matched) -> Judgments:
+        ids = DOC in self.plan.columns
+        return Judgments(part, rel=self.policies.rel, max_grade=self.max_grade, settle=ids)
+
+    def _compute(self, part: Matched) -> tuple[PerQuery, RunCounts]:
+        judged = self._judged(part)
+        evaluated = evaluated_queries(judged, self.policies)
+        values = self._values(part, judged).kept(evaluated)
+        relevant = judged.relevant(self.policies.rel)
+        return values, RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
+
+    def _values(self, part: Matched, judged: Judgments) -> PerQuery:
+        """Compute the value of every metric for every query."""
+        values, by_subtopic = self._judged_values(part, judged), self.plan.beside
+        if by_subtopic is None:
+            return values
+        subtopics = Groups(
+            part,
+            rel=self.policies.rel,
+            max_grade=self.max_grade,
+            settle=needs_ids(by_subtopic.columns),
+            deepest=deepest_rank(by_subtopic.metrics),
+        )
+        return values.with_beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
+
+    def _judged_values(self, part: Matched, judged: Judgments) -> PerQuery:
+        """Compute values over the judged frame: once for all queries that are alike."""
+        if depends_on_ranks_alone(self.plan):
+            kinds = patterns(part)
+            if kinds.part is not part:
+                few = Judgments(kinds.part, rel=self.policies.rel, max_grade=self.max_grade)
+                return per_query_values(self.plan, few).spread(kinds.of, judged.queries)
+        return per_query_values(self.plan, judged)
+
+
+def evaluated_queries(judged: Judgments, policies: Policies) -> NDArray[np.bool_]:
+    """Return which judged queries are evaluated under the policies."""
+    evaluated = np.ones(len(judged.queries), np.bool_)
+    if policies.missing != "zero":
+        evaluated &= ~judged.missing
+    if policies.no_relevant == "skip":
+        evaluated &= np.logical_or.reduceat(judged.relevant(policies.rel), judged.starts)
+    return evaluated
+
+
+def depends_on_ranks_alone(plan: Plan) -> bool:
+    """Return whether metrics look at nothing but the ranks and grades of a query's documents."""
+    return not plan.whole_input and plan.columns.isdisjoint((QUERY, DOC, "tied_rank"))
+
+
+def deepest_rank(metrics: Sequence[Metric], *others: int) -> int | None:
+    """Return the last rank that any metric, or anything else, looks at; None: there is no last."""
+    cutoffs = [*(metric.params.get("k") for metric in metrics), *others]
+    known = [k for k in cutoffs if k is not None]
+    return max(known, default=None) if len(known) == len(cutoffs) else None
+
+
+def _refuse_without_subtopics(plan: Plan, subtopics: object) -> None:
+    """Refuse metrics over subtopics where judgments have none."""
+    if plan.beside is not None and subtopics is None:
+        raise MetricParameterError(
+            f"{plan.beside.labels[0]!r} looks at groups (subtopics, facts) of judgments, and qrels "
+            "has no such column. If it has one, name it: ",
+            Option("columns", {"qrels": {GROUP: "…"}}),
+            ".",
+        )
