@@ -28,7 +28,6 @@ DECISIONS: dict[str, Decision] = {
     "diff": lambda qrels, runs: rf.diff(qrels, *runs.values()).documents,
     "gate": lambda qrels, runs: rf.gate(qrels, runs["new"], STORED, "map: at least 0").checks,
     "roc": lambda qrels, runs: rf.curve(qrels, runs["new"], "roc"),
-    "metric_at_k": lambda qrels, runs: rf.curve(qrels, runs["new"], "metric_at_k"),
 }
 
 

@@ -8,8 +8,9 @@ from typing import Final, Literal, Unpack, get_args
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.curves.by_metric import Kind, metric_points, metrics_of
-from rankframe.analysis.curves.by_score import (
+from rankframe.analysis.curves.curve_frame import Curve
+from rankframe.analysis.curves.metric_points import Kind, metrics_of
+from rankframe.analysis.curves.score_points import (
     CURVE,
     Ints,
     precision_recall,
@@ -17,13 +18,13 @@ from rankframe.analysis.curves.by_score import (
     roc,
     vertical_mean,
 )
-from rankframe.analysis.curves.drawn import Curve
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
 from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
-from rankframe.engine.prepare import evaluate_judged, refuse_idle
+from rankframe.engine.evaluate import evaluate
+from rankframe.engine.prepare import refuse_idle
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.io.storage import reaching
@@ -38,7 +39,7 @@ _CHOICES: Final[dict[str, object]] = {
     "scores": Scores,
     "recall_of": RecallOf,
 }
-# The options that not every curve has: what they are unless given, and whose they are.
+# The options that not every curve has: their defaults, and the curves that have them.
 _ELEVEN: Final = "precision_recall with interpolated=True"
 _OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
     "metric": ("ndcg", ("metric_at_k",)),
@@ -129,9 +130,11 @@ def curve(
     [(1, 0.5), (2, 1.0)]
     """
     policies, intervals = Policies.from_options(options), Intervals.from_options(options)
-    given = {"kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
-             "interpolated": interpolated, "recall_of": recall_of, "ci": intervals.ci}  # fmt: skip
-    _check_options(given, per_query=per_query)
+    values = {
+        "kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
+        "interpolated": interpolated, "recall_of": recall_of, "ci": intervals.ci,
+    }  # fmt: skip
+    _check_options(values, per_query=per_query)
     if per_query and by is not None:
         raise OptionError(
             Option("by"),
@@ -149,56 +152,54 @@ def curve(
         )
     metrics = metrics_of(kind, metric, ks, interpolated=interpolated)
     refuse_idle(policies)
+    if metrics is not None:
+        options["ci"] = intervals.ci
+        result = evaluate(
+            qrels, run, metrics.metrics, by=by, queries=queries, columns=columns, **options
+        )
+        return Curve.of(metrics.points(result, per_query=per_query, sliced=by is not None))
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
-    documents = open_run(run, policies, columns)
-    refuse_absent_columns(columns, judgments, documents, queries=asked_of(attributes))
-    if metrics is not None:
-        evaluation = evaluate_judged(
-            metrics.metrics, policies, attributes=attributes, intervals=intervals
-        )
-        points = metric_points(judgments, documents, evaluation, metrics, per_query=per_query)
-        return Curve.of(points)
-    population = read_population(judgments, documents, policies, distance=scores == "distance")
+    ranking = open_run(run, policies, columns)
+    refuse_absent_columns(columns, judgments, ranking, queries=asked_of(attributes))
+    population = read_population(judgments, ranking, policies, distance=scores == "distance")
 
-    def drawn(curve_of: Ints) -> pl.DataFrame:
+    def draw(curves: Ints) -> pl.DataFrame:
         if kind == "precision_recall":
-            return precision_recall(population, curve_of, retrieved_only=recall_of == "retrieved")
-        if average == "vertical":
-            return vertical_mean(population, curve_of)
-        return roc(population, curve_of)
+            return precision_recall(population, curves, retrieved_only=recall_of == "retrieved")
+        return (vertical_mean if average == "vertical" else roc)(population, curves)
 
     if per_query:
-        each = drawn(np.arange(len(population.queries)))
-        query = population.queries.gather(each[CURVE]).alias(QUERY)
-        return Curve.of(each.select(query, pl.exclude(CURVE)))
+        points = draw(np.arange(len(population.queries)))
+        query = population.queries.gather(points[CURVE]).alias(QUERY)
+        return Curve.of(points.select(query, pl.exclude(CURVE)))
     if attributes is None:
-        return Curve.of(drawn(np.zeros(len(population.queries), np.int64)).drop(CURVE))
-    return Curve.of(_sliced(attributes, population.queries, drawn))
+        return Curve.of(draw(np.zeros(len(population.queries), np.int64)).drop(CURVE))
+    return Curve.of(_draw_slices(attributes, population.queries, draw))
 
 
-def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:
+def _check_options(values: Mapping[str, object], *, per_query: bool) -> None:
     for option, choices in _CHOICES.items():
-        if given[option] not in get_args(choices):
-            raise OptionError.choice(option, given[option], get_args(choices))
-    kind = given["kind"]
-    variant = _ELEVEN if kind == "precision_recall" and given["interpolated"] else kind
+        if values[option] not in get_args(choices):
+            raise OptionError.choice(option, values[option], get_args(choices))
+    kind = values["kind"]
+    variant = _ELEVEN if kind == "precision_recall" and values["interpolated"] else kind
     for option, (default, owners) in _OWNERS.items():
-        value = given[option]
+        value = values[option]
         changed = value != default if isinstance(value, str | bool) else value is not default
         if changed and variant not in owners:
             raise OptionError(
                 f"{option}={value!r} does not belong to kind={variant}: it is for "
                 f"{' and '.join(owners)}. Leave it out."
             )
-    if per_query and given["average"] == "vertical":
+    if per_query and values["average"] == "vertical":
         raise OptionError(
             Option("average", "vertical"),
             " is a mean over queries: leave out ",
             Option("per_query", value=True),
             ".",
         )
-    if per_query and given["ci"] is not None:
+    if per_query and values["ci"] is not None:
         raise OptionError(
             Option("ci"),
             " makes intervals of means over queries: leave out ",
@@ -207,17 +208,17 @@ def _check_options(given: Mapping[str, object], *, per_query: bool) -> None:
         )
 
 
-def _sliced(
-    attributes: Attributes, queries: pl.Series, drawn: Callable[[Ints], pl.DataFrame]
+def _draw_slices(
+    attributes: Attributes, queries: pl.Series, draw: Callable[[Ints], pl.DataFrame]
 ) -> pl.DataFrame:
-    """A curve for each slice of the queries, one way of slicing after the other."""
+    """Return a curve for each slice of the queries, one way of slicing after the other."""
     frames = []
     known = attributes.of(queries)
     refuse_strangers(known.absent, len(queries), queries)
     for way, numbers in enumerate(known.slices):
-        each = drawn(numbers)
+        points = draw(numbers)
         by, names = attributes.slices[way]
-        called = [attributes.name(way, number)[1] for number in range(len(names) + 1)]
-        named = pl.Series("slice", called, dtype=pl.String).gather(each[CURVE])
-        frames.append(each.select(pl.lit(by).alias("by"), named, pl.exclude(CURVE)))
+        titles = [attributes.name(way, number)[1] for number in range(len(names) + 1)]
+        title = pl.Series("slice", titles, dtype=pl.String).gather(points[CURVE])
+        frames.append(points.select(pl.lit(by).alias("by"), title, pl.exclude(CURVE)))
     return pl.concat(frames)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe.analysis.curves import by_metric as curve_metrics
+from rankframe.analysis.curves import curve as curves
 from tests.support.curve_cases import CASE, drawn, overlapping
 from tests.support.oracles import Case, about, random_case
 
@@ -82,12 +82,12 @@ def test_cumulative_gain() -> None:
 def test_all_cutoffs_are_evaluated_at_once(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counting(evaluation: Any, *inputs: Any, **options: Any) -> rf.Result:
-        asked.append(len(evaluation.metrics))
-        return evaluate_inputs(evaluation, *inputs, **options)
+    def counting(qrels: Any, run: Any, metrics: Any, **options: Any) -> rf.Result:
+        asked.append(len(metrics))
+        return evaluate(qrels, run, metrics, **options)
 
-    evaluate_inputs = curve_metrics.evaluate_inputs
-    monkeypatch.setattr(curve_metrics, "evaluate_inputs", counting)
+    evaluate = curves.evaluate
+    monkeypatch.setattr(curves, "evaluate", counting)
     drawn(CASE, kind, interpolated=kind == "precision_recall")
     assert asked == [{"metric_at_k": 20, "cumulative_gain": 60, "precision_recall": 11}[kind]]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 import rankframe as rf
-from rankframe.analysis.curves import by_score as curve_points
+from rankframe.analysis.curves import score_points
 from rankframe.analysis.curves.area import area_under
 from rankframe.analysis.curves.curve import curve
 from tests.support.curve_cases import CASE, INF, drawn, overlapping
@@ -263,7 +263,7 @@ def plain_vertical(case: Case) -> tuple[list[float], int]:
 @pytest.mark.parametrize("at_once", [1 << 14, 7])
 @pytest.mark.parametrize("seed", range(2))
 def test_vertical_averages(seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curve_points, "_AT_ONCE", at_once)
+    monkeypatch.setattr(score_points, "_AT_ONCE", at_once)
     case = random_case(seed)
     points = drawn(case, "roc", average="vertical")
     assert points.columns == ["fpr", "tpr", "queries"]

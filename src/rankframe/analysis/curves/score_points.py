@@ -1,0 +1,270 @@
+"""The points of ROC and precision–recall curves, of many queries or slices at once.
+
+Documents are ordered once, the best first, for all curves; a point is where a block of equal scores
+ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankframe.core.columns import SCORE
+from rankframe.core.errors import MissingQueriesError, OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Policies
+from rankframe.engine.lookup import Lookup
+from rankframe.frames.found import matched
+from rankframe.io.input_table import InputTable
+from rankframe.io.validate import refuse_no_overlap
+from rankframe.kernel.batch import taken
+from rankframe.kernel.codes import text_order
+from rankframe.kernel.segments import position, segment_starts, sort_order
+from rankframe.stats.exact import Exact, exact_sums
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# The column with the number of the curve of each point.
+CURVE: Final = "_curve"
+# Vertical means are taken at fpr = 0, 1/100, …, 1.
+_STEPS: Final = 100
+_AT_ONCE = 1 << 14  # curves whose values at every step about fit in the processor's cache
+
+
+@dataclass(frozen=True)
+class Population:
+    """Hold every document that was retrieved for a query that counts."""
+
+    # in byte order
+    queries: pl.Series
+    # relevant documents of each query, retrieved or not
+    relevant_total: Ints
+    # of each document: the number of its query, a score that is larger for better documents, and
+    # whether it is relevant
+    query: Ints
+    score: Floats
+    relevant: NDArray[np.bool_]
+    # -1 where scores were negated: of distances, and of ranks
+    sign: int
+
+    @cached_property
+    def hits(self) -> Ints:
+        """Count the relevant documents retrieved for each query."""
+        return np.bincount(self.query[self.relevant], minlength=len(self.queries))
+
+    @cached_property
+    def retrieved(self) -> Ints:
+        """Count the documents retrieved for each query."""
+        return np.bincount(self.query, minlength=len(self.queries))
+
+
+def read_population(
+    qrels: InputTable, run: InputTable, policies: Policies, *, distance: bool
+) -> Population:
+    """Read the judgments and the run; with `distance`, smaller scores are better."""
+    scored = SCORE in run.mapping
+    if distance and not scored:
+        raise OptionError(
+            Option("scores", "distance"),
+            " needs scores, and the run has none: it is in order of its ranks or rows. "
+            "Leave the option out.",
+        )
+    # Negated as they are read, so that the best of several passages is the nearest.
+    run = replace(run, distance=run.distance or distance)
+    found = Lookup.of(qrels, run, policies, (), listed=True).found()
+    part = matched(found, 0, len(found.judgments.starts))
+    order = text_order(part.queries)
+    queries = taken(part.queries, order)
+    relevant = part.grades > 0 if policies.rel is None else part.grades >= policies.rel
+    total = np.add.reduceat(relevant, part.starts, dtype=np.int64)[order]
+    missing = ~part.in_run[order]
+    if not found.seen.overlap and policies.no_overlap == "error":
+        refuse_no_overlap(qrels, run, shared_queries=not missing.all())
+    if policies.missing == "error" and missing.any():
+        example = queries[int(np.flatnonzero(missing)[0])]
+        raise MissingQueriesError(int(missing.sum()), len(queries), example)
+    keep = np.ones(len(queries), np.bool_)
+    if policies.missing == "skip":
+        keep &= ~missing
+    if policies.no_relevant == "skip":
+        keep &= total > 0
+    number = np.empty(len(queries), np.int64)
+    number[order] = np.where(keep, np.cumsum(keep) - 1, -1)
+
+    assert found.listing is not None  # it was requested
+    documents = found.listing.all()
+    if policies.judged_only:
+        documents = documents.some(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
+        # ranks are counted anew, without the unjudged documents
+        documents = replace(documents, rank=part.rank[documents.judgment])
+    counts = number[documents.query] >= 0
+    if not counts.all():
+        documents = documents.some(counts)
+    if scored and documents.value is not None:
+        score = documents.value
+    else:
+        own = None if policies.judged_only else documents.value
+        score = -(documents.rank if own is None else own).astype(np.float64)
+    return Population(
+        queries.filter(pl.Series(keep)),
+        total[keep],
+        number[documents.query],
+        score,
+        (documents.judgment >= 0) & relevant[documents.judgment],
+        1 if scored and not run.distance else -1,
+    )
+
+
+def roc(population: Population, curves: Ints) -> pl.DataFrame:
+    """Return the ROC points of curves; `curves` has the number of the curve of each query.
+
+    A curve without a relevant or without a non-relevant document has no points.
+    """
+    hits = _add_up(population.hits, curves)
+    others = _add_up(population.retrieved, curves) - hits
+    points = trace(population, curves, np.flatnonzero((hits > 0) & (others > 0)))
+    return points.select(
+        CURVE,
+        "threshold",
+        pl.Series("fpr", points["fp"].to_numpy() / others[points[CURVE]]),
+        pl.Series("tpr", points["tp"].to_numpy() / hits[points[CURVE]]),
+        "fp",
+        "tp",
+    )
+
+
+def precision_recall(population: Population, curves: Ints, *, retrieved_only: bool) -> pl.DataFrame:
+    """Return the precision–recall points of curves; `curves` is as for `roc`.
+
+    A curve without a relevant document has no points.
+    """
+    relevant = population.hits if retrieved_only else population.relevant_total
+    total = _add_up(relevant, curves)
+    points = trace(population, curves, np.flatnonzero(total > 0))
+    tp, taken = points["tp"].to_numpy(), (points["tp"] + points["fp"]).to_numpy()
+    precision = np.ones(len(taken))
+    np.divide(tp, taken, out=precision, where=taken > 0)
+    return points.select(
+        CURVE,
+        "threshold",
+        pl.Series("precision", precision),
+        pl.Series("recall", tp / total[points[CURVE]]),
+        "tp",
+        "fp",
+    )
+
+
+def _add_up(of_queries: Ints, curves: Ints) -> Ints:
+    """Add up counts of queries for each curve."""
+    return np.bincount(curves, weights=of_queries).astype(np.int64)
+
+
+def trace(population: Population, curves: Ints, wanted: Ints) -> pl.DataFrame:
+    """Return the points of the wanted curves, one curve after the other.
+
+    Each begins with a point at which no document is taken. Columns: the number of the curve,
+    threshold, tp, fp.
+    """
+    places = np.full(int(curves.max(initial=0)) + 1, -1)
+    places[wanted] = np.arange(len(wanted))
+    place = places[curves][population.query]
+    score, relevant = population.score, population.relevant
+    if (place < 0).any():
+        inside = place >= 0
+        place, score, relevant = place[inside], score[inside], relevant[inside]
+    order = np.argsort(-score)
+    if len(wanted) > 1:
+        order = order[sort_order(place[order])]
+    place, score, relevant = place[order], score[order], relevant[order]
+    rows = np.bincount(place, minlength=len(wanted))
+    hits = np.bincount(place[relevant], minlength=len(wanted))
+
+    last = np.ones(len(place), np.bool_)
+    last[:-1] = (score[1:] != score[:-1]) | (place[1:] != place[:-1])
+    ends = np.flatnonzero(last)
+    place = place[ends]
+    tp = np.cumsum(relevant)[ends] - (np.cumsum(hits) - hits)[place]
+    taken = ends + 1 - (np.cumsum(rows) - rows)[place]
+
+    # Each curve's first point goes before its others, which move down by one for every curve.
+    slot = np.arange(len(ends)) + place + 1
+    lengths = np.bincount(place, minlength=len(wanted)) + 1
+    threshold = np.full(len(ends) + len(wanted), population.sign * np.inf)
+    # -0.0 + 0.0 is 0.0: which of the two it is must not depend on the order of rows
+    threshold[slot] = population.sign * score[ends] + 0.0
+    counts = np.zeros((2, len(threshold)), np.int64)
+    counts[0, slot] = tp
+    counts[1, slot] = taken - tp
+    curve = np.repeat(wanted, lengths)
+    return pl.DataFrame({CURVE: curve, "threshold": threshold, "tp": counts[0], "fp": counts[1]})
+
+
+def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
+    """Average the ROC curves of queries: the mean tpr at fpr = 0, 0.01, …, 1.
+
+    `means` has the number of the average of each query. Queries without a relevant or without a
+    non-relevant document have no curve.
+    """
+    hits, others = population.hits, population.retrieved - population.hits
+    queries = np.flatnonzero((hits > 0) & (others > 0))
+    # Those of an average stand together.
+    queries = queries[sort_order(means[queries])]
+    points = trace(population, np.arange(len(population.queries)), queries)
+    tp, fp = points["tp"].to_numpy(), points["fp"].to_numpy()
+    begins = segment_starts(points[CURVE].to_numpy())
+    ends = np.append(begins[1:], len(tp))
+    means = means[queries]
+    numbers, sizes = np.unique(means, return_counts=True)
+    totals = [[Exact()] * (_STEPS + 1) for _ in numbers]
+    for start in range(0, len(queries), _AT_ONCE):
+        block = slice(start, start + _AT_ONCE)
+        rows = slice(begins[block][0], ends[block][-1])
+        tpr = _at_steps(
+            tp[rows], fp[rows], begins[block] - rows.start, hits[queries[block]],
+            others[queries[block]],
+        )  # fmt: skip
+        starts = segment_starts(means[block])
+        owners = np.searchsorted(numbers, means[block][starts]).tolist()
+        for step in range(_STEPS + 1):
+            sums = exact_sums(np.ascontiguousarray(tpr[:, step]), starts)
+            for owner, total in zip(owners, sums, strict=True):
+                totals[owner][step] += total
+    sums = np.array([float(total) for row in totals for total in row]).reshape(-1, _STEPS + 1)
+    return pl.DataFrame(
+        {
+            CURVE: np.repeat(numbers, _STEPS + 1),
+            "fpr": np.tile(np.arange(_STEPS + 1) / _STEPS, len(numbers)),
+            "tpr": (sums / sizes[:, None]).ravel(),
+            "queries": np.repeat(sizes, _STEPS + 1),
+        }
+    )
+
+
+def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, others: Ints) -> Floats:
+    """Interpolate the tpr of each curve (a row) at every step of fpr (a column), linearly.
+
+    Counts are compared, not shares: a step that falls on a point has its tpr, whatever the
+    rounding. Where the curve goes straight up, the end of the line counts.
+    """
+    rows = len(tp)
+    lengths = np.diff(begins, append=rows)
+    all_others = np.repeat(others, lengths)
+    # The first step at or after each point; each step is held by the last point at or before it.
+    step = -(-_STEPS * fp // all_others)
+    last = np.zeros(rows, np.bool_)
+    last[begins + lengths - 1] = True
+    following = np.where(last, _STEPS + 1, np.append(step[1:], 0))
+    holder = np.repeat(np.arange(rows), following - step)
+    beyond = np.minimum(holder + 1, rows - 1)
+    width = np.where(last[holder], 1, fp[beyond] - fp[holder])
+    rise = np.where(last[holder], 0, tp[beyond] - tp[holder])
+    steps = position(np.arange(0, len(holder), _STEPS + 1), len(holder)).astype(np.int64)
+    along = steps * all_others[holder] - _STEPS * fp[holder]
+    reached = tp[holder] + rise * along / (_STEPS * width)
+    return reached.reshape(-1, _STEPS + 1) / hits[:, None]
