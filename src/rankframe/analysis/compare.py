@@ -129,7 +129,7 @@ def compare_systems(
     systems = inputs.evaluate(depths)
     values = {metric.label: systems.values(metric) for metric in inputs.averaged}
     pairs, singles = _rows(systems, values, metrics, setup, progress)
-    table = _correct(pairs, setup)
+    table = correct_rows(pairs, setup)
     if bounds and systems.held is not None and inputs.runs is not None:
         judged = [metric for metric in metrics if metric.of_judgments]
         singles = with_bounds(
@@ -220,7 +220,7 @@ def _rows(
     return pl.DataFrame(pair_rows, PAIR_SCHEMA), pl.DataFrame(system_rows, SYSTEM_SCHEMA)
 
 
-def _correct(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
+def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
     """Correct p values over all queries, and over each way of slicing by itself.
 
     So looking at slices does not change what is significant over all queries.

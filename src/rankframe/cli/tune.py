@@ -121,7 +121,7 @@ def tune(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.analysis.tuning.grids import grid_of_texts
+    from rankframe.analysis.tuning.grid import parse_grid
     from rankframe.analysis.tuning.outcome import TUNING_FILES
     from rankframe.io.output_paths import refuse_taken
     from rankframe.present.terminal import analysis_tables as show
@@ -140,7 +140,7 @@ def tune(
             opened[0],
             systems,
             metric=metric,
-            grid=grid_of_texts(grid or ()),
+            grid=parse_grid(grid or ()),
             folds=folds,
             budget=budget,
             depth=depth,

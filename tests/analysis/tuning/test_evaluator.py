@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import LoadedRuns, open_runs
-from rankframe.analysis.tuning.evaluator import Block
+from rankframe.analysis.tuning.evaluator import JudgedBlock
 from rankframe.engine.lookup import read_judgments
 from rankframe.io.opening import open_table
 
@@ -28,13 +28,13 @@ def held() -> LoadedRuns:
     return LoadedRuns.read(open_runs(RUNS, policies), policies)
 
 
-def block(held: LoadedRuns) -> Block:
+def block(held: LoadedRuns) -> JudgedBlock:
     qrels = open_table(QRELS, "qrels")
-    return Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
+    return JudgedBlock.match(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
 
 
-def ranks(found: Block, scores: list[float]) -> dict[tuple[str, str], int]:
-    places = found.places(np.array(scores))
+def ranks(found: JudgedBlock, scores: list[float]) -> dict[tuple[str, str], int]:
+    places = found.rank(np.array(scores))
     stack = found.stack
     named = [(stack.queries[int(stack.code[row])], stack.docs[int(row)]) for row in found.rows]
     return dict(zip(named, places.rank.tolist(), strict=True))
@@ -65,7 +65,7 @@ def test_equal_ones_stand_by_their_ids(
 
 def test_where_nothing_is_judged_nothing_stands(held: LoadedRuns) -> None:
     qrels = open_table({"q1": {"gone": 1}, "q2": {"gone": 1}}, "qrels")
-    found = Block.of(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
+    found = JudgedBlock.match(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
     assert ranks(found, [0.0] * found.stack.height) == {}
 
 

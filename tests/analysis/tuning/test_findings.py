@@ -12,8 +12,9 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.tuning.candidates import Candidate
-from rankframe.analysis.tuning.choosing import Contender, Split
-from rankframe.analysis.tuning.findings import Findings, Tried
+from rankframe.analysis.tuning.findings import Findings
+from rankframe.analysis.tuning.folds import Folds, QueryValues
+from rankframe.analysis.tuning.trials import Trial
 from rankframe.engine.terms import Terms
 from rankframe.metrics.names import resolve
 
@@ -23,9 +24,9 @@ RNG = np.random.default_rng(0)
 VALUES = {name: RNG.random(12) for name in ("a", "b", "one", "other", "rrf")}
 
 
-def contender(values: Any) -> Contender:
+def contender(values: Any) -> QueryValues:
     found = np.asarray(values, np.float64)
-    return Contender(Terms(found, np.ones(len(found), np.bool_), found, None))
+    return QueryValues(Terms(found, np.ones(len(found), np.bool_), found, None))
 
 
 def findings(metric: str = "map", **changed: Any) -> Findings:
@@ -34,8 +35,8 @@ def findings(metric: str = "map", **changed: Any) -> Findings:
     return Findings(
         resolve(metric)[0],
         QUERIES,
-        Split(FOLDS, 3, np.ones(12, np.bool_)),
-        [Tried(Candidate(name), contender(values[name]), every) for name in ("a", "b")],
+        Folds(FOLDS, 3, np.ones(12, np.bool_)),
+        [Trial(Candidate(name), contender(values[name]), every) for name in ("a", "b")],
         {name: contender(values[name]) for name in ("one", "other")},
         ("rrf(k=60)", contender(values["rrf"])),
         Setup(),
@@ -67,9 +68,9 @@ def test_intervals_are_those_of_a_comparison() -> None:
 def test_a_candidate_is_chosen_only_where_it_may_be() -> None:
     found = findings(a=np.zeros(12), b=np.ones(12))
     assert found.chosen == [1, 1, 1]
-    kept = [replace(one, folds=frozenset({at})) for at, one in enumerate(found.tried)]
-    kept.append(Tried(Candidate("c"), contender(np.full(12, 0.5)), frozenset({0, 1, 2})))
-    some = replace(found, tried=kept)
+    kept = [replace(one, folds=frozenset({at})) for at, one in enumerate(found.trials)]
+    kept.append(Trial(Candidate("c"), contender(np.full(12, 0.5)), frozenset({0, 1, 2})))
+    some = replace(found, trials=kept)
     assert some.chosen == [2, 1, 2]
     assert some.order == [1, 2, 0]
     assert some.candidates()["folds"].to_list() == [1, 2, 0]
@@ -105,7 +106,7 @@ def test_worse_is_no_improvement_however_sure() -> None:
 def test_values_of_queries_that_do_not_count_are_not_shown() -> None:
     found = findings()
     complete = np.arange(12) != 5
-    some = replace(found, split=Split(FOLDS, 3, complete))
+    some = replace(found, folds=Folds(FOLDS, 3, complete))
     rows = some.per_query()
     assert rows.filter(pl.col("tuned").is_null())["query_id"].to_list() == ["q5"]
     assert rows["fold"].to_list() == (FOLDS + 1).tolist()

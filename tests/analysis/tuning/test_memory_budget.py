@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from rankframe.analysis.tuning.candidates import Candidate
-from rankframe.analysis.tuning.grids import Family
-from rankframe.analysis.tuning.memory_budget import Room, count_values
+from rankframe.analysis.tuning.candidates import Candidate, Family
+from rankframe.analysis.tuning.memory_budget import RunLimits, count_values, limit_runs
 from rankframe.core.errors import OptionError
 from rankframe.metrics.names import resolve
 
-LISTED = Family(Candidate("wsum"), ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)))
+RUNS = ["a", "b"]
+LISTED = Family(Candidate("wsum", "min_max"), ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)))
 (NDCG,), (MICRO,) = resolve("ndcg@10"), resolve("precision(average=micro, k=10)")
 
 
 def test_values_of_candidates_are_counted() -> None:
-    searched = Family(Candidate("wsum"), ((0.5, 0.5),), 100)
-    assert count_values([(LISTED, False)], 200, 5) == 4
-    assert count_values([(LISTED, False), (Family(Candidate("posfuse")), True)], 200, 5) == 10
+    searched = Family(Candidate("wsum", "min_max"), ((0.5, 0.5),), 100)
+    assert count_values([LISTED], RUNS, 200, 5) == 4
+    assert count_values([LISTED, Family(Candidate("posfuse"))], RUNS, 200, 5) == 10
     # a search looks at no more than its budget for each fold, and for all of them
-    assert count_values([(searched, False)], 200, 5) >= 100 + 6 * 100
+    assert count_values([searched], RUNS, 200, 5) >= 100 + 6 * 100
 
 
 def test_what_is_left_is_for_runs() -> None:
-    assert Room.beside(100, 1_000, 0, NDCG, None) == Room(None, None)
-    room = Room.beside(100, 10_000, 10**7, NDCG, "1GB")
+    assert limit_runs(100, 1_000, 0, NDCG, None) == RunLimits(None, None)
+    room = limit_runs(100, 10_000, 10**7, NDCG, "1GB")
     assert room.max_memory == 10**9 - 100 * 10_000 * 40 - 10**7
-    assert room.found is not None
-    assert 0 < room.found < room.max_memory
-    more = Room.beside(100, 10_000, 10**7, MICRO, "1GB")
+    assert room.rank_bytes is not None
+    assert 0 < room.rank_bytes < room.max_memory
+    more = limit_runs(100, 10_000, 10**7, MICRO, "1GB")
     assert more.max_memory is not None
     assert more.max_memory < room.max_memory
 
 
 def test_values_that_do_not_fit_are_refused_with_a_limit_that_would_do() -> None:
     with pytest.raises(OptionError) as refused:
-        Room.beside(200, 10**6, 0, NDCG, "2GB")
+        limit_runs(200, 10**6, 0, NDCG, "2GB")
     said = str(refused.value)
     assert "the values of up to 200 candidates in 1,000,000 queries, and the judgments" in said
     assert "take about 8GB: a limit of 2GB cannot be held" in said
     (enough,) = (one for one in said.split('"') if one.endswith("GB") and one[0].isdigit())
-    Room.beside(200, 10**6, 0, NDCG, enough)
+    limit_runs(200, 10**6, 0, NDCG, enough)

@@ -272,7 +272,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
         ("analysis.fusion.runs._LARGEST_BLOCK", 20),
         ("analysis.tuning.evaluator._KEPT_ROWS", 0),
-        ("analysis.tuning.evaluator._FOUND_BYTES", 1),
+        ("analysis.tuning.evaluator._RANK_BYTES", 1),
     ):
         monkeypatch.setattr(f"rankframe.{name}", value)
         found = rf.tune(qrels, given, ["rrf", "wsum"], "ndcg@5", **FAST)

@@ -1,8 +1,7 @@
-"""Runs and judgments in memory: any fusion of the runs is evaluated on them without reading again.
+"""Evaluate fusions of runs that are in memory, without reading, ranking or matching them again.
 
-What does not depend on the fusion is done once for many of them: documents are brought together and
-matched with judgments block by block, and scores are normed once for each norm. Of a fusion, only
-the ranks of judged documents are looked at.
+Documents are stacked and matched with judgments once for many fusions, and scores are normalised
+once for each norm. Of a fusion, only the ranks of judged documents are computed.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -36,143 +35,130 @@ from rankframe.metrics.names import Metric
 
 Ints = NDArray[np.int64]
 
-# Rows of runs up to which blocks stay in memory, for fusions that are not known yet.
+# Rows of runs up to which stacked blocks are kept for further fusions.
 _KEPT_ROWS = 4_000_000
-# Documents are compared with judged ones in so many times as many steps as there are documents.
+# Documents are compared with judged ones, instead of sorted, in at most this many times as many
+# steps as there are documents.
 _COMPARED = 4
-# Bytes of what is found of fusions that are evaluated together.
-_FOUND_BYTES = 1 << 28
+# Bytes of ranks of fusions that are evaluated together.
+_RANK_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
-class Block:
-    """The documents of some judged queries, and which of them are judged."""
+class JudgedBlock:
+    """Hold the stacked documents of judged queries, and which of them are judged."""
 
     stack: Stack
-    chunk: Batch
-    # the judgments' number of each query
+    batch: Batch
+    # the number of each query in the judgments
     numbers: Ints
-    # documents that are judged, and which of the judgments these are
+    # judged documents, and their rows in the judgments
     rows: Ints
     judged: Ints
 
     @classmethod
-    def of(cls, stack: Stack, judgments: IndexedJudgments) -> Block:
-        """Look the documents up in the judgments; all queries are judged."""
+    def match(cls, stack: Stack, judgments: IndexedJudgments) -> JudgedBlock:
+        """Match documents with judgments; all queries are judged."""
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
-        chunk = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
-        numbers = judgments.find(chunk)
-        matches = match_documents(chunk, judgments, numbers)
+        batch = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
+        numbers = judgments.find(batch)
+        matches = match_documents(batch, judgments, numbers)
         assert matches is not None  # in a stack, each document is there once
-        rows, judged = matches.batch_rows, matches.index_rows
-        order = np.argsort(rows)
-        return cls(stack, chunk, numbers, rows[order], judged[order])
+        order = np.argsort(matches.batch_rows)
+        return cls(stack, batch, numbers, matches.batch_rows[order], matches.index_rows[order])
 
     @cached_property
     def _peers(self) -> tuple[Ints, Ints] | None:
-        """All documents of the query of each judged one, and where those of each begin; None where
-        they are so many that to sort them takes less than to compare them.
-        """
-        code = self.chunk.code[self.rows]
-        lengths = self.chunk.lengths[code]
-        if not len(code) or int(lengths.sum()) > _COMPARED * self.chunk.height:
-            return None
-        return ranges(self.chunk.starts[code], lengths), np.cumsum(lengths) - lengths
+        """Return the documents of each judged one's query, and where they begin.
 
-    def places(self, scores: Floats) -> DocumentRanks:
-        """Where the judged documents stand by such scores; equal ones by doc_id, descending."""
+        None: they are so many that sorting them takes less time than comparing them.
+        """
+        code = self.batch.code[self.rows]
+        lengths = self.batch.lengths[code]
+        if not len(code) or int(lengths.sum()) > _COMPARED * self.batch.height:
+            return None
+        return ranges(self.batch.starts[code], lengths), np.cumsum(lengths) - lengths
+
+    def rank(self, scores: Floats) -> DocumentRanks:
+        """Rank the judged documents by these scores; equal ones by doc_id, descending."""
         if self._peers is not None:
             peers, starts = self._peers
-            theirs, ours = scores[peers], spread(scores[self.rows], starts, len(peers))
-            first = np.add.reduceat(theirs > ours, starts, dtype=np.int64) + 1
-            last = np.add.reduceat(theirs >= ours, starts, dtype=np.int64)
+            theirs, own = scores[peers], spread(scores[self.rows], starts, len(peers))
+            first = np.add.reduceat(theirs > own, starts, dtype=np.int64) + 1
+            last = np.add.reduceat(theirs >= own, starts, dtype=np.int64)
             if np.array_equal(first, last):
                 return DocumentRanks(first, first, last)
-        return rank_documents(
-            replace(self.chunk, numbers={SCORE: scores}), self.rows, ties="doc_desc"
-        )
+        batch = replace(self.batch, numbers={SCORE: scores})
+        return rank_documents(batch, self.rows, ties="doc_desc")
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
-    """What fusions are evaluated on."""
+class Evaluator:
+    """Hold runs and judgments, to evaluate any number of fusions."""
 
     runs: LoadedRuns | PartitionedRuns
     judgments: IndexedJudgments
     metric: Metric
     judged: JudgedMetrics
-    # of the evaluated queries, in byte order, where the metric is averaged by them
+    # of the evaluated queries, in byte order, if the metric is averaged by them
     weights: Floats | None = None
-    report: Report | None = None
-    # bytes of what is found of fusions that are evaluated together, where memory is short
-    found_bytes: int | None = None
-    _kept: dict[int, Block] = field(default_factory=dict)
+    on_progress: Report | None = None
+    # a limit for the ranks of fusions that are evaluated together, if memory is short
+    rank_bytes: int | None = None
+    _kept: dict[int, JudgedBlock] = field(default_factory=dict)
 
-    def terms(self, fusers: Sequence[Fuser]) -> Iterator[Terms]:
-        """What each fusion is worth in every query, in byte order of these."""
+    def evaluate(self, fusers: Sequence[Fuser]) -> Iterator[Terms]:
+        """Yield the values of each fusion in every query, in byte order of the queries."""
         size = 4 * self.judgments.height + 32 * len(self.judgments.starts)
-        most = _FOUND_BYTES if self.found_bytes is None else min(self.found_bytes, _FOUND_BYTES)
-        at_once = max(most // max(size, 1), 1)
-        done = 0
-        for first in range(0, len(fusers), at_once):
-            some = fusers[first : first + at_once]
-            for found in self._found(some, done, len(fusers)):
-                computed = self.judged.values(found)
-                yield Terms.of(self.metric, computed, self.weights)
-            done += len(some)
+        limit = min(_RANK_BYTES if self.rank_bytes is None else self.rank_bytes, _RANK_BYTES)
+        together = max(limit // max(size, 1), 1)
+        for first in range(0, len(fusers), together):
+            part = fusers[first : first + together]
+            stage = f"{first + len(part):,} of {len(fusers):,} fusions"
+            for found in self._rank(part, stage):
+                yield Terms.of(self.metric, self.judged.values(found), self.weights)
 
-    def _found(self, fusers: Sequence[Fuser], done: int, total: int) -> list[Found]:
+    def _rank(self, fusers: Sequence[Fuser], stage: str) -> list[Found]:
+        """Return the ranks of judged documents in each fusion."""
         tied = "tied_rank" in self.judged.plan.columns
-        # Fused documents are numbered from 1, whatever was kept of the ranks in runs.
+        # Fused documents are numbered from 1, even if runs keep their ranks.
         policies = replace(self.judged.policies, ranks="renumbered")
-        every = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
-        total_work, before = self.runs.rows * len(fusers), 0
+        found = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
+        rows = 0
         with ThreadPoolExecutor(workers()) as pool:
             for runs in self.runs.partitions():
-                blocks, work = self._blocks(runs), before
-                jobs = pool.map(
-                    lambda at, runs=runs, blocks=blocks: self._fill(
-                        runs, at, blocks[at], fusers, every
-                    ),
-                    range(len(blocks)),
-                )
-                for seen in jobs:
-                    work += seen * len(fusers)
-                    if self.report is not None:
-                        stage = f"{done + len(fusers):,} of {total:,} fusions"
-                        self.report(Progress(stage, work, total_work, 0, "documents"))
-                before += runs.rows * len(fusers)
-        return every
-
-    def _blocks(self, runs: LoadedRuns) -> list[Ints]:
-        """The judged queries of some runs, in stretches that are worked on together."""
-        known = runs.queries.is_in(as_text(self.judgments.queries).implode())
-        return runs.blocks(np.flatnonzero(known.to_numpy()))
-
-    def _block(self, runs: LoadedRuns, at: int, numbers: Ints) -> Block:
-        found = self._kept.get(at)
-        if found is None:
-            found = Block.of(runs.stack(numbers), self.judgments)
-            if runs is self.runs and runs.rows <= _KEPT_ROWS:
-                self._kept[at] = found
+                judged = runs.queries.is_in(as_text(self.judgments.queries).implode())
+                blocks = runs.blocks(np.flatnonzero(judged.to_numpy()))
+                done = rows
+                rank = partial(self._rank_block, runs, fusers, found)
+                for count in pool.map(rank, range(len(blocks)), blocks):
+                    done += count
+                    if self.on_progress is not None:
+                        work, total = (n * len(fusers) for n in (done, self.runs.rows))
+                        self.on_progress(Progress(stage, work, total, 0, "documents"))
+                rows += runs.rows
         return found
 
-    def _fill(
+    def _rank_block(
         self,
         runs: LoadedRuns,
-        at: int,
-        numbers: Ints,
         fusers: Sequence[Fuser],
-        every: Sequence[Found],
+        found: Sequence[Found],
+        number: int,
+        queries: Ints,
     ) -> int:
-        """Put the ranks of a block's judged documents where they belong, for each fusion."""
-        block = self._block(runs, at, numbers)
-        normed: dict[str | None, NormalisedStack] = {}
-        for fuser, found in zip(fusers, every, strict=True):
+        """Put the ranks of a block's judged documents into each fusion's; return its rows."""
+        block = self._kept.get(number)
+        if block is None:
+            block = JudgedBlock.match(runs.stack(queries), self.judgments)
+            if runs is self.runs and runs.rows <= _KEPT_ROWS:
+                self._kept[number] = block
+        stacks: dict[str | None, NormalisedStack] = {}
+        for fuser, ranks in zip(fusers, found, strict=True):
             norm = fuser.method.norm
-            key = None if norm is None else norm.name
-            if key not in normed:
-                normed[key] = NormalisedStack(block.stack, norm)
-            where = block.places(fuser.scores(normed[key]))
-            found.put(block.chunk, block.numbers, block.rows, block.judged, where)
-        return int(runs.lengths[numbers].sum())
+            name = None if norm is None else norm.name
+            if name not in stacks:
+                stacks[name] = NormalisedStack(block.stack, norm)
+            by_score = block.rank(fuser.scores(stacks[name]))
+            ranks.put(block.batch, block.numbers, block.rows, block.judged, by_score)
+        return int(runs.lengths[queries].sum())

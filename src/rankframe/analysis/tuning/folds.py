@@ -1,6 +1,16 @@
-"""Folds of queries: the same whatever the order of rows, on any machine."""
+"""Folds of queries, and the value of a choice on the queries that it was not made by.
+
+For each fold, the fusion that is best on the other folds is applied to it: every query has the
+value of something that was chosen without it.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,19 +18,31 @@ from numpy.typing import NDArray
 from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of, shown
+from rankframe.engine.terms import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
+from rankframe.stats.exact import Exact, exact_sum
 
-Folds = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 FEWEST = 2
 # Beyond all words that replicates are drawn from: folds and replicates have nothing in common.
 _FAR = 1 << 40
+_ROUNDING = 1e-12  # more than the rounding error of an average
 
 
-def fold_numbers(hashes: Hashes, folds: int, seed: int) -> Folds:
-    """The number of each query's fold, by the hashes of their ids.
+def check_folds(folds: object) -> None:
+    """Refuse a number of folds that is too small, or no whole number."""
+    if not is_count(folds) or int(folds) < FEWEST:  # pyright: ignore[reportArgumentType]
+        raise OptionError(
+            Option("folds", bare=True),
+            f" must be a whole number of at least {FEWEST}, not {shown(folds)}.",
+        )
 
-    Queries are dealt in the order of what is drawn for each, so that no fold has more than one
-    query more than another.
+
+def fold_numbers(hashes: Hashes, folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the number of each query's fold, by the hashes of their ids.
+
+    Folds do not depend on the order of queries, and their sizes differ by one query at most.
 
     >>> fold_numbers(np.arange(5, dtype=np.uint64), 2, 0).tolist().count(0)
     3
@@ -31,20 +53,117 @@ def fold_numbers(hashes: Hashes, folds: int, seed: int) -> Folds:
     return numbers
 
 
-def check_folds(folds: object) -> None:
-    """Refuse what is no number of folds."""
-    if not is_count(folds) or int(folds) < FEWEST:  # pyright: ignore[reportArgumentType]
-        raise OptionError(
-            Option("folds", bare=True),
-            f" must be a whole number of at least {FEWEST}, not {shown(folds)}.",
+@dataclass(frozen=True, eq=False)
+class QueryValues:
+    """Hold the values of a fusion, or of a run, in every query.
+
+    A trained fusion has the values of what was trained without the fold of each query.
+    """
+
+    terms: Terms
+    # only of a trained fusion, by fold: the values of what was trained without that fold as well
+    without: tuple[Terms, ...] | None = None
+
+    @property
+    def all_terms(self) -> tuple[Terms, ...]:
+        """Return the values of everything that was trained."""
+        return (self.terms, *(self.without or ()))
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Hold the fold of each query; queries that are not complete do not count."""
+
+    numbers: NDArray[np.int64]
+    count: int
+    # whether everything is defined for the query
+    complete: Flags
+
+    def limit_to(self, values: Sequence[QueryValues]) -> Folds:
+        """Leave out the queries for which any of these values is undefined."""
+        defined = (terms.defined for fusion in values for terms in fusion.all_terms)
+        return replace(self, complete=np.logical_and.reduce([self.complete, *defined]))
+
+    def refuse_empty(self) -> None:
+        """Refuse more folds than there are queries."""
+        if self.count > (queries := int(self.complete.sum())):
+            raise OptionError(
+                Option("folds", self.count),
+                f" is more than there are queries to tune by: {number_of(queries, 'query')}. "
+                "Every fold needs one.",
+            )
+
+    @cached_property
+    def _inside(self) -> list[Flags]:
+        return [(self.numbers == fold) & self.complete for fold in range(self.count)]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the number of queries in each fold."""
+        return [int(inside.sum()) for inside in self._inside]
+
+    def averages(self, values: QueryValues) -> list[float]:
+        """Return the average without each fold, then that over all queries; NaN over no query."""
+        sums = [_sums(values.terms, inside) for inside in self._inside]
+        above, below = (sum(side, Exact()) for side in zip(*sums, strict=True))
+        if values.without is None:
+            rest = [(above - fold_above, below - fold_below) for fold_above, fold_below in sums]
+        else:
+            rest = [
+                _sums(terms, self.complete & ~inside)
+                for terms, inside in zip(values.without, self._inside, strict=True)
+            ]
+        return [_ratio(*sides) for sides in (*rest, (above, below))]
+
+    def average_in(self, fold: int, values: QueryValues) -> float:
+        """Return the average in a fold; NaN over no query."""
+        return _ratio(*_sums(values.terms, self._inside[fold]))
+
+    def join(self, terms: Sequence[Terms]) -> Terms:
+        """Take the values of each fold's queries from the terms of that fold."""
+        queries = np.arange(len(self.numbers))
+
+        def pick(sides: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            return np.stack(sides)[self.numbers, queries]
+
+        values = pick([side.values for side in terms])
+        plain = all(side.above is side.values for side in terms)
+        whole = all(side.below is None for side in terms)
+        return Terms(
+            values,
+            pick([side.defined for side in terms]),
+            values if plain else pick([side.above for side in terms]),
+            None if whole else pick([side.divisor for side in terms]),
         )
 
 
-def refuse_more_folds(folds: int, queries: int) -> None:
-    """Refuse more folds than there are queries."""
-    if folds > queries:
-        raise OptionError(
-            Option("folds", folds),
-            f" is more than there are queries to tune by: {number_of(queries, 'query')}. Every "
-            "fold needs one.",
-        )
+def best_of(averages: Sequence[float], *, higher: bool) -> int:
+    """Return the place of the best; averages that only rounding tells apart are equal.
+
+    The first of equal ones is the best. One that is NaN is worse than any.
+
+    >>> best_of([0.1, math.nan, 0.3, 0.1 + 0.2], higher=True)
+    2
+    """
+    goodnesses = [goodness(average, higher=higher) for average in averages]
+    best = max(goodnesses)
+    enough = best - _ROUNDING * max(abs(best), 1.0) if math.isfinite(best) else best
+    return next(place for place, good in enumerate(goodnesses) if good >= enough)
+
+
+def goodness(average: float, *, higher: bool) -> float:
+    """Return an average as a number of which more is better; NaN is the worst."""
+    if math.isnan(average):
+        return -math.inf
+    return average if higher else -average
+
+
+def _sums(terms: Terms, rows: Flags) -> tuple[Exact, Exact]:
+    """Return Σ above and Σ below over the queries at these rows that are defined."""
+    rows = rows & terms.defined
+    below = Exact.of(int(rows.sum())) if terms.below is None else exact_sum(terms.below[rows])
+    return exact_sum(terms.above[rows]), below
+
+
+def _ratio(above: Exact, below: Exact) -> float:
+    return float(above) / float(below) if float(below) else math.nan

@@ -1,4 +1,4 @@
-"""Several runs, many ways to fuse them: which is best, and what is it worth on other queries."""
+"""Tune fusions: try many over the same queries, and estimate the best one's value on others."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from rankframe.analysis.fusion.partitions import PartitionedRuns, load_runs
 from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
 from rankframe.analysis.missing_queries import refuse_unshared
 from rankframe.analysis.systems import Runs, System, evaluate_runs
-from rankframe.analysis.tuning.candidate_runs import Trials
-from rankframe.analysis.tuning.candidates import Candidate
-from rankframe.analysis.tuning.choosing import Contender, Split
-from rankframe.analysis.tuning.evaluator import Bench
+from rankframe.analysis.tuning.candidates import Candidate, list_families
+from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
-from rankframe.analysis.tuning.fold_training import Lessons
-from rankframe.analysis.tuning.folds import check_folds, fold_numbers, refuse_more_folds
-from rankframe.analysis.tuning.grids import Grid, check_budget
-from rankframe.analysis.tuning.memory_budget import Room, count_values
+from rankframe.analysis.tuning.folds import Folds, QueryValues, check_folds, fold_numbers
+from rankframe.analysis.tuning.grid import Grid
+from rankframe.analysis.tuning.ledger import make_ledger
+from rankframe.analysis.tuning.memory_budget import count_values, limit_runs
 from rankframe.analysis.tuning.outcome import Tuning
-from rankframe.analysis.tuning.report_lines import ledger_of
-from rankframe.analysis.tuning.request import asked_families, method_of, one_metric
+from rankframe.analysis.tuning.trials import Training, Trials
+from rankframe.core.checks import is_count
 from rankframe.core.columns import QUERY, RELEVANCE
+from rankframe.core.errors import MetricParameterError, OptionError
+from rankframe.core.messages import Option, shown
 from rankframe.core.option import takes_options
 from rankframe.core.options import (
     Comparing,
@@ -50,9 +50,9 @@ from rankframe.engine.prepare import refuse_idle
 from rankframe.engine.terms import Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import Attributes, Known, read_attributes, refuse_strangers
+from rankframe.io.queries import Known, read_attributes, refuse_strangers
 from rankframe.io.storage import reaching
-from rankframe.metrics.names import Metric, MetricLike
+from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
 # What every tuned fusion has to beat, besides the runs.
@@ -128,7 +128,7 @@ def tune(
     (1.0, True)
     """
     check_progress(progress)
-    chosen = one_metric(metric)
+    tuned_by = one_metric(metric)
     check_folds(folds)
     check_budget(budget)
     shared = SharedPolicies.from_options(options)
@@ -136,37 +136,52 @@ def tune(
     fusing = FusionPolicies.from_options({**options, "k_max": None, "depth": depth})
     comparing, intervals = Comparing.from_options(options), Intervals.from_options(options)
     setup = Setup(None, comparing, intervals)
-    setup.check_metrics([chosen])
-    named = named_runs(runs)
-    families = asked_families(methods, norms, grid, list(named), budget=budget, folds=folds)
-    attributes = read_attributes(queries, weight=weight, metrics=[chosen], columns=columns)
-    alone = _alone(qrels, named, chosen, shared, attributes, columns, max_memory, progress)
-    split = alone.split(folds, intervals.seed)
-    methods_tried = [method_of(next(one.candidates()), list(named)) for one in families]
-    for method in methods_tried:
-        refuse_unscored(method, unscored(alone.opened))
-    values = count_values(
-        [(f, m.definition.trained) for f, m in zip(families, methods_tried, strict=True)],
-        budget,
-        folds,
+    setup.check_metrics([tuned_by])
+    sources = named_runs(runs)
+    names = tuple(sources)
+    families = list_families(methods, norms, grid, names, budget=budget, folds=folds)
+    attributes = read_attributes(queries, weight=weight, metrics=[tuned_by], columns=columns)
+    # A query that a run lacks is left out for all later, when it is known what each run lacks.
+    missing = "error" if shared.missing == "error" else "zero"
+    policies = replace(shared.each, missing=missing)
+    # Where memory is short, indexes of runs are not kept beside the runs.
+    again = max_memory is None
+    requested = Runs(qrels, sources, policies, columns, max_memory, progress, again=again)
+    systems, held = evaluate_runs(requested, [tuned_by], attributes=attributes)
+    if shared.missing == "zero_if_few":
+        refuse_unshared(systems)
+    ids = next(iter(systems.values())).values[QUERY]
+    known = Known() if attributes is None else attributes.of(ids)
+    refuse_strangers(known.absent, len(ids), ids)
+    if tuned_by.average == "weighted":
+        known.refuse_unweighted(len(ids))
+    single = SingleRuns(tuned_by, policies, systems, held, known)
+    dealt = single.deal(folds, intervals.seed, skip_missing=shared.missing == "skip")
+    for family in families:
+        refuse_unscored(next(family.candidates()).resolve(names), unscored(single.inputs))
+    limits = limit_runs(
+        count_values(families, names, budget, folds),
+        len(ids),
+        estimated_need(held.left, JudgedMetrics.row_bytes[0]),
+        tuned_by,
+        max_memory,
     )
-    room = Room.beside(values, len(alone.queries), alone.judgments_need(), chosen, max_memory)
-    with load_runs(alone.opened, fusing, room.max_memory) as held:
+    with load_runs(single.inputs, fusing, limits.max_memory) as loaded:
         trials = Trials(
-            alone.bench(held, room.found, progress),
-            split,
-            Lessons(alone.held.left, alone.opened, fusing, alone.queries, split.folds),
+            single.make_evaluator(loaded, limits.rank_bytes, progress),
+            dealt,
+            Training(held.left, single.inputs, fusing, ids, dealt),
             budget,
             intervals.seed,
         )
         tried = trials.run(families, PLAIN)
-    plain = trials.contenders[PLAIN]
+    plain = trials.values[PLAIN]
     findings = Findings(
-        chosen,
-        alone.queries,
-        split.limited([plain, *(one.contender for one in tried)]),
+        tuned_by,
+        ids,
+        dealt.limit_to([plain, *(trial.values for trial in tried)]),
         tried,
-        alone.contenders,
+        single.values,
         (PLAIN.name, plain),
         setup,
     )
@@ -177,94 +192,79 @@ def tune(
         folds=findings.by_fold(),
         runs=findings.by_run(),
         per_query=findings.per_query(),
-        ledger=ledger_of(findings, alone.systems, shared, fusing, folds=folds, seed=intervals.seed),
-        metric=chosen,
+        ledger=make_ledger(findings, systems, shared, fusing, intervals.seed),
+        metric=tuned_by,
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
-        names=tuple(named),
+        names=names,
         policies=fusing,
-        inputs={"qrels": alone.held.left.name}
-        | {name: run.name for name, run in alone.opened.items()},
+        inputs={"qrels": held.left.name} | {name: run.name for name, run in single.inputs.items()},
     )
 
 
+def one_metric(metric: MetricLike) -> Metric:
+    """Return the only metric; refuse several, and one without a value for each query."""
+    metrics = resolve(metric)
+    if len(metrics) > 1:
+        labels = ", ".join(repr(metric.label) for metric in metrics)
+        raise MetricParameterError(f"fusions are tuned for one metric, not for {labels}.")
+    if metrics[0].whole_input:
+        raise MetricParameterError(
+            f"{metrics[0].label!r} compares the documents of all queries with each other: it has "
+            "no value for each query to tune by. Take another metric."
+        )
+    return metrics[0]
+
+
+def check_budget(budget: object) -> None:
+    """Refuse a budget that is no number of candidates."""
+    if not is_count(budget):
+        raise OptionError(
+            Option("budget", bare=True),
+            f" must be a whole number of at least 1, not {shown(budget)}.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class _Alone:
-    """Every run by itself, over the queries that are tuned by."""
+class SingleRuns:
+    """Hold the runs, and the values of each by itself, over the same queries in byte order."""
 
     metric: Metric
     policies: Policies
     systems: Mapping[str, System]
     held: Held
     known: Known
-    # whether queries that some run lacks are left out
-    skip: bool
 
     @property
-    def opened(self) -> dict[str, InputTable]:
-        """The runs."""
+    def inputs(self) -> dict[str, InputTable]:
+        """Return the runs by name, as they were read."""
         return dict(zip(self.systems, self.held.rights, strict=True))
 
-    @property
-    def queries(self) -> pl.Series:
-        """The same for all, in byte order."""
-        return next(iter(self.systems.values())).values[QUERY]
-
     @cached_property
-    def contenders(self) -> dict[str, Contender]:
-        """What each run is worth."""
+    def values(self) -> dict[str, QueryValues]:
+        """Return the values of each run."""
         return {
-            name: Contender(Terms.of(self.metric, system.computed, self.known.weights))
+            name: QueryValues(Terms.of(self.metric, system.computed, self.known.weights))
             for name, system in self.systems.items()
         }
 
-    def split(self, folds: int, seed: int) -> Split:
-        """The queries in folds."""
-        has = [(one.values[one.evidence[0]] > 0).to_numpy() for one in self.systems.values()]
-        kept = np.logical_and.reduce(has) if self.skip else np.ones(len(self.queries), np.bool_)
-        numbers = fold_numbers(hash_ids(self.queries), folds, seed)
-        found = Split(numbers, folds, kept).limited(list(self.contenders.values()))
-        refuse_more_folds(folds, int(found.complete.sum()))
-        return found
+    def deal(self, folds: int, seed: int, *, skip_missing: bool) -> Folds:
+        """Deal the queries into folds; with `skip_missing`, without those that a run lacks."""
+        systems = list(self.systems.values())
+        queries = systems[0].values[QUERY]
+        has = [(system.values[system.evidence[0]] > 0).to_numpy() for system in systems]
+        kept = np.logical_and.reduce(has) if skip_missing else np.ones(len(queries), np.bool_)
+        dealt = Folds(fold_numbers(hash_ids(queries), folds, seed), folds, kept)
+        dealt = dealt.limit_to(list(self.values.values()))
+        dealt.refuse_empty()
+        return dealt
 
-    def judgments_need(self) -> int:
-        """About how many bytes judgments take."""
-        return estimated_need(self.held.left, JudgedMetrics.row_bytes[0])
-
-    def bench(
-        self, runs: LoadedRuns | PartitionedRuns, found_bytes: int | None, progress: Report | None
-    ) -> Bench:
-        """What fusions are evaluated on."""
+    def make_evaluator(
+        self, runs: LoadedRuns | PartitionedRuns, rank_bytes: int | None, on_progress: Report | None
+    ) -> Evaluator:
+        """Index the judgments, to evaluate fusions of the runs."""
         plan, qrels = judged_plan([self.metric]), self.held.left
         judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
         highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
         judged = JudgedMetrics(plan, self.policies, highest)
         weights = self.known.weights
-        return Bench(runs, judgments, self.metric, judged, weights, progress, found_bytes)
-
-
-def _alone(
-    qrels: Source,
-    runs: Mapping[str, Source],
-    metric: Metric,
-    shared: SharedPolicies,
-    attributes: Attributes | None,
-    columns: Columns | None,
-    max_memory: str | int | None,
-    progress: Report | None,
-) -> _Alone:
-    """Evaluate each run, and refuse what cannot be compared."""
-    # What is left out is left out for all, once it is known what each run lacks.
-    missing = "error" if shared.missing == "error" else "zero"
-    policies = replace(shared.each, missing=missing)
-    # Where memory is short, what is made of runs is not kept beside them.
-    again = max_memory is None
-    asked = Runs(qrels, runs, policies, columns, max_memory, progress, again=again)
-    systems, held = evaluate_runs(asked, [metric], attributes=attributes)
-    if shared.missing == "zero_if_few":
-        refuse_unshared(systems)
-    queries = next(iter(systems.values())).values[QUERY]
-    known = Known() if attributes is None else attributes.of(queries)
-    refuse_strangers(known.absent, len(queries), queries)
-    if metric.average == "weighted":
-        known.refuse_unweighted(len(queries))
-    return _Alone(metric, policies, systems, held, known, shared.missing == "skip")
+        return Evaluator(runs, judgments, self.metric, judged, weights, on_progress, rank_bytes)
