@@ -1,4 +1,4 @@
-"""What the metrics are: functions that return a polars expression, by family, and their registry.
+"""Define the metrics: functions that return a polars expression, by family, and their registry.
 
 Their names are read here. No data is: a metric is an expression over one of the frames.
 """

@@ -1,4 +1,4 @@
-"""How much two rankings share: expressions over the pair frame, one row per document of either.
+"""Measure what two rankings share: expressions over the pair frame, one row per document of either.
 
 Rank-biased overlap weighs depths, so it and its kin sum over depths.
 """
@@ -30,7 +30,7 @@ _UNSEEN: Final = _SEEN | {"mean": ""}
 
 
 def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float:
-    """How much of RBO's whole weight the top d places carry; or, of="rank", the place d alone.
+    """Return the share of RBO's weight on the top d ranks; with of="rank", on rank d alone.
 
     The weights of all ranks add up to 1, those of the first d to the weight of the top d.
 
@@ -307,7 +307,7 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
     higher_is_better=False,
 )
 def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
-    """How much rank-biased overlap can still grow by what follows after the ends of the lists.
+    """Return how much rank-biased overlap can still grow through documents below the lists' ends.
 
     At k, by what follows after depth k; this has no mean over all orders (ties="mean"). `p` and
     `ties` as in rbo.

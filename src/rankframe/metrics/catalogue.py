@@ -1,4 +1,4 @@
-"""What all queries together were shown of the catalogue. Over the documents frame.
+"""Measure what all lists together retrieve of the catalogue: expressions over the documents frame.
 
 x(d): lists that show document d in their top k; U lists show anything. These are no averages over
 queries: they are made of the counts of documents, which add up over pieces of the input.
@@ -35,7 +35,7 @@ def lists(k: int | None) -> pl.Expr:
     distinct=True,
 )
 def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
-    """How much of the catalogue was shown to anybody.
+    """Compute the share of the catalogue that is retrieved for any query.
 
     The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
     not in it do not count. `count`: how many documents were shown, whatever the catalogue.
@@ -59,7 +59,7 @@ def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
 def gini(
     k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue"
 ) -> pl.Expr | Ratio:
-    """How unequally documents are shown: 0, all alike; towards 1, few take everything.
+    """Compute how unequally documents are retrieved: 0, all alike; towards 1, few take everything.
 
     Over the catalogue, where those that nobody is shown count with 0 (LensKit); over="shown": over
     documents that are shown at all, with n − 1 for n below the line (Evidently).
@@ -83,7 +83,7 @@ def gini(
     bounds=(0.0, None),
 )
 def entropy(k: int | None = None) -> pl.Expr | Ratio:
-    """How evenly documents are shown, in bits: the entropy of what a place shows.
+    """Compute how evenly documents are retrieved: the entropy, in bits, of the document at a rank.
 
     Agrees with distributional_coverage of Microsoft's recommenders.
 
@@ -103,7 +103,7 @@ def entropy(k: int | None = None) -> pl.Expr | Ratio:
     synonyms=("personalization",),
 )
 def personalisation(k: int) -> pl.Expr | Ratio:
-    """How much two lists differ: 1 less the mean share of their top k that they have in common.
+    """Compute how much two lists differ: 1 less the mean shared part of the top k.
 
     Every pair of lists counts, without any being looked at. Agrees with Evidently.
 
@@ -128,7 +128,7 @@ def exposure_gap(
     by: str,  # noqa: ARG001 (the frame has a row for each of its values)
     target: Literal["catalogue", "train"] = "catalogue",
 ) -> pl.Expr | Ratio:
-    """How far the attention that values of an attribute get is from what they would get by size.
+    """Compute the distance between the exposure of an attribute's values and their size.
 
     The Jensen–Shannon distance (of logarithms of base 2: from 0, alike, to 1, apart) of the shares
     of exposure over all lists from the shares of the catalogue's documents, or of interactions in

@@ -1,4 +1,4 @@
-"""How two rankings order the documents that both have: expressions over the pair frame.
+"""Correlate the orders of two rankings: expressions over the pair frame.
 
 Correlations and pair counts sum over the documents that are compared. The first ranking is the
 reference where the two play different parts.

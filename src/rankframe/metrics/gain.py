@@ -1,4 +1,4 @@
-"""Graded metrics: every document has a gain, worth less the further down it stands.
+"""Score graded relevance: every document has a gain, discounted by rank.
 
 Negative grades gain nothing. The ideal ordering is by grade, over all judged documents.
 """
@@ -36,7 +36,7 @@ _IDEAL = {"all": "ideal_rank", "retrieved": "ideal_rank_retrieved"}
 
 
 def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
-    """What a grade is worth: itself, 2^grade − 1, or what a mapping says."""
+    """Return the gain of a grade: the grade itself, 2^grade − 1, or the value in a mapping."""
     positive = grade.clip(lower_bound=0)
     if gain == "linear":
         return positive
@@ -65,7 +65,7 @@ def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
 def discounted(
     gain: pl.Expr, rank: str, discount: Discount = "log2", base: float | None = None
 ) -> pl.Expr:
-    """A gain, less the further down it stands."""
+    """Divide a gain by the discount of its rank."""
     place = pl.col(rank)
     if discount == "jarvelin":
         base = 2.0 if base is None else base
@@ -77,7 +77,7 @@ def discounted(
 
 
 def gain_rows(gain: Gain, min_grade: float | None) -> pl.Expr:
-    """What each judgment is worth; below `min_grade` nothing."""
+    """Return the gain of each judgment; 0 below `min_grade`."""
     rows = gain_of(pl.col(RELEVANCE), gain)
     return rows if min_grade is None else where(pl.col(RELEVANCE) >= min_grade, rows)
 
@@ -338,7 +338,7 @@ def rbp(
     higher_is_better=False,
 )
 def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
-    """How much higher rank-biased precision might be if all that is unknown were relevant.
+    """Compute how much RBP would rise if all unjudged documents were relevant.
 
     Unknown are the unjudged documents in the list and everything past its end.
 

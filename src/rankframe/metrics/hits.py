@@ -25,7 +25,7 @@ FAMILY: Final = "Hits in the top k"
 
 @registered(family=FAMILY, formula="found(k)", bounds=(0.0, None), monotone=True)
 def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
-    """How many relevant documents are in the top k.
+    """Count the relevant documents in the top k.
 
     >>> frame.select(hits(k=3)).item()
     2.0
@@ -41,7 +41,7 @@ def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     monotone=True,
 )
 def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
-    """Whether the top k holds any relevant document.
+    """Return 1 if the top k has a relevant document, else 0.
 
     Agrees with trec_eval's `success_k` and ranx's `hit_rate@k`.
 

@@ -24,7 +24,7 @@ _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
 
 @dataclass(frozen=True)
 class Gap:
-    """How far the averages of a metric over slices of queries are apart."""
+    """Describe the gap between the averages of a metric over slices of queries."""
 
     of: Metric
     # an attribute of the queries
@@ -66,7 +66,7 @@ class Metric:
 
     @property
     def of_judgments(self) -> bool:
-        """Whether it looks at judgments: of documents, or of groups."""
+        """Tell whether the metric looks at judgments, of documents or of groups."""
         return self.frame in ("judged", "grouped")
 
     @property
@@ -78,14 +78,14 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of it is better, as it is of a user's own unless they say otherwise."""
+        """Tell whether higher values are better (the default for users' own metrics)."""
         if self.definition is None:
             return not self.lower_is_better
         return self.definition.higher_is_better
 
     @property
     def whole_input(self) -> bool:
-        """Whether it looks at all queries at once, so that they cannot come in pieces."""
+        """Tell whether the metric needs all queries at once and so cannot be partitioned."""
         if self.definition is not None:
             return self.definition.holds(self.definition.pooled, self.params)
         looked_at = [] if self.expression is None else self.expression.meta.root_names()
@@ -93,12 +93,12 @@ class Metric:
 
     @property
     def grouped(self) -> bool:
-        """Whether it looks at groups of judgments."""
+        """Tell whether the metric looks at groups of judgments."""
         return self.frame == "grouped"
 
     @property
     def exponential(self) -> bool:
-        """Whether it computes 2 to the power of a grade."""
+        """Tell whether the metric computes 2 to the power of a grade."""
         found = self.definition
         return found is not None and found.holds(found.exponential, self.params)
 
@@ -110,7 +110,7 @@ class Metric:
         return self.definition.build(**self.params)
 
     def expr(self) -> pl.Expr:
-        """The same as one expression."""
+        """Return the metric's value as one expression."""
         value = self.build()
         return value.expr if isinstance(value, Ratio) else value
 
@@ -123,7 +123,7 @@ def metric(
     average: Average | str = "macro",
     frame: Frame | None = None,
 ) -> Metric:
-    """A metric of your own, for use wherever the name of a metric is.
+    """Define a metric of your own, accepted wherever the name of a metric is.
 
     expression: one number a query, over the judged frame (`rf.judge`), or, to compare two rankings
         with `agree`, over the pair frame (`rf.pair`).
@@ -179,7 +179,7 @@ def metric(
 
 
 def read_average(given: object, label: str) -> tuple[Average, float | None]:
-    """How values are averaged, and the q of a quantile.
+    """Parse how values are averaged, and the q of a quantile.
 
     >>> read_average("median", "map"), read_average("quantile(q=0.1)", "map")
     (('median', None), ('quantile', 0.1))
@@ -198,7 +198,7 @@ def read_average(given: object, label: str) -> tuple[Average, float | None]:
 
 
 def refuse_long(name: str) -> None:
-    """Refuse a name that nobody can have meant, before it is read."""
+    """Refuse a name that is too long to be meant, before it is parsed."""
     if len(name) > LONGEST_NAME:
         raise MetricParameterError(
             f"the name of a metric has at most {LONGEST_NAME:,} characters, and this one "
@@ -207,7 +207,7 @@ def refuse_long(name: str) -> None:
 
 
 def _own_name(expression: pl.Expr) -> str:
-    """What an expression calls its values, or nothing."""
+    """Return the output name of an expression, or an empty text."""
     try:
         return expression.meta.output_name()
     except pl.exceptions.PolarsError:

@@ -297,7 +297,7 @@ def _suggest(base: str, text: str) -> Sequence[str]:
 
 
 def signature(definition: Definition) -> str:
-    """How a name of this metric is written, with its parameters and their defaults.
+    """Return how a name of this metric is written, with its parameters and their defaults.
 
     >>> signature(REGISTRY["rbp_residual"])
     'rbp_residual(p=0.8)'

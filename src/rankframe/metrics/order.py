@@ -82,7 +82,7 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
     monotone=True,
 )
 def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
-    """How high the first relevant document stands: 1, 1/2, 1/3, …; 0 if none is in the top k.
+    """Compute 1 / the rank of the first relevant document; 0 if none is in the top k.
 
     The mean over queries is MRR.
 
@@ -98,7 +98,7 @@ def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     presets={"gm_bpref": {"average": "geometric"}},
 )
 def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
-    """How seldom judged non-relevant documents stand above relevant ones; unjudged are ignored.
+    """Compute how rarely judged non-relevant documents rank above relevant ones.
 
     b is the number of judged non-relevant documents above; 1 where b = 0. A document with a
     negative grade is neither. Agrees with trec_eval.
@@ -194,7 +194,7 @@ def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.
 
 
 def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
-    """How many relevant documents a recall point stands for."""
+    """Return the number of relevant documents at a recall point."""
     wanted = recall * pl.col(at_level("relevant_total", rel))
     return wanted.round(0, mode="half_away_from_zero")
 
@@ -229,7 +229,7 @@ def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
 def lag(
     *, missing: Literal["ignore", "end"] = "ignore", rel: float | None = None
 ) -> pl.Expr | Ratio:
-    """How many non-relevant documents stand above a relevant one, on average; lower is better.
+    """Compute the mean number of non-relevant documents above a relevant one; lower is better.
 
     Undefined (null) where no relevant document was retrieved. `missing="end"` puts each relevant
     document that was not retrieved behind the list, at n + 1, n + 2, …

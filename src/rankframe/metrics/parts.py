@@ -1,4 +1,4 @@
-"""The words metrics are written in: sums over a query's judgments, and ratios of them.
+"""Provide the building blocks of metrics: sums over a query's judgments, and ratios of them.
 
 A metric is one polars expression for use in `judged.group_by("query_id").agg(...)`. When many
 metrics are evaluated together, the same functions are called while `collecting()`: each sum then
@@ -24,13 +24,13 @@ Reduction = Literal["sum", "max", "first"]
 
 @dataclass
 class Parts:
-    """The distinct per-judgment expressions that a set of metrics reduces to one value a query."""
+    """Collect the distinct per-judgment expressions that metrics reduce to one value per query."""
 
     reductions: dict[str, tuple[pl.Expr, Reduction]] = field(default_factory=dict)
     names: dict[tuple[bytes, Reduction], str] = field(default_factory=dict)
 
     def name_of(self, rows: pl.Expr, how: Reduction) -> str:
-        """The part's column name: the same one for the same expression."""
+        """Return the column name of a part: the same name for the same expression."""
         key = (rows.meta.serialize(), how)
         if key not in self.names:
             self.names[key] = f"_part{len(self.names)}"
@@ -43,7 +43,7 @@ _collected: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 @contextmanager
 def collecting(parts: Parts) -> Iterator[Parts]:
-    """While this is open, metric functions return expressions over `parts`."""
+    """Make metric functions return expressions over `parts` while the context is open."""
     token = _collected.set(parts)
     try:
         yield parts
@@ -52,12 +52,12 @@ def collecting(parts: Parts) -> Iterator[Parts]:
 
 
 def total(rows: pl.Expr) -> pl.Expr:
-    """The sum of a value over the query's judgments."""
+    """Sum a value over the query's judgments."""
     return _reduce(rows.cast(pl.Float64), "sum")
 
 
 def largest(rows: pl.Expr) -> pl.Expr:
-    """The largest of a value over the query's judgments."""
+    """Return the largest value over the query's judgments."""
     return _reduce(rows.cast(pl.Float64), "max")
 
 
@@ -128,7 +128,7 @@ def retrieved() -> pl.Expr:
 
 
 def depth(k: int | None) -> pl.Expr:
-    """How long the list is, looked at down to k: min(k, n)."""
+    """Return the length of the list down to k: min(k, n)."""
     return retrieved() if k is None else pl.min_horizontal(retrieved(), pl.lit(float(k)))
 
 

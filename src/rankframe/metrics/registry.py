@@ -44,7 +44,7 @@ Condition: TypeAlias = bool | Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a metric says of itself."""
+    """Hold what a metric declares about itself."""
 
     family: Family
     formula: str
@@ -97,7 +97,7 @@ class Definition(Facts):
         return _named, (self.name,)  # wherever it is unpickled, it is the one of that name
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
-        """Whether it is so with these parameters."""
+        """Tell whether the property holds with these parameters."""
         if isinstance(condition, bool):
             return condition
         defaults = {name: parameter.default for name, parameter in self.parameters.items()}
@@ -105,7 +105,7 @@ class Definition(Facts):
 
     @property
     def other_names(self) -> tuple[str, ...]:
-        """What else it is called, with and without parameters set."""
+        """Return the other names of the metric, with and without preset parameters."""
         return (*self.synonyms, *self.presets)
 
     @property
@@ -216,7 +216,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_gain(grade: Any, gain: Any) -> bool:
-    """Whether both are numbers that can be computed with."""
+    """Tell whether both are finite numbers."""
     return all(_is_number(one) and abs(one) <= LARGEST_WEIGHT for one in (grade, gain))
 
 

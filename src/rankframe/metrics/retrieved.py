@@ -1,4 +1,4 @@
-"""What a query was shown, judged or not: how new, how popular, how varied. Over the shown frame.
+"""Measure retrieved documents, judged or not: novelty, popularity, variety. Over the shown frame.
 
 `train` are interactions of queries (users) with documents (items) from before, `items` has the
 attributes of documents. N queries are in train, u(d) of them have document d. L documents are
@@ -52,7 +52,7 @@ def places(k: int | None) -> pl.Expr:
     bounds=(0.0, None),
 )
 def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Ratio:
-    """How unknown the documents are that were shown: their self-information in train.
+    """Compute how rare the retrieved documents are: their self-information in train.
 
     A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
     RecTools' MeanInvUserFreq. `normalised`: divided by log2 N, 1 for what nobody has, added up and
@@ -78,7 +78,7 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Rati
     higher_is_better=False,
 )
 def popularity(k: int | None = None) -> pl.Expr | Ratio:
-    """How popular the documents are that were shown: queries that have them in train (ARP).
+    """Compute how popular the retrieved documents are: queries that have them in train (ARP).
 
     Less counts as better: it says how far a system falls back on what everybody has. Needs
     `train`. Agrees with RecTools' AvgRecPopularity.
@@ -135,7 +135,7 @@ def repeated(k: int | None = None) -> pl.Expr | Ratio:
 def diversity(
     k: int | None = None, *, by: str, kind: Literal["distinct", "entropy", "pairs"] = "distinct"
 ) -> pl.Expr | Ratio:
-    """How varied the documents are that were shown, by an attribute of `items`.
+    """Compute how varied the retrieved documents are, by an attribute of `items`.
 
     Distinct values by the number of documents; kind="entropy": −Σ p log2 p of the values;
     kind="pairs": the mean distance of two documents, 1 where they differ (ILD by category), and
@@ -186,7 +186,7 @@ def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     frame="shown",
 )
 def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
-    """How much of what was shown another run, `base`, does not have in its top k.
+    """Compute the share of the top k that another run, `base`, does not have in its top k.
 
     As in RePlay: places without a document count as unexpected. Needs `base`.
 
@@ -205,7 +205,7 @@ def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
     higher_is_better=False,
 )
 def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
-    """How far the mix of what was shown is from the mix that the query has in train (Steck).
+    """Compute the divergence of the list's attribute mix from the query's mix in train (Steck).
 
     p: the shares of the values of an attribute of `items` among the query's rows in train, by
     their counts; q: those among the documents shown. A document with several values counts for

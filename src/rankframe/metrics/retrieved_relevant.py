@@ -1,4 +1,4 @@
-"""What was shown and relevant, and not what everybody has anyway. Over the shown frame.
+"""Measure documents that are relevant and not obvious: expressions over the shown frame.
 
 Undefined for queries without judgments, which nobody can say anything of.
 """

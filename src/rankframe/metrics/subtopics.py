@@ -50,7 +50,7 @@ def _groups(rel: float | None) -> pl.Expr:
 
 
 def _covered(k: int | None, rel: float | None) -> pl.Expr:
-    """How many groups have a relevant document in the top k."""
+    """Compute the share of groups that have a relevant document in the top k."""
     return total(where(pl.col(at_level("first", rel)) & within(k)))
 
 
@@ -86,7 +86,7 @@ def _logarithm(place: pl.Expr) -> pl.Expr:
 
 
 def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
-    """What one group adds to a list whose documents are all about everything, down to k."""
+    """Return one group's gain, down to k, in a list whose documents are about every group."""
     # Ranks that are worth less than 2^-60 of the first are lost in rounding.
     deepest = k if alpha in (0, 1) else int(np.ceil(-42 / np.log1p(-alpha)))
     if alpha == 1:
@@ -326,7 +326,7 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     frame="grouped",
 )  # fmt: skip
 def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
-    """Whether the top k has a relevant document of any group: one of the facts is enough.
+    """Return 1 if the top k has a relevant document of any group: one of the facts is enough.
 
     >>> grouped.select(any_of(k=1)).item()
     1.0
@@ -339,7 +339,7 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     frame="grouped",
 )  # fmt: skip
 def all_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
-    """Whether the top k has a relevant document of every group: all the facts an answer needs.
+    """Return 1 if the top k has a relevant document of every group: all facts an answer needs.
 
     0 where nothing is relevant.
 

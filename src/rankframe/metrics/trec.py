@@ -188,7 +188,7 @@ def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
     higher_is_better=False,
 )
 def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
-    """How much higher `trec_rbp` might be, as trec_eval 10 has it.
+    """Compute how much higher `trec_rbp` could be, as trec_eval 10 defines it.
 
     Differs from `rbp_residual`: a negative grade is no judgment, and where all that was retrieved
     is judged, what lies past the end of the list does not count either.
