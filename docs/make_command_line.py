@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import typer.main
 from generated import DOCS, table, write
 
 from rankframe.cli.app import app
+from rankframe.cli.options import metavar
 from rankframe.core.option import choices
 
 PAGE = DOCS / "reference" / "command_line.md"
@@ -20,10 +21,10 @@ HEADER = """<!-- Written by docs/make.py. -->
 
 `rankframe COMMAND --help` shows the same.
 
-Truth first, then runs. A file, a glob, a folder, or `-` for what comes through a pipe. Exit code 0,
-or 2 with one line on stderr for bad input; `gate` has [codes of its own](../gate.md), and so has
-[`trec_eval`](../migrating.md#trec_eval). Of choices, the one in bold is taken unless you say
-another. `rankframe --install-completion` sets up tab completion.
+The judgments come first, then runs: a file, a glob, a folder, or `-` for standard input. The exit
+code is 0, or 2 with one line on stderr for bad input; `gate` has [codes of its own](../gate.md), and
+so has [`trec_eval`](../migrating.md#trec_eval). The default among choices is bold.
+`rankframe --install-completion` sets up tab completion.
 """
 
 
@@ -67,14 +68,11 @@ def _flags(option: Any) -> str:
 
 def _taken(option: Any) -> str:
     kind = option.type_descriptor.annotation
-    listed = list(choices(kind))
-    if listed:
+    if listed := list(choices(kind)):
         return " ".join(f"**`{one}`**" if one == option.default else f"`{one}`" for one in listed)
     if kind is bool:
         return ""
-    names = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
-    of = next((one for one in (kind, *get_args(kind)) if one in names), str)
-    shown = f"`{option.metavar or names[of]}`"
+    shown = f"`{option.metavar or metavar(kind)}`"
     return shown if option.default is None else f"{shown}, else {option.default}"
 
 

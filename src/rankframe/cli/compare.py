@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from rankframe.cli.completion import names_of_runs
 from rankframe.cli.options import (
-    OUTPUT,
-    By,
-    Columns,
+    BY,
+    COLUMNS,
+    LOWER_IS_BETTER,
+    MAX_MEMORY,
+    QUERIES,
+    WEIGHT,
+    Folder,
     Given,
     Ledger,
-    LowerIsBetter,
-    MaxMemory,
     Metrics,
     Overwrite,
-    Queries,
+    QrelsAndRuns,
     Quiet,
-    Weight,
+    output_option,
     takes,
 )
-from rankframe.cli.support import (
-    check_outputs,
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    tell_if_every_relevant,
-    tell_if_not_held,
-    ways_to_slice,
-)
+from rankframe.cli.support import check_outputs, open_inputs, progress_bar, tell_if_every_relevant
 from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 
 EXAMPLES = """
@@ -51,15 +43,12 @@ EXAMPLES = """
 """
 
 
-@takes(SharedPolicies, Comparing, Intervals, Storage)
+@takes(
+    SharedPolicies, Comparing, Intervals, Storage,
+    shared=(COLUMNS, MAX_MEMORY, LOWER_IS_BETTER, QUERIES, BY, WEIGHT),
+)  # fmt: skip
 def compare(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QRELS RUN...",
-            help="Judgments (or none), then two runs or more (NAME=RUN names one).",
-        ),
-    ],
+    sources: QrelsAndRuns,
     *,
     metric: Metrics = None,
     baseline: Annotated[
@@ -68,7 +57,7 @@ def compare(
             "--baseline",
             "-b",
             metavar="NAME",
-            help="Compare with this one; else every pair.",
+            help="The run that others are compared with (default: every pair).",
             autocompletion=names_of_runs,
         ),
     ] = None,
@@ -80,39 +69,19 @@ def compare(
     ] = False,
     bounds: Annotated[
         bool,
-        typer.Option("--bounds", help="Also bounds and scenarios of the unjudged documents."),
+        typer.Option("--bounds", help="Also bounds and scenarios for the unjudged documents."),
     ] = False,
-    lower_is_better: LowerIsBetter = None,
-    column: Columns = None,
     style: Annotated[
         Literal["table", "json", "csv", "markdown", "latex"],
-        typer.Option(
-            "--format",
-            metavar="table|json|csv|markdown|latex",
-            help="How to print.",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option("--format", help="How to print."),
     ] = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Write all of it there, as Parquet.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    output: Folder = None,
     overwrite: Overwrite = False,
     ledger: Ledger = False,
     quiet: Quiet = False,
-    max_memory: MaxMemory = None,
     how: Given,
-    queries: Queries = None,
-    by: By = None,
-    weight: Weight = None,
 ) -> None:
-    """Compare systems over the same queries: which is better, by how much, and how sure is that."""
+    """Compare runs over the same queries: differences, intervals and significance tests."""
     from rich.console import Console
 
     import rankframe as rf
@@ -120,29 +89,14 @@ def compare(
     from rankframe.io.output_paths import refuse_taken
     from rankframe.present.terminal import analysis_tables as show
 
-    qrels = [] if stored else sources[:1]
-    runs = runs_by_name(sources[len(qrels) :])
-    opened = open_sources([*qrels, *runs.values()])
-    tell_if_not_held(max_memory)
-    check_outputs([*opened, queries], folder=output)
+    qrels, runs = (None, sources) if stored else (sources[0], sources[1:])
+    judgments, systems = open_inputs(qrels, runs)
+    check_outputs([judgments, *systems.values(), how["queries"]], folder=output)
     if output is not None:
         refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
-    systems: dict[str, Any] = dict(zip(runs, opened[len(qrels) :], strict=True))
     with progress_bar("comparing", quiet=quiet) as report:
         found = rf.compare(
-            None if stored else opened[0],
-            systems,
-            metric,
-            baseline=baseline,
-            bounds=bounds,
-            lower_is_better=lower_is_better or (),
-            queries=queries,
-            by=ways_to_slice(by),
-            weight=weight,
-            columns=column_names(column),
-            max_memory=max_memory,
-            progress=report,
-            **how,
+            judgments, systems, metric, baseline=baseline, bounds=bounds, progress=report, **how
         )
     tell_if_every_relevant(found.every_relevant and not stored)
     if output is not None:

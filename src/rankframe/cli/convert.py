@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.cli.options import Columns, Given, takes
-from rankframe.cli.support import column_names, open_sources, progress_bar
+from rankframe.cli.options import COLUMNS, Given, takes
+from rankframe.cli.support import open_sources, progress_bar
 from rankframe.core.messages import masked, number_of
 from rankframe.core.options import Policies, Storage
 from rankframe.core.wording import plain_text
@@ -24,7 +24,9 @@ EXAMPLES = """
 """
 
 
-@takes(Storage, duplicates=Policies, order=Policies, relevance=Policies)
+@takes(
+    Storage, shared=(COLUMNS,), duplicates=Policies, order=Policies, relevance=Policies
+)  # fmt: skip
 def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
@@ -35,7 +37,7 @@ def convert(
     *,
     kind: Annotated[
         Literal["run", "qrels"] | None,
-        typer.Option(metavar="run|qrels", help="What IN holds, where its columns do not say."),
+        typer.Option(help="What IN holds, if its columns do not tell."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace OUT if it is there.")
@@ -47,7 +49,6 @@ def convert(
             help="Names of queries, a line each, in the order of a search engine's responses.",
         ),
     ] = None,
-    column: Columns = None,
     how: Given,
 ) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text."""
@@ -59,7 +60,7 @@ def convert(
     with progress_bar(f"converting {masked(source)}", quiet=False):
         found, rows = convert_file(
             opened, target, kind,
-            columns=column_names(column), duplicates=how["duplicates"], order=how["order"],
+            columns=how["columns"], duplicates=how["duplicates"], order=how["order"],
             relevance=how["relevance"], overwrite=overwrite, queries=queries and _lines(queries),
         )  # fmt: skip
     where = str(place(target) if is_address(target) else target)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from rankframe.cli.completion import attributes, metrics_of
-from rankframe.cli.options import OUTPUT, Columns, Given, QueryText, Quiet, Titles, takes
+from rankframe.cli.options import (
+    COLUMNS,
+    QUERY_TEXT,
+    TITLES,
+    Given,
+    Qrels,
+    Quiet,
+    ShortStyle,
+    output_option,
+    takes,
+)
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
-    column_names,
-    open_sources,
+    open_inputs,
     progress_bar,
-    runs_by_name,
     tell_if_every_relevant,
 )
 from rankframe.core.errors import OptionError
@@ -32,13 +40,11 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Storage)
+@takes(Policies, Storage, shared=(COLUMNS, QUERY_TEXT, TITLES))
 def diff(
-    qrels: Annotated[
-        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
-    ],
-    a: Annotated[str, typer.Argument(metavar="A", help="A run: before (NAME=A names it).")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one: after.")],
+    qrels: Qrels,
+    a: Annotated[str, typer.Argument(metavar="A", help="The run before (NAME=A names it).")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run after.")],
     *,
     metric: Annotated[
         list[str] | None,
@@ -46,15 +52,15 @@ def diff(
             "--metric",
             "-m",
             metavar="NAME",
-            help="One metric; else ndcg@10.",
+            help="One metric (default: ndcg@10).",
             autocompletion=metrics_of("judged"),
         ),
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("-k", metavar="N", help="How deep to look; else the metric's cutoff, or 10."),
+        typer.Option("-k", help="Look at the top N (default: the metric's cutoff, or 10)."),
     ] = None,
-    most: Annotated[int, typer.Option(metavar="N", help="How many queries to show.")] = 5,
+    most: Annotated[int, typer.Option(help="Number of queries to show.")] = 5,
     query: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Show this query (repeat).")
     ] = None,
@@ -69,33 +75,21 @@ def diff(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="An attribute to weigh changes by, such as traffic.",
+            help="Attribute with the weight of each change, such as traffic.",
             autocompletion=attributes,
         ),
     ] = None,
-    query_text: QueryText = None,
-    titles: Titles = None,
-    column: Columns = None,
-    style: Annotated[
-        Literal["table", "json", "csv"],
-        typer.Option(
-            "--format", metavar="table|json|csv", help="How to print.", rich_help_panel=OUTPUT
-        ),
-    ] = "table",
+    style: ShortStyle = "table",
     per_query: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write every query's change.", rich_help_panel=OUTPUT),
+        Path | None, output_option(help="Write the change of every query there.")
     ] = None,
     documents: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the documents of the queries shown.", rich_help_panel=OUTPUT
-        ),
+        Path | None, output_option(help="Write the documents of the queries shown there.")
     ] = None,
     quiet: Quiet = False,
     how: Given,
 ) -> None:
-    """What changed between two runs: the queries that moved most, and their documents."""
+    """Show what changed between two runs: the queries that moved most, and their documents."""
     from rich.console import Console
 
     import rankframe as rf
@@ -105,12 +99,13 @@ def diff(
     if metric and len(metric) > 1:
         raise OptionError(f"-m is taken once here, not {len(metric)} times: {', '.join(metric)}.")
     check_tables(per_query, documents)
-    runs = runs_by_name([a, b])
-    truth, before, after = open_sources([qrels, *runs.values()])
-    check_outputs([truth, before, after, queries, query_text, titles], per_query, documents)
+    judgments, runs = open_inputs(qrels, [a, b])
+    before, after = runs.values()
+    tables = [queries, how["query_text"], how["titles"]]
+    check_outputs([judgments, before, after, *tables], per_query, documents)
     with progress_bar("comparing", quiet=quiet):
         found = rf.diff(
-            truth,
+            judgments,
             before,
             after,
             metric[0] if metric else "ndcg@10",
@@ -121,9 +116,6 @@ def diff(
             names=list(runs),
             queries=queries,
             weight=weight,
-            query_text=query_text,
-            titles=titles,
-            columns=column_names(column),
             **how,
         )
     tell_if_every_relevant(found.every_relevant)

@@ -9,41 +9,36 @@ import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rankframe.cli.options import (
-    OUTPUT,
-    By,
-    Columns,
-    Engine,
+    BY,
+    COLUMNS,
+    ITEMS_BY,
+    MAX_MEMORY,
+    QUERIES,
+    WEIGHT,
+    Folder,
     Given,
-    ItemsBy,
     Ledger,
-    Master,
-    MaxMemory,
     Metrics,
     Overwrite,
-    Partitions,
     PerQuery,
-    Queries,
+    Qrels,
     Quiet,
+    Runs,
     Style,
     Summary,
-    Weight,
+    spark_option,
     takes,
 )
 from rankframe.cli.support import (
     check_outputs,
     check_tables,
-    column_names,
     deliver,
-    open_sources,
+    open_inputs,
     progress_bar,
     runs_by_name,
-    tell_if_not_held,
-    ways_to_slice,
 )
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals, Policies, Storage
@@ -74,47 +69,40 @@ EXAMPLES = """
 """
 
 
-@takes(Policies, Intervals, Storage)
+@takes(
+    Policies, Intervals, Storage,
+    shared=(COLUMNS, MAX_MEMORY, QUERIES, BY, WEIGHT, ITEMS_BY),
+)  # fmt: skip
 def evaluate(
-    qrels: Annotated[
-        str,
-        typer.Argument(
-            metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin); or none."
-        ),
-    ],
-    runs: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
-    ],
+    qrels: Qrels,
+    runs: Runs,
     *,
     metric: Metrics = None,
-    column: Columns = None,
     style: Style = "table",
     per_query: PerQuery = None,
     summary: Summary = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Write the whole result there, as Parquet (a folder for each of several runs).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    output: Folder = None,
     overwrite: Overwrite = False,
     ledger: Ledger = False,
     quiet: Quiet = False,
-    max_memory: MaxMemory = None,
     how: Given,
-    queries: Queries = None,
-    by: By = None,
-    weight: Weight = None,
-    items_by: ItemsBy = None,
-    engine: Engine = "polars",
-    master: Master = None,
-    partitions: Partitions = None,
+    engine: Annotated[
+        Literal["polars", "spark"],
+        spark_option(help="On this machine, or on Spark (needs the extra)."),
+    ] = "polars",
+    master: Annotated[
+        str | None,
+        spark_option(metavar="URL", help="Spark master (default: local, or that of spark-submit)."),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        spark_option(help="Number of Spark partitions (default: about one million rows each)."),
+    ] = None,
 ) -> None:
-    """Evaluate runs against judgments: truth first, then any number of runs."""
+    """Evaluate runs against judgments: the judgments first, then any number of runs.
+
+    With several runs, --output has a folder for each.
+    """
     import rankframe as rf
     from rankframe.engine.prepare import RUN_FRAMES
     from rankframe.engine.result import RESULT_FILES
@@ -126,35 +114,26 @@ def evaluate(
     check_tables(per_query, summary)
     metrics = metric or list(rf.DEFAULT_METRICS)
     resolved = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
-    named = runs_by_name(runs, here=engine != "spark")
-    names = list(named)
-    options: dict[str, Any] = {
-        **how,
-        "columns": column_names(column),
-        "queries": queries,
-        "by": ways_to_slice(by),
-        "weight": weight,
-        "items_by": items_by,
-    }
+    judgments, systems = open_inputs(qrels, runs, here=engine != "spark")
+    names = list(systems)
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
     where = {name: output and output / folders.get(name, "") for name in names}
-    sources = open_sources([qrels, *named.values()])
     elsewhere = output is None or (engine == "spark" and is_address(output))
-    check_outputs([*sources, queries], per_query, summary, folder=None if elsewhere else output)
+    sources = [judgments, *systems.values(), how["queries"]]
+    check_outputs(sources, per_query, summary, folder=None if elsewhere else output)
     results: dict[str, Result] = {}
     if engine == "spark":
-        unknown = {"--max-memory": max_memory, "--storage-option": how["storage_options"]}
-        _refuse_without(engine, unknown)
-        del options["storage_options"]
+        here_only = {"--max-memory": "max_memory", "--storage-option": "storage_options"}
+        _refuse_without(engine, {flag: how[name] for flag, name in here_only.items()})
+        options = {name: how[name] for name in how if name not in here_only.values()}
         results = _on_spark(
-            sources[0] and qrels, named, metrics, options, where,
+            judgments and qrels, runs_by_name(runs, here=False), metrics, options, where,
             overwrite=overwrite, master=master, partitions=partitions, values=per_query is not None,
             quiet=quiet,
         )  # fmt: skip
         deliver(results, resolved, style, per_query, summary, ledger=ledger)
         return
     _refuse_without(engine, {"--master": master, "--partitions": partitions})
-    tell_if_not_held(max_memory)
     if output is not None and not folders:
         refuse_taken(output, RESULT_FILES, overwrite=overwrite)
     with ExitStack() as stack:
@@ -163,20 +142,19 @@ def evaluate(
             taken = fresh_folders(output, folders.values(), RESULT_FILES, overwrite=overwrite)
             fresh = stack.enter_context(taken)
             into = {name: fresh / folder for name, folder in folders.items()}
-        for number, (name, run) in enumerate(zip(names, sources[1:], strict=True), start=1):
+        for number, (name, run) in enumerate(systems.items(), start=1):
             with (
                 progress_bar(f"{name} ({number} of {len(names)})", quiet=quiet) as report,
                 naming_the_run(repr(name) if len(names) > 1 else ""),
             ):
                 results[name] = rf.evaluate(
-                    sources[0],
+                    judgments,
                     run,
                     metrics,
-                    **options,
-                    max_memory=max_memory,
                     output=into[name],
                     overwrite=overwrite,
                     progress=report,
+                    **how,
                 )
     if output is not None and folders:  # what was written is in its place only now
         results = {name: rf.Result.read(output / folder) for name, folder in folders.items()}

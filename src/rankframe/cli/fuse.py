@@ -10,15 +10,8 @@ import typer
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.cli.completion import methods
-from rankframe.cli.options import OUTPUT, Columns, Given, MaxMemory, Overwrite, Quiet, takes
-from rankframe.cli.support import (
-    check_outputs,
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    tell_if_not_held,
-)
+from rankframe.cli.options import COLUMNS, MAX_MEMORY, Given, Overwrite, Quiet, output_option, takes
+from rankframe.cli.support import check_outputs, open_inputs, progress_bar
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
 from rankframe.core.options import Storage
@@ -49,7 +42,7 @@ REFERENCE_EXAMPLES = """
 """
 
 
-@takes(FusionPolicies, Storage)
+@takes(FusionPolicies, Storage, shared=(COLUMNS, MAX_MEMORY))
 def fuse(
     runs: Annotated[
         list[str],
@@ -58,25 +51,21 @@ def fuse(
     *,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write the fused run; its ending says the format.",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option("--output", "-o", help="The fused run; the ending chooses the format."),
     ],
     method: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="By name and parameters; see `rankframe fusions`.",
+            help="A method, with parameters; see `rankframe fusions`.",
             autocompletion=methods,
         ),
     ] = "rrf",
     norm: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of scores, for methods over scores; else min_max."),
+        typer.Option(
+            metavar="NAME", help="Norm of scores, for methods that use scores (default: min_max)."
+        ),
     ] = None,
     weights: Annotated[
         str | None,
@@ -84,41 +73,36 @@ def fuse(
     ] = None,
     qrels: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Judgments, for methods that are trained on them."),
+        typer.Option(metavar="FILE", help="Judgments, for trained methods."),
     ] = None,
-    column: Columns = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
-    max_memory: MaxMemory = None,
     how: Given,
 ) -> None:
-    """Fuse runs of the same queries into one, for instance of words and of vectors."""
-    named = runs_by_name(runs)
-    given = open_sources([*named.values(), *([] if qrels is None else [qrels])])
-    tell_if_not_held(max_memory)
-    check_outputs(given, output)
-    sources = dict(zip(named, given[: len(named)], strict=True))
+    """Fuse runs of the same queries into one, such as lexical and vector search."""
+    judgments, sources = open_inputs(qrels, runs)
+    check_outputs([judgments, *sources.values()], output)
 
     from rankframe.analysis.fusion.fuse import Fusion
     from rankframe.analysis.fusion.names import resolve
     from rankframe.analysis.fusion.runs import named_runs
 
     chosen = resolve(
-        method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(named))
+        method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(sources))
     )
-    with progress_bar(" + ".join(named), quiet=quiet) as report:
+    with progress_bar(" + ".join(sources), quiet=quiet) as report:
         fusion = Fusion.open(
             sources,
             chosen,
             FusionPolicies.from_options(how),
-            qrels=given[-1] if qrels is not None else None,
-            columns=column_names(column),
-            max_memory=max_memory,
+            qrels=judgments,
+            columns=how["columns"],
+            max_memory=how["max_memory"],
         )
         written = fusion.write(output, overwrite=overwrite, on_progress=report)
     rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
-    said = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(named)}"
+    said = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
     print(plain_text(said), file=sys.stderr)
 
 

@@ -8,24 +8,25 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rankframe.cli.options import (
-    OUTPUT,
-    Columns,
+    COLUMNS,
+    HIGHER_IS_BETTER,
+    LOWER_IS_BETTER,
+    MAX_MEMORY,
+    QUERIES,
+    WEIGHT,
     Given,
-    LowerIsBetter,
-    MaxMemory,
-    Queries,
     Quiet,
-    Weight,
+    Rules,
+    output_option,
     takes,
 )
 from rankframe.cli.support import (
+    NOTHING,
     check_outputs,
-    column_names,
     open_sources,
     progress_bar,
     split_name,
     tell_if_every_relevant,
-    tell_if_not_held,
 )
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
@@ -48,7 +49,11 @@ judgments).
 """
 
 
-@takes(SharedPolicies, Storage, unpaired=Comparing)
+@takes(
+    SharedPolicies, Storage,
+    shared=(COLUMNS, MAX_MEMORY, LOWER_IS_BETTER, HIGHER_IS_BETTER, QUERIES, WEIGHT),
+    unpaired=Comparing,
+)  # fmt: skip
 def gate(
     sources: Annotated[
         list[str],
@@ -69,43 +74,28 @@ def gate(
             "--rule", "-r", metavar="RULE", help="E.g. 'ndcg@10: no worse than -0.5% at 95%'."
         ),
     ] = None,
-    rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
-    ] = None,
+    rules: Rules = None,
     min_queries: Annotated[
-        int | None, typer.Option(metavar="N", help="With fewer, nothing is decided; else 30.")
+        int | None, typer.Option(help="With fewer queries, nothing is decided (default: 30).")
     ] = None,
     min_judged: Annotated[
         list[str] | None,
-        typer.Option(metavar="K=SHARE", help="E.g. 10=0.5: of the top 10, judged (repeat)."),
-    ] = None,
-    lower_is_better: LowerIsBetter = None,
-    higher_is_better: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A stored column of which more is better (repeat)."),
+        typer.Option(
+            metavar="K=SHARE", help="E.g. 10=0.5: with less of the top 10 judged, no decision."
+        ),
     ] = None,
     style: Annotated[
-        Literal["table", "json", "markdown"],
-        typer.Option(
-            "--format", metavar="table|json|markdown", help="How to print.", rich_help_panel=OUTPUT
-        ),
+        Literal["table", "json", "markdown"], output_option("--format", help="How to print.")
     ] = "table",
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write JSON.", rich_help_panel=OUTPUT),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write JUnit XML.", rich_help_panel=OUTPUT),
-    ] = None,
-    column: Columns = None,
+    json_file: Annotated[Path | None, output_option("--json", help="Write JSON there.")] = None,
+    junit: Annotated[Path | None, output_option(help="Write JUnit XML there.")] = None,
     quiet: Quiet = False,
-    max_memory: MaxMemory = None,
     how: Given,
-    queries: Queries = None,
-    weight: Weight = None,
 ) -> None:
-    """Ship it or not: a run against a stored baseline, under rules; the exit code says it."""
+    """Check a run against a stored baseline and rules.
+
+    Exit code 0: pass, 1: fail, 2: undecided, or something is wrong.
+    """
     from rich.console import Console
 
     import rankframe as rf
@@ -119,22 +109,16 @@ def gate(
     if name is not None and name == before:
         raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
     opened = open_sources([*qrels, run, stored])
-    tell_if_not_held(max_memory)
-    check_outputs([*opened, queries, rules], json_file, junit)
+    judgments = opened[0] if qrels and qrels[0] != NOTHING else None
+    check_outputs([*opened, how["queries"], rules], json_file, junit)
     with progress_bar("deciding", quiet=quiet) as report:
         verdict = rf.gate(
-            opened[0] if qrels else None,
+            judgments,
             opened[-2],
             opened[-1],
             rules_from(rule, rules),
             min_queries=min_queries,
             min_judged=_shares(min_judged),
-            lower_is_better=lower_is_better or (),
-            higher_is_better=higher_is_better or (),
-            queries=queries,
-            weight=weight,
-            columns=column_names(column),
-            max_memory=max_memory,
             progress=report,
             **how,
         )

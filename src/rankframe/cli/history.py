@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.cli.options import OUTPUT, Given, Metrics, Quiet, takes
+from rankframe.cli.options import Given, Metrics, Quiet, ShortStyle, output_option, takes
 from rankframe.cli.support import check_outputs, check_tables, progress_bar, runs_by_name
 from rankframe.core.options import Storage
 
@@ -33,41 +33,24 @@ def history(
     *,
     metric: Metrics = None,
     order: Annotated[
-        Literal["date", "given"],
-        typer.Option(metavar="date|given", help="By when they were written, or as given."),
+        Literal["date", "given"], typer.Option(help="By when they were written, or as given.")
     ] = "date",
-    style: Annotated[
-        Literal["table", "json", "csv"],
-        typer.Option(
-            "--format", metavar="table|json|csv", help="How to print.", rich_help_panel=OUTPUT
-        ),
-    ] = "table",
+    style: ShortStyle = "table",
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the table.", rich_help_panel=OUTPUT
-        ),
+        Path | None, output_option("--output", "-o", help="Write the table there.")
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw it, too: a .png, .svg, .pdf or .html file.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, output_option(help="Draw a chart: a .png, .svg, .pdf or .html file.")
     ] = None,
     margin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X", help="Of the chart: how much worse is allowed.", rich_help_panel=OUTPUT
-        ),
+        str | None, output_option(metavar="X", help="In the chart: how much worse is allowed.")
     ] = None,
     quiet: Quiet = False,
     how: Given,  # noqa: ARG001 (in force while it runs)
 ) -> None:
-    """Metrics over stored results, in the order of time.
+    """Show metrics of stored results, in the order of time.
 
-    The date of a result is when its summary was last written: files hold none.
+    The date of a result is the modification time of its summary.
     """
     from rich.console import Console
 

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankframe.cli.completion import metrics_of
-from rankframe.cli.options import OUTPUT, By, Columns, Given, Queries, Quiet, takes
-from rankframe.cli.support import (
-    check_outputs,
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    ways_to_slice,
-)
+from rankframe.cli.options import BY, COLUMNS, QUERIES, Given, Quiet, output_option, takes
+from rankframe.cli.support import check_outputs, open_inputs, progress_bar, runs_by_name
 from rankframe.core.errors import OptionError
 from rankframe.core.options import ChartTheme, Policies, Storage
 
@@ -47,7 +40,7 @@ EXAMPLES = """
 _UNJUDGED = ("-", "")
 
 
-@takes(Policies, Storage)
+@takes(Policies, Storage, shared=(COLUMNS, QUERIES, BY))
 def plot(
     kind: Annotated[
         str | None,
@@ -78,17 +71,15 @@ def plot(
             "--metric",
             "-m",
             metavar="NAME",
-            help="The metric, else ndcg@10; of forest, slice_map, agreement and history several "
-            "(repeat), of tradeoff two.",
+            help="The metric (default: ndcg@10); for forest, slice_map, agreement and history "
+            "several (repeat), for tradeoff two.",
             autocompletion=metrics_of("judged"),
         ),
     ] = None,
-    most: Annotated[
-        int, typer.Option("-k", metavar="N", help="The deepest rank, where ranks are drawn.")
-    ] = 20,
+    most: Annotated[int, typer.Option("-k", help="The deepest rank, where ranks are drawn.")] = 20,
     query: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The query whose list is drawn; else the first."),
+        typer.Option(metavar="ID", help="The query whose list is drawn (default: the first)."),
     ] = None,
     grades: Annotated[
         str | None,
@@ -100,30 +91,17 @@ def plot(
     ] = None,
     margin: Annotated[
         str | None,
-        typer.Option(metavar="X", help="Of history: how much worse is allowed, --margin=-1%."),
+        typer.Option(metavar="X", help="In history: how much worse is allowed, --margin=-1%."),
     ] = None,
     distance: Annotated[
         bool, typer.Option("--distance", help="Scores are distances: smaller is better (roc).")
     ] = False,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Its title.", rich_help_panel=OUTPUT)
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Of what is plotted, in dots.", rich_help_panel=OUTPUT),
-    ] = None,
-    height: Annotated[
-        int | None, typer.Option(metavar="N", help="The same down.", rich_help_panel=OUTPUT)
-    ] = None,
-    theme: Annotated[
-        ChartTheme,
-        typer.Option(metavar="light|dark", help="What it stands on.", rich_help_panel=OUTPUT),
-    ] = "light",
-    column: Columns = None,
+    title: Annotated[str | None, output_option(help="Title of the chart.")] = None,
+    width: Annotated[int | None, output_option(help="Width of the plot area in pixels.")] = None,
+    height: Annotated[int | None, output_option(help="Height of the plot area in pixels.")] = None,
+    theme: Annotated[ChartTheme, output_option(help="Colour theme.")] = "light",
     quiet: Quiet = False,
     how: Given,
-    queries: Queries = None,
-    by: By = None,
 ) -> None:
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time,
     what is shown of a catalogue.
@@ -139,38 +117,35 @@ def plot(
     takes_what, asked = definition.takes, metric or []
     if len(asked) > 1 and not definition.several:
         raise OptionError(f"the chart {kind!r} is of one metric, not {len(asked)}.")
-    given: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     if takes_what == "results":
-        given = {"folders": runs_by_name(sources or [])}
+        inputs = {"folders": runs_by_name(sources or [])}
         check_outputs([], output)
     else:
         files = sources or []
-        # Of rankings, the first has a name, too; what was retrieved needs no judgments.
+        # Rankings are all named, the first of them, too; what is retrieved needs no judgments.
         judged = takes_what not in ("rankings", "retrieved")
-        by_name = runs_by_name(files[1:] if judged else files)
-        runs, paths = list(by_name), list(by_name.values())
-        opened = open_sources([*files[:1], *paths] if judged else paths)
-        check_outputs([*opened, queries], output)
-        if takes_what == "rankings":
-            given = {"reference": runs[0]} if runs else {}
-            runs = runs[1:]
+        qrels, inputs["runs"] = open_inputs(
+            files[0] if judged and files else None, files[1:] if judged else files
+        )
+        check_outputs([qrels, *inputs["runs"].values(), how["queries"]], output)
+        if takes_what == "rankings" and inputs["runs"]:
+            inputs["reference"] = next(iter(inputs["runs"]))
+            qrels = inputs["runs"].pop(inputs["reference"])
         if takes_what != "retrieved":
-            given["qrels"] = opened[0] if opened else None
-            opened = opened[1:]
-        given["runs"] = dict(zip(runs, opened, strict=True))
+            inputs["qrels"] = qrels
+    policies = dict(how)
+    inputs |= {name: policies.pop(name) for name in ("columns", "queries", "by")}
     with progress_bar(f"drawing {kind}", quiet=quiet):
         draw(
             kind,
             ChartSource(
-                **given,
+                **inputs,
                 metric=asked[0] if asked else "ndcg@10",
                 metrics=asked,
                 k=most,
                 distance=distance,
-                queries=queries,
-                by=ways_to_slice(by),
-                columns=column_names(column),
-                policies=how,
+                policies=policies,
                 query=query,
                 grades=None if grades is None else _grades(grades),
                 margin=margin,

@@ -11,26 +11,24 @@ from typing import Annotated
 
 import typer
 
-from rankframe.cli.completion import attributes, metrics_of, names_of_runs
+from rankframe.cli.completion import metrics_of, names_of_runs
 from rankframe.cli.gate import rules_from
 from rankframe.cli.options import (
-    STATISTICS,
-    By,
-    Columns,
+    BY,
+    COLUMNS,
+    QUERIES,
+    QUERY_TEXT,
+    TITLES,
+    WEIGHT,
     Given,
-    Queries,
-    QueryText,
+    Qrels,
     Quiet,
-    Titles,
+    Rules,
+    Runs,
+    statistics_option,
     takes,
 )
-from rankframe.cli.support import (
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    ways_to_slice,
-)
+from rankframe.cli.support import open_inputs, progress_bar
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import masked
 from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
@@ -47,14 +45,13 @@ EXAMPLES = """
 """
 
 
-@takes(SharedPolicies, Comparing, Intervals, Storage)
+@takes(
+    SharedPolicies, Comparing, Intervals, Storage,
+    shared=(COLUMNS, QUERIES, BY, WEIGHT, QUERY_TEXT, TITLES),
+)  # fmt: skip
 def report(
-    qrels: Annotated[
-        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or -.")
-    ],
-    runs: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
-    ],
+    qrels: Qrels,
+    runs: Runs,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The page, an .html file.")
@@ -65,80 +62,56 @@ def report(
             "--metric",
             "-m",
             metavar="NAME",
-            help="The first is drawn; repeat for more.",
+            help="A metric (repeat); charts are of the first.",
             autocompletion=metrics_of("judged"),
         ),
     ] = None,
-    title: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the page is called.")
-    ] = "Ranking report",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Ranking report",
     rule: Annotated[
         list[str] | None,
         typer.Option(
-            "--rule", "-r", metavar="RULE", help="As a gate takes it: the page has its verdict."
+            "--rule",
+            "-r",
+            metavar="RULE",
+            help="A rule of a gate, whose verdict the page has (repeat).",
         ),
     ] = None,
-    rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rules in a TOML file.")
-    ] = None,
+    rules: Rules = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             "--baseline",
             "-b",
             metavar="NAME",
-            help="Else the first run.",
+            help="The run that others are compared with (default: the first).",
             autocompletion=names_of_runs,
         ),
     ] = None,
-    column: Columns = None,
     quiet: Quiet = False,
     how: Given,
-    queries: Queries = None,
-    by: By = None,
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="An attribute to weigh regressions by, such as traffic (and average=weighted).",
-            autocompletion=attributes,
-            rich_help_panel=STATISTICS,
-        ),
-    ] = None,
     slice_order: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=A,B",
-            help="Slices of an attribute in this order (repeat).",
-            rich_help_panel=STATISTICS,
+        statistics_option(
+            metavar="NAME=A,B", help="Slices of an attribute in this order (repeat)."
         ),
     ] = None,
-    query_text: QueryText = None,
-    titles: Titles = None,
 ) -> None:
-    """One web page to decide by: what was found, how sure it is, what got worse, and charts."""
+    """Write an HTML report: summary, significance, regressions, charts."""
     import rankframe as rf
 
-    named = runs_by_name(runs)
-    opened = open_sources([qrels, *named.values()])
-    with progress_bar("report", quiet=quiet) as told:
+    judgments, systems = open_inputs(qrels, runs)
+    with progress_bar("report", quiet=quiet) as on_progress:
         target = rf.report(
-            opened[0],
-            dict(zip(named, opened[1:], strict=True)),
+            judgments,
+            systems,
             metric,
             output=output,
             title=title,
             baseline=baseline,
             rules=rules_from(rule, rules) if rule or rules else None,
-            queries=queries,
-            by=ways_to_slice(by),
-            weight=weight,
             slice_order=_orders(slice_order),
-            query_text=query_text,
-            titles=titles,
             command=_command(sys.argv),
-            columns=column_names(column),
-            progress=told,
+            progress=on_progress,
             **how,
         )
     print(plain_text(str(target)))

@@ -38,14 +38,26 @@ _TABLE = re.compile(r"^\w+:.*#(?:[\w$-]+\.)*([\w$-]+)$")
 NOTHING = "none"
 
 
-def open_sources(given: list[str]) -> list[Any]:
-    """Paths as they are, - as standard input, and for the first, judgments, none as nothing."""
+def open_inputs(
+    qrels: str | None, runs: Sequence[str], *, here: bool = True
+) -> tuple[Any, dict[str, Any]]:
+    """Return judgments and runs by name, opened; judgments are None without a path, or as "none".
+
+    `here`: a path that is on no disk of this machine, and no address, is refused.
+    """
+    named = runs_by_name(runs, here=here)
+    opened = open_sources([*([] if qrels is None else [qrels]), *named.values()])
+    judgments = None if qrels is None else opened.pop(0)
+    return None if qrels == NOTHING else judgments, dict(zip(named, opened, strict=True))
+
+
+def open_sources(given: Sequence[str]) -> list[Any]:
+    """Return paths as they are, and standard input for -."""
     if given.count("-") > 1:
         raise OptionError("standard input (-) can be read only once.")
     if "-" in given and sys.stdin is None:
         raise OptionError("standard input (-) is closed.")
-    opened: list[Any] = [sys.stdin.buffer if source == "-" else source for source in given]
-    return [None, *opened[1:]] if given[:1] == [NOTHING] else opened
+    return [sys.stdin.buffer if source == "-" else source for source in given]
 
 
 def runs_by_name(given: Sequence[str], *, here: bool = True) -> dict[str, str]:

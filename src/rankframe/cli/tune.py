@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rankframe.cli.completion import methods, metrics_of
 from rankframe.cli.options import (
-    OUTPUT,
-    Columns,
+    COLUMNS,
+    MAX_MEMORY,
+    QUERIES,
+    WEIGHT,
+    Folder,
     Given,
     Ledger,
-    MaxMemory,
     Overwrite,
-    Queries,
+    QrelsAndRuns,
     Quiet,
     Style,
-    Weight,
+    output_option,
     takes,
 )
-from rankframe.cli.support import (
-    check_outputs,
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    tell_if_every_relevant,
-    tell_if_not_held,
-)
+from rankframe.cli.support import check_outputs, open_inputs, progress_bar, tell_if_every_relevant
 from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 
 EXAMPLES = """
@@ -46,15 +39,13 @@ EXAMPLES = """
 """
 
 
-@takes(SharedPolicies, Intervals, Storage, test=Comparing, correction=Comparing,
-       permutations=Comparing)  # fmt: skip
+@takes(
+    SharedPolicies, Intervals, Storage,
+    shared=(COLUMNS, MAX_MEMORY, QUERIES, WEIGHT),
+    test=Comparing, correction=Comparing, permutations=Comparing,
+)  # fmt: skip
 def tune(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QRELS RUN...", help="Judgments, then two runs or more (NAME=RUN names one)."
-        ),
-    ],
+    sources: QrelsAndRuns,
     *,
     metric: Annotated[
         str,
@@ -62,7 +53,7 @@ def tune(
             "--metric",
             "-m",
             metavar="NAME",
-            help="What to tune for; see `rankframe metrics`.",
+            help="The metric to tune for; see `rankframe metrics`.",
             autocompletion=metrics_of("judged"),
         ),
     ] = "ndcg@10",
@@ -70,54 +61,37 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="To try, e.g. rrf, wsum, mapfuse (repeat).",
+            help="A method to try, e.g. rrf, wsum, mapfuse (repeat).",
             autocompletion=methods,
         ),
     ] = None,
     norm: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Of scores, e.g. min_max, zmuv (repeat)."),
+        typer.Option(metavar="NAME", help="Norm of scores, e.g. min_max, zmuv (repeat)."),
     ] = None,
     grid: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=X,...",
-            help="What to try, e.g. k=10,60,100, or weights=0.05: their step (repeat).",
+            help="Values to try, e.g. k=10,60,100; of weights the step, weights=0.05 (repeat).",
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Of queries.")] = 5,
+    folds: Annotated[int, typer.Option(help="Number of folds of queries.")] = 5,
     budget: Annotated[
-        int,
-        typer.Option(metavar="N", help="More weights than these are searched, not all tried."),
+        int, typer.Option(help="More weights than these are searched, not all tried.")
     ] = 200,
     depth: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Fuse the top so many of each run only."),
+        int | None, typer.Option(help="Fuse only the top N documents of each run.")
     ] = None,
-    column: Columns = None,
-    top: Annotated[
-        int, typer.Option(metavar="N", help="Candidates to show.", rich_help_panel=OUTPUT)
-    ] = 10,
+    top: Annotated[int, output_option(help="Number of candidates to show.")] = 10,
     style: Style = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Write all of it there, as Parquet.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    output: Folder = None,
     overwrite: Overwrite = False,
     ledger: Ledger = False,
-    max_memory: MaxMemory = None,
     quiet: Quiet = False,
     how: Given,
-    queries: Queries = None,
-    weight: Weight = None,
 ) -> None:
-    """Tune a fusion of runs: every candidate, the best, and what it gains out of fold."""
+    """Find the best fusion of runs, and test what it gains on queries that did not choose it."""
     from rich.console import Console
 
     import rankframe as rf
@@ -126,28 +100,21 @@ def tune(
     from rankframe.io.output_paths import refuse_taken
     from rankframe.present.terminal import analysis_tables as show
 
-    runs = runs_by_name(sources[1:])
-    opened = open_sources([sources[0], *runs.values()])
-    check_outputs([*opened, queries], folder=output)
+    judgments, runs = open_inputs(sources[0], sources[1:])
+    check_outputs([judgments, *runs.values(), how["queries"]], folder=output)
     if output is not None:
         refuse_taken(output, TUNING_FILES, overwrite=overwrite)
-    tell_if_not_held(max_memory)
-    systems: dict[str, Any] = dict(zip(runs, opened[1:], strict=True))
     chosen: dict[str, Any] = {"methods": method} if method else {}
     chosen |= {"norms": norm} if norm else {}
     with progress_bar("tuning", quiet=quiet) as report:
         found = rf.tune(
-            opened[0],
-            systems,
+            judgments,
+            runs,
             metric=metric,
             grid=parse_grid(grid or ()),
             folds=folds,
             budget=budget,
             depth=depth,
-            queries=queries,
-            weight=weight,
-            columns=column_names(column),
-            max_memory=max_memory,
             progress=report,
             **chosen,
             **how,
