@@ -22,8 +22,8 @@ HEADER = """<!-- Written by docs/make.py. -->
 `rankframe COMMAND --help` shows the same.
 
 The judgments come first, then runs: a file, a glob, a folder, or `-` for standard input. The exit
-code is 0, or 2 with one line on stderr for bad input; `gate` has [codes of its own](../gate.md), and
-so has [`trec_eval`](../migrating.md#trec_eval). The default among choices is bold.
+code is 0, or 2 with one line on stderr for bad input; `gate` has [codes of its own](../gate.md),
+and so has [`trec_eval`](../migrating.md#trec_eval). The default among choices is bold.
 `rankframe --install-completion` sets up tab completion.
 """
 

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from rankframe.cli import completion
-from rankframe.cli.completion import COLUMNS, CUTOFFS, known_metrics
-from rankframe.core.columns import SYNONYMS
-from rankframe.metrics import REGISTRY
+from rankframe.cli.completion import CUTOFFS
 from rankframe.trec_eval.measures import MEASURES, NICKNAMES
 from tests.cli.shell import SHOP, ended
 
@@ -117,7 +115,7 @@ def test_other_shells_have_whole_words(capsys, monkeypatch: pytest.MonkeyPatch) 
     assert '"ndcg@10"' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("typed", ["evaluate -m nd", "evaluate q.csv -c doc_id=", "plot r"])
+@pytest.mark.parametrize("typed", ["ev", "evaluate --missing s", "plot r"])
 def test_nothing_heavy_is_imported_for_it(typed: str) -> None:
     code = (
         "import sys; sys.argv = ['rankframe']; from rankframe.cli import main\n"
@@ -135,25 +133,9 @@ def test_nothing_heavy_is_imported_for_it(typed: str) -> None:
     assert done.stderr == "set()\n"
 
 
-def test_what_goes_wrong_offers_nothing(
-    capsys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(completion, "_METRICS", tmp_path)
-    (tmp_path / "bad.py").write_text("def (")
-    for name, value in environment("rankframe evaluate -m nd").items():
+def test_what_goes_wrong_offers_nothing(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completion, "runs_by_name", None)
+    for name, value in environment("rankframe compare q.csv a.csv -b a").items():
         monkeypatch.setenv(name, value)
     assert ended(monkeypatch) == 0
     assert capsys.readouterr().out.strip() == ""
-
-
-def test_metrics_are_those_of_the_registry() -> None:
-    known = {one.name: (one.summary, one.pair, one.cutoff) for one in known_metrics()}
-    assert known == {
-        name: (of.summary, of.frame == "pair", "k" in of.parameters)
-        for of in REGISTRY.values()
-        for name in (of.name, *of.aliases)
-    }
-
-
-def test_columns_are_those_that_are_recognised() -> None:
-    assert list(COLUMNS) == list(SYNONYMS)

@@ -90,7 +90,7 @@ def test_terminals_that_know_few_letters(encoding: str, said: str) -> None:
     [
         (
             "MemoryError()",
-            "not enough memory. Pass less at once, or --max-memory to work in pieces.",
+            "not enough memory. Pass less at once, or --max-memory to work in partitions.",
         ),
         ("OSError(5, 'Input/output error', '/x')", "Input/output error: /x."),
     ],
@@ -120,8 +120,7 @@ return 0
 
 def signalled(kind: signal.Signals, wait: str, scratch: Path) -> tuple[int, bytes]:
     body = "".join(f"    {line}\n" for line in WAITS.format(wait).splitlines())
-    soon = "from rankframe.cli import process\nprocess._GRACE = 0.2\n"
-    code = f"{soon}{START}def work():\n{body}guarded(work)"
+    code = f"{START}def work():\n{body}guarded(work, grace=0.2)"
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,

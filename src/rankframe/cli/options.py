@@ -1,4 +1,4 @@
-"""Flags of commands: those of declared options (`core/options.py`), and those that commands share."""
+"""Flags of commands: of declared options (`core/options.py`), and those that commands share."""
 
 from __future__ import annotations
 

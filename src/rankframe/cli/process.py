@@ -1,7 +1,7 @@
-"""How a process of the command line ends: whatever happens to its streams, its memory, or itself.
+"""End a process of the command line well, whatever happens to its streams, its memory, or itself.
 
-Its exit code is that of the command, or 2 where something went wrong, or says by which signal it
-was ended. Standard output that nobody reads any more is no error; one that is full is.
+Its exit code is that of the command, 2 where something went wrong, or 128 and the number of the
+signal that ended it. A reader of standard output that leaves is no error; a full disk is.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from rankframe.io.scratch import remove_live
 
 FAILED = 2
 _BY_SIGNAL = 128
-_GRACE = 3.0  # seconds that work which does not look up has to end after a signal
-# What tables are drawn with, for terminals that know no more than ASCII.
+# Characters of tables, for terminals that have only ASCII.
 _PLAIN = {"±": "+/-", "−": "-", "–": "-", "…": "...", "×": "x", "→": "->", "∞": "inf", "≥": ">="}
 
 
@@ -33,12 +32,15 @@ class _EndedError(BaseException):
     """A signal that asks the process to end."""
 
 
-def guarded(work: Callable[[], int]) -> NoReturn:
-    """Do the work of a command line, and end the process with the code that it gives."""
-    code, signals = FAILED, _Signals()
+def guarded(work: Callable[[], int], *, grace: float = 3.0) -> NoReturn:
+    """Do the work of a command line, and end the process with the code that it returns.
+
+    `grace`: the seconds that the work has to end after a signal, before the process is ended.
+    """
+    code, signals = FAILED, _Signals(grace)
     try:
         _open_all_streams()
-        with signals.heeded():
+        with signals.handled():
             code = work()
             _flush()
     except SystemExit:
@@ -46,20 +48,20 @@ def guarded(work: Callable[[], int]) -> NoReturn:
     except BaseException as error:  # noqa: BLE001 (also what a library raises in a panic)
         code = FAILED
         if isinstance(error, KeyboardInterrupt):  # a library may notice before we do
-            signals.seen = signals.seen or signal.SIGINT
-        if not signals.seen:
-            _say(error)
-    if signals.seen:
-        code = _BY_SIGNAL + signals.seen
+            signals.received = signals.received or signal.SIGINT
+        if not signals.received:
+            _print_error(error)
+    if signals.received:
+        code = _BY_SIGNAL + signals.received
     with suppress(OutputError):
         _flush()
     sys.exit(code)
 
 
-def _say(error: BaseException) -> None:
-    """One line for what may happen to anybody; all that is known of what is a fault of ours."""
+def _print_error(error: BaseException) -> None:
+    """Print one line for what may happen to anybody, and a traceback for a bug."""
     if isinstance(error, MemoryError):
-        message = "not enough memory. Pass less at once, or --max-memory to work in pieces."
+        message = "not enough memory. Pass less at once, or --max-memory to work in partitions."
     elif isinstance(error, OutputError):
         message = error.said(flags=True)
     elif isinstance(error, OSError):
@@ -71,94 +73,81 @@ def _say(error: BaseException) -> None:
 
 
 class _Signals:
-    """Signals that end the process: its work is given up, and its temporary files are removed.
+    """Signals that end the process: they interrupt the work, which removes its temporary files.
 
-    Work that is deep in a library does not notice a signal. A thread of its own does, and sees to
-    it that the process ends anyway.
+    Work that is deep in a library does not notice a signal. A thread ends the process then.
     """
 
-    def __init__(self) -> None:
-        self.seen = 0
+    def __init__(self, grace: float) -> None:
+        self.received, self._grace = 0, grace
 
     @contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Heed them, but for those that whoever started the process has us ignore."""
+    def handled(self) -> Iterator[None]:
+        """Handle the signals, except those that the parent process has us ignore."""
         kinds = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
-        heeded = [kind for kind in kinds if signal.getsignal(kind) != signal.SIG_IGN]
-        before = {kind: signal.getsignal(kind) for kind in heeded}
+        before = {kind: signal.getsignal(kind) for kind in kinds}
+        before = {kind: handler for kind, handler in before.items() if handler != signal.SIG_IGN}
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         try:
-            for kind in heeded:
+            for kind in before:
                 signal.signal(kind, self._raise)
             signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         except ValueError:  # not the main thread, which alone may do so
             yield
             return
         sys.unraisablehook = self._quiet(sys.unraisablehook)
-        threading.Thread(target=self._end, args=(reading,), daemon=True).start()
+        threading.Thread(target=self._end_later, args=(reading,), daemon=True).start()
         try:
             yield
         finally:
             signal.set_wakeup_fd(-1)
             os.close(writing)
-            for kind in heeded:  # nothing is left to be interrupted
-                signal.signal(kind, signal.SIG_IGN if self.seen else before[kind])
+            for kind, handler in before.items():  # nothing is left to be interrupted
+                signal.signal(kind, signal.SIG_IGN if self.received else handler)
 
     def _raise(self, number: int, _frame: object) -> NoReturn:
-        self.seen = self.seen or number
+        self.received = self.received or number
         raise _EndedError
 
-    def _end(self, reading: int) -> None:
+    def _end_later(self, reading: int) -> None:
         with os.fdopen(reading, "rb", buffering=0) as pipe:
-            seen = pipe.read(1)
-        if seen:  # else the work has ended
-            time.sleep(_GRACE)
+            number = pipe.read(1)
+        if number:  # else the work has ended
+            time.sleep(self._grace)
             remove_live()
-            os._exit(_BY_SIGNAL + seen[0])
+            os._exit(_BY_SIGNAL + number[0])
 
     def _quiet(self, hook: Callable[..., object]) -> Callable[..., object]:
-        return lambda found: None if self.seen else hook(found)
+        return lambda error: None if self.received else hook(error)
 
 
-class _Outlet(io.RawIOBase):
-    """Where standard output goes, or errors: what nobody reads any more is dropped."""
+class _Outlet(io.FileIO):
+    """Standard output or error, where data is dropped after the reader has left."""
 
     def __init__(self, number: int, *, may_fail: bool) -> None:
-        self._number, self._may_fail, self._gone = number, may_fail, False
-
-    def writable(self) -> bool:
-        """It is nothing else."""
-        return True
-
-    def fileno(self) -> int:
-        """The number that the system knows it by."""
-        return self._number
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-        return os.isatty(self._number)
+        super().__init__(number, "w", closefd=False)
+        self._may_fail, self._gone = may_fail, False
 
     def write(self, data: Any, /) -> int:
-        """Write some of it; all, as far as anybody is told, where it is dropped."""
-        if self._gone:
-            return len(data)
-        try:
-            return os.write(self._number, data)
-        except BlockingIOError:
-            select.select([], [self._number], [])
-            return self.write(data)
-        except OSError as error:
-            self._gone = True
-            if self._may_fail and not isinstance(error, BrokenPipeError):
-                raise OutputError(
-                    f"cannot write to standard output: {error.strerror or error}."
-                ) from error
-            return len(data)
+        """Write data, and return the number of bytes that were written or dropped."""
+        while not self._gone:
+            try:
+                written = super().write(data)
+                if written is not None:
+                    return written
+                select.select([], [self], [])  # a slow reader
+            except OSError as error:
+                self._gone = True
+                if self._may_fail and not isinstance(error, BrokenPipeError):
+                    raise OutputError(
+                        f"cannot write to standard output: {error.strerror or error}."
+                    ) from error
+        return len(data)
 
 
 def _open_all_streams() -> None:
-    """Standard streams that are there, and can say everything."""
+    """Open closed standard streams, and let them write every character."""
     codecs.register_error("in ASCII", _in_ascii)
     for number in range(3):
         try:
@@ -171,34 +160,34 @@ def _open_all_streams() -> None:
     sys.stderr = _stream(sys.stderr, 2, may_fail=False)
 
 
-def _stream(given: Any, number: int, *, may_fail: bool) -> Any:
-    """A standard stream over an outlet of ours, unless somebody put another one in its place."""
+def _stream(stream: Any, number: int, *, may_fail: bool) -> Any:
+    """Return a standard stream over an outlet, or the one that somebody put in its place."""
     try:
-        if given is not None and given.fileno() != number:
-            return given
+        if stream is not None and stream.fileno() != number:
+            return stream
     except (OSError, ValueError):
-        return given
-    if given is not None:
-        given.flush()
+        return stream
+    if stream is not None:
+        stream.flush()
     outlet = _Outlet(number, may_fail=may_fail)
     return io.TextIOWrapper(
         io.BufferedWriter(outlet),
-        encoding=getattr(given, "encoding", None) or "utf-8",
+        encoding=getattr(stream, "encoding", None) or "utf-8",
         errors="in ASCII",
         line_buffering=outlet.isatty() or not may_fail,
     )
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    r"""What a stream's encoding lacks, in other words.
+    r"""Write characters that a stream's encoding lacks in ASCII.
 
     >>> _in_ascii(UnicodeEncodeError("ascii", "a±é", 1, 3, ""))
     ('+/-\\xe9', 3)
     """
     assert isinstance(error, UnicodeEncodeError)  # nothing is decoded so
     lacking = error.object[error.start : error.end]
-    said = (_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking)
-    return "".join(said), error.end
+    plain = (_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking)
+    return "".join(plain), error.end
 
 
 def _flush() -> None:
