@@ -105,8 +105,11 @@ def stub() -> str:
         homes[f"rankframe.{home}"].append(name)
     for definition in REGISTRY.values():
         homes[definition.function.__module__].append(definition.name)
-    lines = [f"from rankframe import {', '.join(places['_PACKAGES'])}\n"]
-    lines += [f"from {home} import {_listed(homes[home])}\n" for home in sorted(homes)]
+    imports = {home: f"from {home} import {_listed(names)}\n" for home, names in homes.items()}
+    for name, home in places["_PACKAGES"].items():
+        parent, _, last = f"rankframe.{home}".rpartition(".")
+        imports[parent] = f"from {parent} import {last} as {name}\n"
+    lines = [imports[home] for home in sorted(imports)]
     aliases = [
         f"{alias} = {d.name}{'  # noqa: A001' if hasattr(builtins, alias) else ''}\n"
         for d in REGISTRY.values()

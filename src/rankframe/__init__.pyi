@@ -1,6 +1,6 @@
 """The public names for type checkers, written by docs/make.py."""
 
-from rankframe import plot, spark
+from rankframe import spark as spark
 from rankframe.analysis.change import Diff
 from rankframe.analysis.compare import compare
 from rankframe.analysis.comparison import Comparison
@@ -127,6 +127,7 @@ from rankframe.metrics.trec import (
     trec_unj,
     utility,
 )
+from rankframe.present import charts as plot
 from rankframe.present.report.report import report
 
 __version__: str

@@ -115,7 +115,7 @@ def test_other_shells_have_whole_words(capsys, monkeypatch: pytest.MonkeyPatch) 
     assert '"ndcg@10"' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("typed", ["ev", "evaluate --missing s", "plot r"])
+@pytest.mark.parametrize("typed", ["ev", "evaluate --missing s"])
 def test_nothing_heavy_is_imported_for_it(typed: str) -> None:
     code = (
         "import sys; sys.argv = ['rankframe']; from rankframe.cli import main\n"

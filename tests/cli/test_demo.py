@@ -38,7 +38,7 @@ def test_what_to_try_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     drawn: list[str] = []  # which takes long, and is tested elsewhere
     monkeypatch.setattr(
-        "rankframe.present.charts.draw.save",
+        "rankframe.present.charts.registry.save",
         lambda chart, _: drawn.append(chart.to_dict()["title"]["text"]),
     )
     _, folder, *lines = rankframe("demo", "movies")[1].split("Try next:")[1].splitlines()

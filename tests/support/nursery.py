@@ -84,11 +84,11 @@ class Nursery:
 
 def _main() -> None:
     import altair  # noqa: F401
-    import rankframe.present.charts.draw
 
     import rankframe as rf
     import rankframe.cli.app
     import rankframe.engine.convert
+    import rankframe.present.charts.registry
     import rankframe.present.report.report
     import rankframe.present.terminal.analysis_tables
     import rankframe.present.terminal.result_tables

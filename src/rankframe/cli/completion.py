@@ -86,6 +86,14 @@ def methods(incomplete: str) -> Offered:
 
 
 @_offering
+def charts(incomplete: str) -> Offered:
+    """Complete charts."""
+    from rankframe.present.charts.registry import CHARTS
+
+    return [(name, chart.sentence) for name, chart in CHARTS.items() if name.startswith(incomplete)]
+
+
+@_offering
 def trec_measures(incomplete: str) -> Offered:
     """Complete trec_eval's measures and nicknames."""
     from rankframe.trec_eval.measures import MEASURES, NICKNAMES

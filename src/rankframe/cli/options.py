@@ -76,7 +76,7 @@ class Flag:
     """A flag, and how its value becomes a keyword argument of the function behind a command."""
 
     parameter: inspect.Parameter
-    read: Callable[[Any], Any] = lambda value: value
+    read: Callable[[Any], Any]
 
     @classmethod
     def make(
@@ -154,15 +154,15 @@ def _flag(group: type[Options], info: OptionInfo) -> Flag:
         return Flag.make(info.name, list[str] | None, option, partial(_mapping, info.name))
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
     more: dict[str, Any] = {"rich_help_panel": STATISTICS if statistics else POLICIES}
-    kind, default, names = info.type, info.default, ()
+    kind, default, names, read = info.type, info.default, (), _as_typed
     if (listed := tuple(choices(kind))) and NoneType in get_args(kind):
-        kind, default = Literal[(*listed, _NOTHING)], default or _NOTHING
+        kind, default, read = Literal[(*listed, _NOTHING)], default or _NOTHING, _or_none
     elif kind is bool:
         names = (f"--{info.name.replace('_', '-')}",)  # else typer adds one that says no
     elif kind is Any:
         kind, more["metavar"] = str | None, "FILE"
     option = typer.Option(*names, help=info.help, **more)
-    return Flag.make(info.name, kind, option, _or_none if listed else _as_typed, default)
+    return Flag.make(info.name, kind, option, read, default)
 
 
 def _as_typed(value: Any) -> Any:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rankframe.cli.completion import metrics_of
+from rankframe.cli.completion import charts, metrics_of
 from rankframe.cli.options import BY, COLUMNS, QUERIES, Given, Quiet, output_option, takes
 from rankframe.cli.support import check_outputs, open_inputs, progress_bar, runs_by_name
 from rankframe.core.errors import OptionError
 from rankframe.core.options import ChartTheme, Policies, Storage
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.registry import Definition
 
 EXAMPLES = """
   rankframe plot
@@ -47,9 +44,7 @@ def plot(
         typer.Argument(
             metavar="[KIND]",
             help="What to draw; without it, all charts are listed.",
-            autocompletion=lambda incomplete: [
-                name for name in _charts() if name.startswith(incomplete)
-            ],
+            autocompletion=charts,
         ),
     ] = None,
     sources: Annotated[
@@ -103,9 +98,7 @@ def plot(
     quiet: Quiet = False,
     how: Given,
 ) -> None:
-    """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time,
-    what is shown of a catalogue.
-    """
+    """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time."""
     if kind is None:
         _list_charts()
         return
@@ -155,19 +148,13 @@ def plot(
         )
 
 
-def _charts() -> dict[str, Definition]:
-    """Return all charts by name; in a function, as importing them takes a moment."""
-    from rankframe.present.charts.registry import CHARTS
-
-    return CHARTS
-
-
 def _list_charts() -> None:
     from rich.console import Console
 
+    from rankframe.present.charts.registry import CHARTS
     from rankframe.present.terminal.render import reference_list
 
-    rows = [(name, definition.sentence) for name, definition in _charts().items()]
+    rows = [(name, definition.sentence) for name, definition in CHARTS.items()]
     Console().print(reference_list("Charts", rows))
 
 
