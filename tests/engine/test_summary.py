@@ -79,7 +79,10 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     )
     outputs = []
     for threads in ("1", "3"):
-        environment = os.environ | {"POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT)}
+        environment = os.environ | {
+            "POLARS_MAX_THREADS": threads,
+            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+        }
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         used, rows = json.loads(done.stdout)

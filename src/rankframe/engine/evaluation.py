@@ -36,7 +36,7 @@ from rankframe.engine.ledger import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import bytes_at_once, left_fits
-from rankframe.engine.out_of_core import Into, in_pieces, with_values
+from rankframe.engine.out_of_core import ValuesFile, evaluate_partitions, merge_parts
 from rankframe.engine.pair_metrics import PairMetrics
 from rankframe.engine.pairing import Pairing
 from rankframe.engine.plan import PerQuery
@@ -291,7 +291,7 @@ class Evaluation:
             ledger = self.ledger(whole.counts, sides)
             return about_frame("per_query", self.labels, ledger, self.inputs(sides))
 
-        into = None if folder is None else Into(folder / PER_QUERY_FILE, about)
+        values_file = None if folder is None else ValuesFile(folder / PER_QUERY_FILE, about)
         this = self
         if self.judged is not None:
             assert left is not None  # metrics look at judgments
@@ -301,19 +301,21 @@ class Evaluation:
                 found = lookup.found_if_grouped(_reporter(left, right, on_progress))
                 if found is not None:
                     parts = this._evaluate_judged(found)
-                    return with_values(parts, self.empty(), into=into, report=on_progress)
+                    return merge_parts(
+                        parts, self.empty(), values_file=values_file, on_progress=on_progress
+                    )
                 del lookup  # the judgments are read again, partition by partition
             else:
                 this = self._with_checked_grades(left.frame)
-        return in_pieces(
+        return evaluate_partitions(
             self.left(left),
             right,
             this.evaluate_partition,
             self.empty,
-            pieces=partitions,
+            partitions=partitions,
             row_bytes=self.row_bytes,
-            into=into,
-            report=on_progress,
+            values_file=values_file,
+            on_progress=on_progress,
         )
 
     # From what was accumulated to the ledger ---------------------------------------------------

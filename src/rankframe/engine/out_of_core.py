@@ -1,26 +1,37 @@
-"""Work on two inputs that do not fit in memory, whatever it is: in pieces by query.
+"""Evaluate two inputs that do not fit in memory, partition by partition.
 
-Inputs that are sorted by query are read a stretch at a time (`stream.py`). Others are split into
-files first (`split.py`).
+Inputs that are sorted by query are read side by side (`sorted_partitions.py`). Others are dealt
+into files first (`hashed_partitions.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
 from rankframe.core.allocators import trim
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OutputError, UnreadableInputError
+from rankframe.core.errors import (
+    BadValueError,
+    DuplicateError,
+    OutputError,
+    UnreadableInputError,
+)
+from rankframe.core.memory_budget import MemoryBudget
 from rankframe.core.messages import number_of
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.accumulator import Accumulator
-from rankframe.engine.split import EvaluatePartition, by_split
-from rankframe.engine.stream import InOrder
+from rankframe.engine.hashed_partitions import HashedPartitions
+from rankframe.engine.memory import bytes_for_pieces, need_of
+from rankframe.engine.sorted_partitions import SortedPartitions
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.output_paths import cannot_write
@@ -28,76 +39,118 @@ from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.sources.writers import About, write_parquet
 from rankframe.io.validate import count_rows
 
-# Rows of a stretch: fewer cost more than they save; more are not even needed.
+# Rows of a partition: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
 # Rows after which memory is given back: this takes some milliseconds.
-_GIVEN_BACK = 1 << 17
+_TRIM_ROWS = 1 << 17
+
+# Evaluates the queries of a partition, of which all rows of both sides are here.
+EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulator]
 
 
 @dataclass(frozen=True)
-class Into:
+class ValuesFile:
     """A Parquet file for values per query, and what it says of itself when all are known."""
 
     path: Path
     about: Callable[[Accumulator], About]
 
 
-def in_pieces(
+def evaluate_partitions(
     left: InputTable,
     right: InputTable,
     evaluate: EvaluatePartition,
     empty: Callable[[], Accumulator],
     *,
-    pieces: int,
+    partitions: int,
     row_bytes: tuple[int, int],
-    into: Into | None = None,
-    report: Report | None = None,
+    values_file: ValuesFile | None = None,
+    on_progress: Report | None = None,
 ) -> Accumulator:
-    """Evaluate inputs that do not fit in memory, in so many partitions (or more).
+    """Evaluate inputs that do not fit in memory.
 
     Args:
         left: what lies beside the run, or the first of two rankings.
         right: the run, or the second ranking.
         evaluate: is called with the rows of each partition.
         empty: returns the accumulator of no queries.
-        pieces: how many partitions it takes at least.
+        partitions: into how many the inputs are divided, at least.
         row_bytes: how many bytes a row of each side takes.
-        into: a file for the values per query, which are then never all in memory.
-        report: is called as rows are done.
+        values_file: where values per query go, which are then never all in memory.
+        on_progress: is called as rows are done.
     """
     rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
     with scratch_folder() as folder:
-        values = _Values(folder, into, report or (lambda _: None), sum(rows))
+        merger = _Merger(folder, values_file, on_progress or (lambda _: None), sum(rows))
         if left.seekable and right.seekable:
-            # Several stretches are in memory at the same time.
-            at_once = pieces * ((os.cpu_count() or 1) + 2)
-            stretch = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
-            stream = InOrder(left, right, evaluate, rows=stretch, row_bytes=row_bytes)
-            whole = values.merge(stream, empty(), ordered=True)
-            if stream.complete:
-                _refuse_lost_rows(whole, names, rows)
-                values.write(whole, ordered=True)
-                return whole
-        split = by_split(left, right, evaluate, folder, pieces)
-        whole = values.merge(split, empty())
+            # Several partitions are in memory at the same time.
+            at_once = partitions * ((os.cpu_count() or 1) + 2)
+            size = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
+            in_order = SortedPartitions(left, right, size)
+            budget = MemoryBudget(bytes_for_pieces(left, right))
+            # What is wrong with a row is better said of the whole.
+            with suppress(BadValueError, DuplicateError):
+                parts = _evaluate_ahead(in_order, evaluate, row_bytes, budget)
+                whole = merger.merge(parts, empty(), ordered=True)
+                if in_order.complete:
+                    _refuse_lost_rows(whole, names, rows)
+                    merger.write(whole, ordered=True)
+                    return whole
+        hashed = HashedPartitions(left, right, folder, partitions)
+        try:
+            parts = ((evaluate(*sides), sides[0].height + sides[1].height) for sides in hashed)
+            whole = merger.merge(parts, empty())
+        except DuplicateError as error:
+            raise hashed.explain(error) from None
         _refuse_lost_rows(whole, names, rows)
-        values.write(whole, ordered=False)
+        merger.write(whole, ordered=False)
         return whole
 
 
-def with_values(
+def merge_parts(
     parts: Iterable[Accumulator],
     empty: Accumulator,
     *,
-    into: Into | None,
-    report: Report | None,
+    values_file: ValuesFile | None,
+    on_progress: Report | None,
 ) -> Accumulator:
-    """Merge partial results, each in any order of its queries; `into` as for `in_pieces`."""
+    """Merge partial results, each in any order of its queries, as they come."""
     with scratch_folder() as folder:
-        values = _Values(folder, into, report or (lambda _: None), 0)
-        whole = values.merge(((part, sum(part.counts.rows)) for part in parts), empty)
-        values.write(whole, ordered=False)
+        merger = _Merger(folder, values_file, on_progress or (lambda _: None), 0)
+        whole = merger.merge(((part, sum(part.counts.rows)) for part in parts), empty)
+        merger.write(whole, ordered=False)
         return whole
+
+
+def _evaluate_ahead(
+    partitions: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
+    evaluate: EvaluatePartition,
+    row_bytes: tuple[int, int],
+    budget: MemoryBudget,
+) -> Iterator[tuple[Accumulator, int]]:
+    """Evaluate partitions on all cores while the next ones are read; yield each with its rows.
+
+    Reading waits while the partitions under way need more than the budget.
+    """
+
+    def work(left: pl.DataFrame, right: pl.DataFrame, need: int) -> Accumulator:
+        with budget.releasing(need):
+            return evaluate(left, right)
+
+    workers = os.cpu_count() or 1
+    waiting: deque[tuple[Future[Accumulator], int]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for left, right in partitions:
+            rows = left.height + right.height
+            need = sum(map(need_of, (left, right), row_bytes))
+            budget.acquire(need)
+            waiting.append((pool.submit(work, left, right, need), rows))
+            del left, right
+            if len(waiting) > workers:
+                future, rows = waiting.popleft()
+                yield future.result(), rows
+        for future, rows in waiting:
+            yield future.result(), rows
 
 
 def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[int]) -> None:
@@ -112,12 +165,12 @@ def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[i
 
 
 @dataclass
-class _Values:
-    """The values of pieces as these come: held by them, or in files on the way to `into`."""
+class _Merger:
+    """Merge partial results as they come; put their values into files if they are to be written."""
 
     folder: Path
-    into: Into | None
-    tell: Report
+    values_file: ValuesFile | None
+    on_progress: Report
     total_rows: int
     rows: int = 0
     queries: int = 0
@@ -132,59 +185,53 @@ class _Values:
         """
         self.files.clear()
         self.rows = self.queries = 0
-        self.tell(Progress("reading", 0, self.total_rows, 0))
+        self.on_progress(Progress("reading", 0, self.total_rows, 0))
         trimmed = 0
         for part, count in parts:
             self.rows += count
-            if self.rows - trimmed > _GIVEN_BACK:
+            if self.rows - trimmed > _TRIM_ROWS:
                 trim()
                 trimmed = self.rows
-            if self.into is None:
-                self.queries += sum(values.height for values in part.parts)
-            else:
-                values = part.join().values
-                self.queries += values.height
+            self.queries += sum(values.height for values in part.parts)
+            if self.values_file is not None:
                 self.files.append(self.folder / f"values-{len(self.files):07}.parquet")
                 with room_for(self.folder):
-                    values.write_parquet(self.files[-1], compression="lz4")
+                    part.join().values.write_parquet(self.files[-1], compression="lz4")
                 part.parts.clear()
-            self.tell(Progress("evaluating", self.rows, self.total_rows, self.queries))
+            self.on_progress(Progress("evaluating", self.rows, self.total_rows, self.queries))
             whole.merge(part)
         whole.join(ordered=ordered)
         return whole
 
     def write(self, whole: Accumulator, *, ordered: bool) -> None:
-        """Put the files together, in order of their queries; `ordered`: they come so.
-
-        `whole`: all pieces as one.
-        """
-        if self.into is not None:
-            self.tell(Progress("writing values", self.rows, self.total_rows, self.queries))
-            into = self.into.path
-            try:
-                whole_file = joined_by_query(self.files, ordered=ordered)
-                write_parquet(whole_file, into, self.into.about(whole))
-            except READ_ERRORS as error:
-                raise cannot_write(into, error) from error
-            written = pl.scan_parquet(into, glob=False).select(pl.len()).collect().item()
-            if written != self.queries:
-                raise OutputError(
-                    f"cannot write {into}: it has values of {number_of(written, 'query')}, not of "
-                    f"{self.queries:,}. Somebody removed temporary files; try again."
-                )
+        """Put the files together, in order of their queries; `ordered`: they come so."""
+        if self.values_file is None:
+            return
+        self.on_progress(Progress("writing values", self.rows, self.total_rows, self.queries))
+        path = self.values_file.path
+        try:
+            values = merge_sorted_files(self.files, ordered=ordered)
+            write_parquet(values, path, self.values_file.about(whole))
+        except READ_ERRORS as error:
+            raise cannot_write(path, error) from error
+        written = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if written != self.queries:
+            raise OutputError(
+                f"cannot write {path}: it has values of {number_of(written, 'query')}, not of "
+                f"{self.queries:,}. Somebody removed temporary files; try again."
+            )
 
 
-def joined_by_query(parts: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
-    """Files that are each in order of their queries → one that is, without reading them whole."""
-    frames = (
-        [pl.scan_parquet(list(parts), glob=False)]
-        if ordered
-        else [pl.scan_parquet(part, glob=False) for part in parts]
-    )
+def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
+    """Merge files that are each in order of their queries into one frame that is, lazily.
+
+    `ordered`: the queries of each file come after those of the one before.
+    """
+    if ordered:
+        return pl.scan_parquet(list(files), glob=False)
+    frames = [pl.scan_parquet(file, glob=False) for file in files]
     while len(frames) > 1:
         odd = frames[len(frames) // 2 * 2 :]
-        frames = [
-            one.merge_sorted(other, QUERY)
-            for one, other in zip(frames[::2], frames[1::2], strict=False)
-        ] + odd
+        pairs = zip(frames[::2], frames[1::2], strict=False)
+        frames = [first.merge_sorted(second, QUERY) for first, second in pairs] + odd
     return frames[0]

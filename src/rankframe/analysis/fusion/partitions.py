@@ -18,6 +18,7 @@ from rankframe.core.errors import DuplicateError, UnreadableInputError
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.contiguous import workers
+from rankframe.engine.hashed_partitions import HashedInput
 from rankframe.engine.memory import (
     bytes_at_once,
     estimated_need,
@@ -25,8 +26,7 @@ from rankframe.engine.memory import (
     pieces_for,
     refuse_too_large_a_query,
 )
-from rankframe.engine.out_of_core import joined_by_query
-from rankframe.engine.split import Split
+from rankframe.engine.out_of_core import merge_sorted_files
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.validate import count_rows
@@ -54,7 +54,7 @@ class PartitionedRuns:
 
     runs: Mapping[str, InputTable]
     policies: FusionPolicies
-    splits: Mapping[str, Split]
+    splits: Mapping[str, HashedInput]
     folder: Path
     # the number of rows of each run
     counts: Mapping[str, int]
@@ -69,7 +69,7 @@ class PartitionedRuns:
         for number, (name, run) in enumerate(runs.items()):
             with naming_the_run(repr(name)):
                 counts[name] = count_rows(run)
-                splits[name] = Split.of(run, folder / f"run-{number}", partitions, at_once)
+                splits[name] = HashedInput.write(run, folder / f"run-{number}", partitions, at_once)
         return cls(runs, policies, splits, folder, counts)
 
     @property
@@ -85,12 +85,12 @@ class PartitionedRuns:
     def partitions(self) -> Iterator[LoadedRuns]:
         """Yield the partitions that have rows; refuse files that lost rows."""
         rows_read = dict.fromkeys(self.runs, 0)
-        for number in range(next(iter(self.splits.values())).pieces):
+        for number in range(next(iter(self.splits.values())).partitions):
             parts: dict[str, InputTable] = {}
             before = sum(rows_read.values())
             for name, split in self.splits.items():
                 with naming_the_run(repr(name)):
-                    frame = split.checked(number)
+                    frame = split.read_checked(number)
                 rows_read[name] += frame.height
                 parts[name] = part_of(frame, "run")
                 del frame
@@ -182,4 +182,4 @@ def fuse_runs(
             with room_for(loaded.folder):
                 fused.write_parquet(files[-1], compression="lz4")
             del fused
-        yield joined_by_query(files, ordered=False) if files else pl.LazyFrame(schema=RUN_SCHEMA)
+        yield merge_sorted_files(files, ordered=False) if files else pl.LazyFrame(schema=RUN_SCHEMA)

@@ -1,4 +1,4 @@
-"""Inputs that are sorted by query: read side by side, a stretch at a time."""
+"""Inputs that are sorted by query: read side by side, partition by partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.prepare import evaluate_judged
-from rankframe.engine.stream import InOrder
+from rankframe.engine.sorted_partitions import SortedPartitions
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import EVERYTHING, assert_same, shop_like
@@ -25,20 +25,18 @@ def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
     return qrels, run
 
 
-def stream(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> InOrder:
-    highest = float(qrels["relevance"].to_numpy().max())
-    evaluate = EVALUATION.with_max_grade(highest).evaluate_partition
-    return InOrder(open_table(qrels, "qrels"), open_table(run, "run"), evaluate, rows=rows)
+def partitions(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> SortedPartitions:
+    return SortedPartitions(open_table(qrels, "qrels"), open_table(run, "run"), rows)
 
 
-def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
-    found = stream(qrels, run, rows)
-    pieces = list(found)
-    assert found.complete
-    assert sum(count for _, count in pieces) == qrels.height + run.height
-    whole = EVALUATION.empty()
-    for part, _ in pieces:
-        whole.merge(part)
+def evaluated(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
+    evaluation = EVALUATION.with_max_grade(float(qrels["relevance"].to_numpy().max()))
+    whole, read, parts = evaluation.empty(), 0, partitions(qrels, run, rows)
+    for left, right in parts:
+        whole.merge(evaluation.evaluate_partition(left, right))
+        read += left.height + right.height
+    assert parts.complete
+    assert read == qrels.height + run.height
     return whole.join(ordered=True).values
 
 
@@ -47,10 +45,10 @@ def streamed(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
 def test_any_length_of_stretches_gives_the_same_bits(rows: int) -> None:
     qrels, run = sorted_shop()
     whole = rf.evaluate(qrels, run, EVERYTHING).per_query
-    assert streamed(qrels, run, rows).equals(whole)
+    assert evaluated(qrels, run, rows).equals(whole)
     # also where the judgments are the longer side, and where one side ends early
     few = run.filter(pl.col("query_id") < "3")
-    assert streamed(qrels, few, rows).equals(rf.evaluate(qrels, few, EVERYTHING).per_query)
+    assert evaluated(qrels, few, rows).equals(rf.evaluate(qrels, few, EVERYTHING).per_query)
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def no_split(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("split though sorted")
 
-    monkeypatch.setattr("rankframe.engine.split.Split.of", refuse)
+    monkeypatch.setattr("rankframe.engine.hashed_partitions.HashedInput.write", refuse)
     monkeypatch.setattr("rankframe.engine.out_of_core._LEAST_ROWS", 20)
 
 
@@ -80,7 +78,7 @@ def test_sorted_inputs_are_not_split(tmp_path: Path) -> None:
 def test_rows_out_of_order_between_the_probes_are_noticed() -> None:
     qrels, run = sorted_shop()
     mixed = pl.concat([run[:100], run[200:210], run[100:200], run[210:]])
-    found = stream(qrels, mixed, 30)
+    found = partitions(qrels, mixed, 30)
     assert len(list(found)) < mixed.height // 30
     assert not found.complete
     whole = rf.evaluate(qrels, run, EVERYTHING)
@@ -93,7 +91,7 @@ def test_one_query_longer_than_a_stretch() -> None:
     )
     run = run.with_columns(score=-pl.col("doc_id").cast(pl.Float64))
     qrels = run.filter(pl.col("doc_id") < 2).select("query_id", "doc_id", relevance=pl.lit(1.0))
-    assert streamed(qrels, run, 7).equals(rf.evaluate(qrels, run, EVERYTHING).per_query)
+    assert evaluated(qrels, run, 7).equals(rf.evaluate(qrels, run, EVERYTHING).per_query)
 
 
 def test_what_can_be_read_from_anywhere(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
+from rankframe.engine.hashed_partitions import HashedPartitions
 from rankframe.engine.prepare import evaluate_judged
-from rankframe.engine.split import by_split
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import SHOP, assert_same, in_pieces, scattered_run, shop_like
@@ -82,12 +82,12 @@ def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path
     sides = open_table(shop_like()[0], "qrels"), open_table(shop_like()[1], "run")
     qrels, run = (side.frame.collect() for side in sides)
     evaluation = evaluate_judged(resolve("ndcg@10"), Policies()).with_max_grade(3.0)
-    found = list(by_split(*sides, evaluation.evaluate_partition, tmp_path, pieces))
+    found = list(HashedPartitions(*sides, tmp_path, pieces))
     assert len(found) <= pieces
-    assert sum(rows for _, rows in found) == qrels.height + run.height
+    assert sum(left.height + right.height for left, right in found) == qrels.height + run.height
     whole = evaluation.empty()
-    for piece, _ in found:
-        whole.merge(piece)
+    for partition in found:
+        whole.merge(evaluation.evaluate_partition(*partition))
     alone = evaluation.evaluate_partition(qrels, run)
     assert whole.join().values.equals(alone.join().values)
     assert whole.counts == alone.counts
