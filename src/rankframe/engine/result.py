@@ -29,7 +29,7 @@ from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_table
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, recover
 from rankframe.io.remote import Remote, explained
-from rankframe.io.sources.addresses import scan_files
+from rankframe.io.sources.remote_files import scan_files
 from rankframe.io.sources.writers import write_parquet
 from rankframe.io.storage import reaching
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -45,10 +46,8 @@ from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable
 from rankframe.io.list_columns import lists_of, taken_apart
-from rankframe.io.python_objects import NO_SOURCE, open_python
-from rankframe.io.sources.anywhere import is_named, open_anywhere
-from rankframe.io.sources.arrow_tables import open_arrow
-from rankframe.io.sources.opening import Opened, numeric_columns, open_stream
+from rankframe.io.sources.dispatch import open_source
+from rankframe.io.sources.files import RawTable
 from rankframe.io.steps import in_steps
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also an
@@ -57,6 +56,7 @@ Source: TypeAlias = Any
 
 # Of a limit of memory: how much a table that is read whole may take, and how much is read at once.
 _WHOLE, _AT_ONCE = 1 / 2, 1 / 32
+_SAMPLE = 100  # rows by which text is taken for numbers
 _SMALL = 1 << 23  # bytes that are held whatever the limit
 
 
@@ -91,7 +91,7 @@ def open_table(
     # Where the side is known, names for other sides are not looked for.
     names = names_in(columns if side is None else Requested.from_mapping(columns, side).names)
     with reading(name):
-        opened = _open(source, role, name, names, limit)
+        opened = open_source(source, role, name, names, limit)
         raw = complete_columns(opened.frame, role, names)
         schema = raw.collect_schema()
     if role is None:
@@ -136,14 +136,14 @@ def open_table(
     return table if role == "queries" or relevance is None else _with_grade(table, relevance)
 
 
-def open_raw(source: Source, name: str, limit: int | None = None) -> Opened:
+def open_raw(source: Source, name: str, limit: int | None = None) -> RawTable:
     """Open a source and leave its columns as they are.
 
     Rows are read later: keep the result until then, since it may own temporary files.
     """
     refuse_if_stranded()
     with reading(name):
-        opened = _open(source, None, name, limit=limit)
+        opened = open_source(source, None, name, limit=limit)
         opened.frame.collect_schema()
     return opened
 
@@ -183,7 +183,7 @@ def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered")
     by = next((column for column in (SCORE, RANK) if column in run.mapping), None)
     unused = [name for name in found if name not in run.mapping.values()]
     if by is None and order == "columns" and not run.ranked:
-        raise UnorderedRunError(run.role, found, numeric_columns(run.raw, unused))
+        raise UnorderedRunError(run.role, found, _numeric_columns(run.raw, unused))
     text = f"as the {'lists' if run.ranked else 'rows'} stand"
     if by is not None:
         largest = by == SCORE and not run.distance
@@ -211,28 +211,16 @@ def refuse_pattern(role: str, column: str) -> None:
         )
 
 
-def _open(
-    source: Source,
-    role: Role | None,
-    name: str,
-    asked: Collection[str] = (),
-    limit: int | None = None,
-) -> Opened:
-    """Open a source in whatever way its type needs."""
-    if isinstance(source, pl.LazyFrame):
-        return Opened(source, seekable=False)
-    if isinstance(source, pl.DataFrame):
-        return Opened(source.lazy(), seekable=True)
-    if is_named(source) or hasattr(source, "read"):
-        open_file = open_anywhere if is_named(source) else open_stream
-        opened = open_file(source, role, name, asked, limit)
-        return opened if opened.by_query is None else open_python(opened.by_query, role, name)
-    if isinstance(source, Mapping | list | tuple):
-        return open_python(source, role, name)
-    opened = open_arrow(source, role or "input", name)
-    if opened is not None:
-        return opened
-    raise UnreadableInputError(name, *NO_SOURCE)
+def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns of numbers, and of text that holds numbers in the first rows."""
+    schema = frame.collect_schema()
+    texts = [name for name in names if schema[name] == pl.String]
+    look_like: list[str] = []
+    with suppress(*READ_ERRORS):
+        numbers = pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False)
+        some = frame.select(texts).head(_SAMPLE).select(numbers).collect()
+        look_like = [one.name for one in some if one.len() and not one.null_count()]
+    return [name for name in names if schema[name].is_numeric() or name in look_like]
 
 
 def _has_subtopics(raw: pl.LazyFrame, schema: Mapping[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputE
 from rankframe.core.messages import shown
 from rankframe.io.formats.numbers import given_numbers
 from rankframe.io.formats.response_shapes import shape_of
-from rankframe.io.sources.opening import Opened
+from rankframe.io.sources.files import RawTable
 
 _SETS = (set, frozenset)
 _LISTS = (list, tuple, *_SETS, np.ndarray, pl.Series)
@@ -45,15 +45,17 @@ _NAMES = (
 )
 
 
-def open_python(source: Mapping[Any, Any] | Sequence[Any], role: Role | None, name: str) -> Opened:
+def open_python(
+    source: Mapping[Any, Any] | Sequence[Any], role: Role | None, name: str
+) -> RawTable:
     """Open a dict by query, a dict of columns, or a list of rows."""
     if not isinstance(source, Mapping):
         if not source:
             raise EmptyInputError(role or "input", name)
-        return Opened(_read_rows(source, name).lazy(), seekable=True)
+        return RawTable(_read_rows(source, name).lazy(), seekable=True)
     is_dict = [isinstance(value, Mapping) for value in source.values()]
     if all(is_dict):
-        return Opened(_read_dicts(source, role, name).lazy(), seekable=True)
+        return RawTable(_read_dicts(source, role, name).lazy(), seekable=True)
     if any(is_dict):
         keys = list(source)
         odd = (keys[0], keys[is_dict.index(not is_dict[0])])
@@ -72,7 +74,7 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], role: Role | None, na
         )
     keys = {key.lower() for key in source if isinstance(key, str)}
     if all(keys & names for names in _NAMES):
-        return Opened(
+        return RawTable(
             _make_table(pl.DataFrame, dict(source), name, strict=False).lazy(), seekable=True
         )
     return _read_lists(source, role, name)
@@ -157,7 +159,7 @@ def _read_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.D
     return pl.DataFrame({QUERY: queries, DOC: docs, _value(role): numbers})
 
 
-def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> Opened:
+def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> RawTable:
     """Read {query: documents}: ranked as they are listed, or judged relevant."""
     lists = list(source.values())
     if role != "qrels" and (sets := [one for one in lists if isinstance(one, _SETS)]):
@@ -176,22 +178,22 @@ def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> Open
     elements = list(chain.from_iterable(lists))
     kinds = set(map(type, elements))
     if kinds and all(issubclass(kind, Mapping) for kind in kinds):
-        return Opened(
+        return RawTable(
             _read_rows(elements, name).with_columns(query).lazy(), seekable=True, ranked=True
         )
     if kinds and all(issubclass(kind, tuple) for kind in kinds) and set(map(len, elements)) == {2}:
         docs, values = zip(*elements, strict=True)
         numbers = _read_numbers(values, name, "Pairs are (document, number)")
         columns = {QUERY: query, DOC: _read_ids(docs, name), _value(role): numbers}
-        return Opened(pl.LazyFrame(columns), seekable=True)
+        return RawTable(pl.LazyFrame(columns), seekable=True)
     return _as_ranked(pl.DataFrame({QUERY: query, DOC: _read_ids(elements, name)}), role)
 
 
-def _as_ranked(frame: pl.DataFrame, role: Role | None) -> Opened:
+def _as_ranked(frame: pl.DataFrame, role: Role | None) -> RawTable:
     """Return rows in the order of the ranking; as judgments, all are relevant."""
     if role == "qrels":
         frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
-    return Opened(frame.lazy(), seekable=True, ranked=True)
+    return RawTable(frame.lazy(), seekable=True, ranked=True)
 
 
 def _read_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:

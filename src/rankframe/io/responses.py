@@ -20,7 +20,7 @@ from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.formats.response_shapes import error_in, is_by_query, shape_of
 from rankframe.io.formats.responses import LINE, read_responses
 from rankframe.io.opening import Columns, Source, describe, open_table
-from rankframe.io.sources.opening import files_at
+from rankframe.io.sources.files import files_at
 
 # What shows where the parts of a response are.
 _SAMPLE = 20

@@ -1,6 +1,6 @@
-"""The stores that addresses lead to, as pyarrow's file systems, from the options that polars takes.
+"""Object stores, for pyarrow and for polars, by the storage options of the user.
 
-What the options in force do not say, the environment does.
+Options have the names that polars knows; the environment stands in for those that are missing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ STORES = (*S3, *GOOGLE, *AZURE)
 _VENDORS = ("aws_", "google_", "azure_")
 # Seconds until somebody must have answered, and how often they are asked.
 _CONNECTING, _ANSWERING, _ATTEMPTS = 5, 30, 3
+# Options that polars takes as numbers, which a shell cannot give.
+_NUMBERS = ("max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_max_backoff_ms")
+# Endpoints of S3 that are not Amazon's have no regions, but signatures name one.
+_ANY_REGION = "us-east-1"
 
 
 def file_system(scheme: str, account: str) -> Any:
@@ -25,6 +29,36 @@ def file_system(scheme: str, account: str) -> Any:
     if scheme in S3:
         return _s3()
     return _google() if scheme in GOOGLE else _azure(account)
+
+
+def polars_options(scheme: str) -> dict[str, Any]:
+    """Return the storage options as polars takes them, with those of S3 from the environment."""
+    given = {name: _as_taken(name, value) for name, value in storage_options().items()}
+    if scheme in S3:
+        if endpoint := endpoint_of_s3():
+            given = {"aws_region": region_of_s3() or _ANY_REGION, **given}
+            given = {name: value for name, value in given.items() if "endpoint" not in name.lower()}
+            given["aws_endpoint_url"] = endpoint
+        given = {**credentials_of_s3(), **given}
+    return given
+
+
+def _as_taken(name: str, value: Any) -> str | int:
+    """Return an option as text, or as a number if polars itself reads it."""
+    if name not in _NUMBERS:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return int(value)
+    except ValueError as error:
+        raise OptionError(
+            Option("storage_options"), f" takes a whole number for {name}."
+        ) from error
+
+
+def polars_arguments(scheme: str) -> dict[str, Any]:
+    """Return the arguments with which functions of polars read at such an address."""
+    options = polars_options(scheme)
+    return {"storage_options": options} if options else {}
 
 
 def option_of(*names: str) -> str | None:

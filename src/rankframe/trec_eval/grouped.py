@@ -26,7 +26,7 @@ from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.io.opening import open_table
-from rankframe.io.sources.opening import files_at
+from rankframe.io.sources.files import files_at
 from rankframe.trec_eval.sources import in_memory
 
 GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]

@@ -21,7 +21,7 @@ from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, t
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments
 from rankframe.io.opening import open_table
-from rankframe.io.sources.opening import trec_texts
+from rankframe.io.sources.files import trec_texts
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16

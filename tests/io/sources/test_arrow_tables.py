@@ -297,7 +297,7 @@ def test_nothing_else_is_taken_for_a_table() -> None:
 
 
 def test_the_page_about_them_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "guides" / "arrow.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "arrow.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.io.sources import examples
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[3] / "data"
 
 
 @pytest.mark.parametrize("name", ["shop", "movies"])
@@ -46,8 +46,8 @@ def test_in_an_installed_package_they_lie_inside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "rankframe"
-    (package / "sources").mkdir(parents=True)
-    monkeypatch.setattr(examples, "__file__", str(package / "sources" / "examples.py"))
+    (package / "io" / "sources").mkdir(parents=True)
+    monkeypatch.setattr(examples, "__file__", str(package / "io" / "sources" / "examples.py"))
     with pytest.raises(rf.RankframeError, match="the demo data: it is not installed with"):
         rf.example("shop")
     (package / "data").symlink_to(DATA)

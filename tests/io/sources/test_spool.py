@@ -14,7 +14,7 @@ import pytest
 
 from rankframe.core.errors import OutputError, RankframeError
 from rankframe.io.sources import spool
-from rankframe.io.sources.opening import Opened, open_path, open_stream
+from rankframe.io.sources.files import RawTable, open_path, open_stream
 
 LINES = [f"q{n // 7} Q0 d{n} {n % 7 + 1} {n / 8} tag" for n in range(300)]
 GRADES = [f"q{n // 7} 0 d{n} {n % 3}" for n in range(300)]
@@ -66,7 +66,7 @@ TEXTS = {
 }
 
 
-def is_spooled(opened: Opened) -> bool:
+def is_spooled(opened: RawTable) -> bool:
     return opened.files is not None
 
 

@@ -20,7 +20,7 @@ from polars.io.plugins import register_io_source
 from rankframe.core.errors import EmptyInputError, RankframeError, UnreadableInputError
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.scratch import room_for, scratch_folder
-from rankframe.io.sources.opening import Opened
+from rankframe.io.sources.files import RawTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,24 +37,24 @@ _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 _COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Array"))
 
 
-def open_arrow(source: Any, role: str, name: str) -> Opened | None:
+def open_arrow(source: Any, role: str, name: str) -> RawTable | None:
     """A table, stream or dataset of another library; None if it is nothing of the kind."""
     if isinstance(source, pl.Series) or any(_is(source, *kind) for kind in _COLUMNS):
         raise UnreadableInputError(
             name, "this is a single column", "Pass a frame: a column each for queries and documents"
         )
     if _is(source, "pandas", "DataFrame"):
-        return Opened(_from_pandas(source, name).lazy(), seekable=True)
+        return RawTable(_from_pandas(source, name).lazy(), seekable=True)
     if _is(source, "pyarrow.dataset", "Dataset"):
-        return Opened(_scanned(source, name), seekable=False)
+        return RawTable(_scanned(source, name), seekable=False)
     if _is(source, "pyarrow.dataset", "Scanner"):
-        return Opened(_read_once(source.to_reader(), role, name), seekable=True)
+        return RawTable(_read_once(source.to_reader(), role, name), seekable=True)
     if not hasattr(source, "__arrow_c_stream__"):
         return None
     if _is(source, "pyarrow", "Table") or _is(source, "pyarrow", "RecordBatch"):
         with _explained(name):
-            return Opened(pl.DataFrame(source).lazy(), seekable=True)
-    return Opened(_read_once(source, role, name), seekable=True)
+            return RawTable(pl.DataFrame(source).lazy(), seekable=True)
+    return RawTable(_read_once(source, role, name), seekable=True)
 
 
 def _is(source: object, module: str, kind: str) -> bool:

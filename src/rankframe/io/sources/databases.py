@@ -20,7 +20,7 @@ import polars as pl
 
 from rankframe.core.errors import MissingExtraError, RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, listing, masked, shorten
-from rankframe.io.sources.opening import Opened
+from rankframe.io.sources.files import RawTable
 
 # A query → its Arrow batches; the connection ends with the context.
 Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
@@ -41,10 +41,10 @@ _PREFIX = re.compile(
 )
 
 
-def open_database(kind: str, place: str, asked: str | None, name: str) -> Opened:
+def open_database(kind: str, place: str, asked: str | None, name: str) -> RawTable:
     """A table or a query of a database of this kind: a file, or the address of a server."""
     if kind == "sqlite":
-        return Opened(_held(_sqlite_file(place), asked, name).lazy(), seekable=True)
+        return RawTable(_held(_sqlite_file(place), asked, name).lazy(), seekable=True)
     ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
     with _explained(name, lambda: _tables(ask)):
         query = _query(asked, name, lambda: _tables(ask))
@@ -54,9 +54,9 @@ def open_database(kind: str, place: str, asked: str | None, name: str) -> Opened
             odd = [one for one, kind in schema.items() if kind == pl.Binary or _is_extension(kind)]
             held = None if odd else _small(batches)
     if held is not None:
-        return Opened(held.lazy(), seekable=True)
+        return RawTable(held.lazy(), seekable=True)
     types = {one: pl.String() if one in odd else kind for one, kind in schema.items()}
-    return Opened(_streamed(ask, query, types, odd, name), seekable=False)
+    return RawTable(_streamed(ask, query, types, odd, name), seekable=False)
 
 
 def _small(batches: Any) -> pl.DataFrame | None:
@@ -79,7 +79,7 @@ def is_query(source: object) -> bool:
     return any(hasattr(source[0], name) for name in ("cursor", "execute", "connect"))
 
 
-def open_query(connection: Any, query: str, *, name: str) -> Opened:
+def open_query(connection: Any, query: str, *, name: str) -> RawTable:
     """What an open connection answers to a query (or the name of a table): of DuckDB, ADBC,
     SQLAlchemy, or any other that Python's interface for databases describes.
     """
@@ -91,7 +91,7 @@ def open_query(connection: Any, query: str, *, name: str) -> Opened:
         raise
     except Exception as error:  # whatever the library of the connection raises
         raise UnreadableInputError(name, _said(error)) from error
-    return Opened(frame.lazy(), seekable=True)
+    return RawTable(frame.lazy(), seekable=True)
 
 
 def _streamed(

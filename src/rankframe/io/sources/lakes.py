@@ -15,8 +15,7 @@ import polars as pl
 from rankframe.core.errors import MissingExtraError, UnreadableInputError
 from rankframe.core.messages import shorten
 from rankframe.io.remote import scheme_of
-from rankframe.io.sources.addresses import for_polars
-from rankframe.io.stores import S3
+from rankframe.io.stores import S3, polars_options
 
 _DELTA = "_delta_log"
 _ICEBERG = re.compile(r"metadata/[^/]+\.metadata\.json")
@@ -105,7 +104,7 @@ def _latest(files: list[str]) -> str:
 def _for_delta(scheme: str) -> dict[str, str] | None:
     if not scheme:
         return None
-    options = {key: str(value) for key, value in for_polars(scheme).items()}
+    options = {key: str(value) for key, value in polars_options(scheme).items()}
     if options.get("aws_endpoint_url", "").startswith("http://"):
         options["aws_allow_http"] = "true"
     return options
@@ -114,7 +113,7 @@ def _for_delta(scheme: str) -> dict[str, str] | None:
 def _for_iceberg(scheme: str) -> dict[str, Any] | None:
     if not scheme:
         return None
-    options = for_polars(scheme)
+    options = polars_options(scheme)
     if scheme not in S3:
         return options
     return {theirs: options[ours] for ours, theirs in _PYICEBERG.items() if ours in options}

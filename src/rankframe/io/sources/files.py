@@ -5,8 +5,7 @@ from __future__ import annotations
 import glob as globbing
 import io
 import os
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -35,11 +34,8 @@ from rankframe.io.formats.registry import (
 from rankframe.io.scratch import KeptFolder
 from rankframe.io.sources.spool import held_bytes, is_large, read_until, saved, spooled
 
-# Rows by which text is taken for numbers.
-_SAMPLE = 100
 
-
-class Opened(NamedTuple):
+class RawTable(NamedTuple):
     """A table as found; its rows were not read."""
 
     frame: pl.LazyFrame
@@ -55,7 +51,7 @@ class Opened(NamedTuple):
     files: object = None
 
     @classmethod
-    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> Opened:
+    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> RawTable:
         """What a format gave; `held`: to be read now."""
         if isinstance(found, Mapping):
             return cls(pl.LazyFrame(), seekable=True, by_query=found)
@@ -69,7 +65,7 @@ def open_path(
     name: str,
     asked: Collection[str] = (),
     limit: int | None = None,
-) -> Opened:
+) -> RawTable:
     """A file, a glob pattern, or a folder of Parquet files.
 
     `asked`: names that the user gave to columns of some input. `limit`: how much memory there is;
@@ -85,7 +81,7 @@ def open_path(
     if judgments := judgments_in(Path(path), role, name):
         path = judgments
     if Path(path).is_dir():
-        return Opened(_open_folder(Path(path), name), seekable=True)
+        return RawTable(_open_folder(Path(path), name), seekable=True)
     files = files_at(path)
     if not files:
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
@@ -110,7 +106,7 @@ def open_path(
             return large
     # Names are given to polars literally: a real file may have brackets in its name.
     held = without_packing(files, found.packings)
-    opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
+    opened = RawTable.of(found.open(held, role, name, asked), seekable=found.seekable)
     text = categories_as_text(files, opened.frame) if found is PARQUET else None
     return opened if text is None else opened._replace(frame=text)
 
@@ -121,7 +117,7 @@ def open_stream(
     name: str,
     asked: Collection[str] = (),
     limit: int | None = None,
-) -> Opened:
+) -> RawTable:
     """An open file or a pipe, read to its end. `asked`, `limit`: as for `open_path`."""
     try:
         content = read_until(file, None if limit is None else held_bytes(limit))
@@ -138,7 +134,7 @@ def open_stream(
     refuse_other(held, name)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(held)) or TREC
-    return Opened.of(found.open([held], role, name, asked), seekable=True, held=True)
+    return RawTable.of(found.open([held], role, name, asked), seekable=True, held=True)
 
 
 def _open_saved(
@@ -148,14 +144,14 @@ def _open_saved(
     name: str,
     asked: Collection[str],
     limit: int,
-) -> Opened:
+) -> RawTable:
     """What came through a pipe and is too large to be held, from a temporary file."""
     found = by_beginning(head_of(path)) or TREC
     large = _spooled(found, [path], role, [name], asked, limit, folder)
     if large is not None:
         return large
     held = without_packing([path], found.packings)
-    opened = Opened.of(found.open(held, role, name, asked), seekable=found.seekable)
+    opened = RawTable.of(found.open(held, role, name, asked), seekable=found.seekable)
     return opened._replace(files=folder)
 
 
@@ -167,32 +163,20 @@ def _spooled(
     asked: Collection[str],
     limit: int,
     folder: KeptFolder | None = None,
-) -> Opened | None:
+) -> RawTable | None:
     """Large text by way of temporary files; None where its format does not go by lines."""
 
     def read(text: IO[bytes]) -> object:
         return found.open([text], role, names[0], asked)
 
     large = spooled(files, found.name, role, names, limit, read, folder)
-    return large and Opened(large.frame, seekable=True, files=large.folder)
+    return large and RawTable(large.frame, seekable=True, files=large.folder)
 
 
 def _is_blank(held: io.BytesIO) -> bool:
     """Whether there is nothing to read, seen without a copy of it."""
     content = held.getbuffer()
     return not content or (bytes(content[:STEP]).isspace() and held.getvalue().isspace())
-
-
-def numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
-    """Columns of numbers, also where they are written as text, by the look of some rows."""
-    schema = frame.collect_schema()
-    texts = [name for name in names if schema[name] == pl.String]
-    look_like: list[str] = []
-    with suppress(*READ_ERRORS):
-        numbers = pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False)
-        some = frame.select(texts).head(_SAMPLE).select(numbers).collect()
-        look_like = [one.name for one in some if one.len() and not one.null_count()]
-    return [name for name in names if schema[name].is_numeric() or name in look_like]
 
 
 def trec_texts(source: object) -> Files | None:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.sources.anywhere import is_named, open_anywhere
+from rankframe.io.sources.dispatch import open_source
 
 QRELS = pl.DataFrame(
     {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "d"], "relevance": [2, 1, 1]}
@@ -64,7 +64,7 @@ def test_folders_and_patterns(s3_environment: Any, wanted: Any, refusal) -> None
         "s3://shop/parts/*/a.parquet", "s3://shop/**/day=*/?.parquet", "s3://shop/texts/*.csv",
     ):  # fmt: skip
         assert values(address) == wanted
-    frame = open_anywhere("s3://shop/parts", "run", "it").frame.collect()
+    frame = open_source("s3://shop/parts", "run", "it").frame.collect()
     assert frame["day"].to_list() == ["1", "1", "2", "2"]
     assert "there is no .parquet file in this folder" in refusal(values, "s3://shop/texts")
     s3.put("parts/day=2/b.parquet", b"")
@@ -150,6 +150,3 @@ def test_no_more_is_fetched_than_is_needed(s3: Any) -> None:
 def test_a_file_of_this_machine_has_an_address_too(tmp_path: Path, wanted: Any) -> None:
     RUN.write_parquet(tmp_path / "a run.parquet")
     assert values((tmp_path / "a run.parquet").as_uri()) == wanted
-    assert is_named("x")
-    assert is_named(tmp_path)
-    assert not is_named({})

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.sources.addresses import (
+from rankframe.io.sources.remote_files import (
     fetched,
-    for_polars,
     refuse_unknown,
     scan_files,
     serves_parts,
 )
 from rankframe.io.storage import reached_with
+from rankframe.io.stores import polars_options
 
 HELD: dict[str, bytes] = {}
 
@@ -112,10 +112,10 @@ def test_polars_is_told_what_the_environment_says_of_s3(monkeypatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
-    assert for_polars("s3") == keys
-    assert for_polars("gs") == {}
+    assert polars_options("s3") == keys
+    assert polars_options("gs") == {}
     with reached_with({"endpoint": "http://e", "aws_allow_http": True, "max_retries": "3"}):
-        assert for_polars("s3") == {
+        assert polars_options("s3") == {
             **keys, "aws_endpoint_url": "http://e", "aws_region": "us-east-1",
             "aws_allow_http": "true", "max_retries": 3,
         }  # fmt: skip
@@ -123,7 +123,7 @@ def test_polars_is_told_what_the_environment_says_of_s3(monkeypatch) -> None:
 
 def test_numbers_must_be_numbers(refusal) -> None:
     with reached_with({"max_retries": "many"}):
-        assert "takes a whole number for max_retries" in refusal(for_polars, "s3")
+        assert "takes a whole number for max_retries" in refusal(polars_options, "s3")
 
 
 def test_parquet_is_read_as_its_files_were_found(s3, qrels: pl.DataFrame) -> None:

@@ -14,7 +14,7 @@ import pytest
 import rankframe as rf
 from rankframe.io.formats import packing
 from rankframe.io.opening import open_table
-from rankframe.io.sources.opening import open_path, open_stream, trec_texts
+from rankframe.io.sources.files import open_path, open_stream, trec_texts
 
 
 def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
