@@ -23,6 +23,7 @@ from rankframe.core.table import (
     Note,
     Part,
     Table,
+    Tone,
     as_html,
     as_latex,
     as_markdown,
@@ -339,29 +340,43 @@ class Comparison(Exported):
             blanks = [Cell("")] * 6
             rows = [[Cell(self.baseline), value_cell(first["baseline_value"]), *blanks, judged]]
         for row in pairs:
-            name, low, high = row["system"], row["ci_low"], row["ci_high"]
-            better = ((row["difference"] or 0) > 0) == metric.higher_is_better
-            tone = "" if not row["significant"] else "good" if better else "bad"
-            raw = self.note("policy_correction") != "none"
-            rows.append(
-                [
-                    Cell(name if self.baseline is not None else f"{name} − {row['baseline']}"),
-                    value_cell(row["value"]),
-                    Cell(signed_text(row["difference"], metric), tone=tone),
-                    Cell(percent_text(row["relative"]), tone=tone),
-                    Cell(range_text(low, high, metric, signed=True)),
-                    Cell(p_text(row["p_corrected"]) + ("*" if row["significant"] else "")),
-                    Cell(p_text(row["p_value"]) if raw else ""),
-                    Cell(outcomes_text(row)),
-                    Cell(share_text(row["judged"])),
-                ]
-            )
+            cells = self.pair_cells(row)
+            name = row["system"]
+            name = name if self.baseline is not None else f"{name} − {row['baseline']}"
+            names = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
+            rows.append([Cell(name), value_cell(row["value"]), *(cells[name] for name in names)])
         slice_ = "all" if self.sliced else ""
         if first["by"] is not None:
             way = "" if by == first["by"] else f"{first['by']}: "
             slice_ = f"{way}{first['slice']}{' (few)' if first['small'] else ''}"
         heads = [[Cell(first["metric"]), Cell(slice_)], *([[Cell(""), Cell("")]] * len(pairs))]
         return [head + row for head, row in zip(heads, rows, strict=False)]
+
+    def pair_cells(self, row: Mapping[str, Any]) -> dict[str, Cell]:
+        """Return the cells of a row of `table`, by what stands above them."""
+        metric, raw = self.metric(row["metric"]), self.note("policy_correction") != "none"
+        better = ((row["difference"] or 0) > 0) == metric.higher_is_better
+        tone: Tone = "" if not row["significant"] else "good" if better else "bad"
+        star = "*" if row["significant"] else ""
+        effect = row["effect_size"]
+        texts = {
+            "value": (number_text(row["value"], metric), row["value"]),
+            "diff": (signed_text(row["difference"], metric), row["difference"]),
+            "%": (percent_text(row["relative"]), row["relative"]),
+            "interval": (range_text(row["ci_low"], row["ci_high"], metric, signed=True),
+                         row["ci_low"]),
+            "p": (p_text(row["p_corrected"]) + star, row["p_corrected"]),
+            "raw p": (p_text(row["p_value"]) if raw else "", row["p_value"]),
+            "effect size": ("–" if effect is None else f"{effect:+.2f}", effect),
+            "W/T/L": (outcomes_text(row), row["wins"]),
+            "queries": (f"{row['queries']:,}", row["queries"]),
+            "judged": (share_text(row["judged"]), row["judged"]),
+        }  # fmt: skip
+        toned: dict[str, Tone] = {"diff": tone, "%": tone}
+        return {
+            name: Cell(text, value=value, tone=toned.get(name, ""))
+            for name, (text, value) in texts.items()
+        }
 
     def __repr__(self) -> str:
         return as_text("rankframe comparison", self.parts())

@@ -10,7 +10,7 @@ import pytest
 import rankframe as rf
 
 WHEN = "2026-01-02 03:04 UTC"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHOP = ROOT / "data" / "shop"
 RUNS = {name: SHOP / f"{name}.parquet" for name in ("bm25", "dense", "hybrid")}
 HOSTILE = {

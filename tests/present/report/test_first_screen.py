@@ -6,7 +6,7 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.wording import number_text, percent_text
-from rankframe.present.report.first_screen import headline, summary
+from rankframe.present.report.summary import headline, summary
 from tests.support.page_text import read_page
 from tests.support.report_cases import METRICS, QRELS, RUNS, compared, material
 

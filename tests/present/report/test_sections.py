@@ -10,7 +10,14 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.core.wording import count_text, number_text, p_text, share_text, signed_text
-from rankframe.present.report.sections import counted, definitions, details, holes, origin, slices
+from rankframe.present.report.sections import (
+    data_summary,
+    definitions,
+    details,
+    provenance,
+    slices,
+    unjudged,
+)
 from tests.support.page_text import Element, read_page
 from tests.support.report_cases import ATTRIBUTES, RUNS, compared, material
 
@@ -73,7 +80,7 @@ def test_slices_are_drawn_above_their_table() -> None:
 
 def test_what_depends_on_unjudged_documents() -> None:
     found = compared()
-    of = table(holes(material(found)), "bounds")
+    of = table(unjudged(material(found)), "bounds")
     expected = [
         [row["metric"], row["system"], share_text(row["judged"]),
          *("–" if row[n] is None else f"{row[n]:.4f}"
@@ -85,7 +92,7 @@ def test_what_depends_on_unjudged_documents() -> None:
 
 def test_the_ledger_is_one_table_and_zeros_are_folded_away() -> None:
     found = compared()
-    html = counted(found)
+    html = data_summary(found)
     shown, zeros = table(html, "ledger"), table(html, "ledger-zeros")
     assert heads(shown) == heads(zeros) == ["counted", "all", "old", "new", "meaning"]
     values = {
@@ -105,7 +112,7 @@ def test_the_ledger_is_one_table_and_zeros_are_folded_away() -> None:
 
 
 def test_a_page_says_of_what_it_was_made_and_how() -> None:
-    html = origin(material(compared(k_max=7)))
+    html = provenance(material(compared(k_max=7)))
     tree = read_page(html)
     said = dict(
         zip([e.text for e in tree.all("dt")], [e.text for e in tree.all("dd")], strict=True)

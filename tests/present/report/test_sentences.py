@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.present.report.sentences import leader, limits, sentences
+from rankframe.present.report.summary import caveats, leader, sentences
 
 IDS = [f"q{n:03}" for n in range(200)]
 KNOWN = pl.DataFrame({"query_id": IDS, "kind": ["x", "y"] * 100})
@@ -74,8 +74,8 @@ def test_limits_are_said() -> None:
     other = {query: ({"b": 2.0, "a": 1.0} if query == IDS[0] else docs)
              for query, docs in run.items() if query != IDS[1]}  # fmt: skip
     found = rf.compare(qrels, {"old": run, "new": other}, "mrr", baseline="old", replicates=100)
-    said = limits(found)
+    said = caveats(found)
     assert any(one.startswith("new lacks 1 of 20 judged queries (5.0%)") for one in said)
     assert "20 queries: too few to rely on" in said
     assert "new differs from old in 2 queries only" in said
-    assert not limits(compared({"old": stored([0, 0]), "new": stored([0.1, 0.1])}))
+    assert not caveats(compared({"old": stored([0, 0]), "new": stored([0.1, 0.1])}))

@@ -1,78 +1,58 @@
-"""Pieces of a web page that stands alone: all text escaped, nothing fetched from anywhere."""
+"""Parts of a web page that stands alone: all text is escaped, nothing is fetched."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from typing import Final
 
+from rankframe.core.table import Cell, Table
 from rankframe.core.wording import plain_text
+
+# Classes of the style sheet, by the tone of a cell.
+STYLES: Final = {"good": "up", "bad": "down", "doubtful": "few", "muted": "ci"}
+_SEVERAL = re.compile(r"[ /]")  # between the numbers of a cell
 
 _LONGEST = 120  # characters of an id on the page
 _SHORT = 18  # characters that stay on one line
 _PAGE = 20  # rows of a table that are shown at once
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What a table shows in one place, what it is sorted by, and what a CSV file has of it."""
-
-    html: str
-    sort: float | None = None
-    # text is sorted as it reads, numbers by `sort`
-    is_text: bool = False
-    # None: the number that it is sorted by, else what is shown
-    csv: str | None = None
-
-
 def escaped(content: str) -> str:
-    """Text of any length as HTML."""
+    """Escape text of any length for HTML."""
     return escape(plain_text(content))
 
 
 def text(content: object, *, most: int = _LONGEST) -> str:
-    """Any text as HTML: cut where it is too long for a page, in full for who points at it."""
+    """Escape text for HTML, shortened where it is too long; a tooltip has all of it."""
     whole = plain_text(str(content), 4 * most)
     if len(whole) <= most:
         return escape(whole)
     return f'<span title="{escape(whole)}">{escape(whole[: most - 1])}…</span>'
 
 
-def words(content: object) -> Cell:
-    """A cell with text."""
-    return Cell(text(content), is_text=True)
-
-
-def number(value: float | None, shown: str | None = None, *, style: str = "") -> Cell:
-    """A cell with a number."""
+def number(value: float | None, shown: str | None = None) -> Cell:
+    """Make a cell with a number that the table is sorted by."""
     if value is None:
         return Cell("–")
-    body = escaped(f"{value:.4f}" if shown is None else shown)
-    return Cell(f'<span class="{style}">{body}</span>' if style else body, float(value))
+    return Cell(f"{value:.4f}" if shown is None else shown, value=float(value))
 
 
-def table(
-    name: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    *,
-    search: str | None = None,
-    page: int = _PAGE,
-) -> str:
-    """A table that sorts itself, shows so many rows at once, and can be saved as CSV.
+def render_table(name: str, table: Table, *, search: str | None = None, page: int = _PAGE) -> str:
+    """Render a table that readers can sort, page through and save as CSV.
 
-    `search` is what its box for searching is called.
+    search: the label of a box that hides rows without the words in it.
     """
-    texts = [all(row[at].is_text for row in rows) and bool(rows) for at in range(len(header))]
     head = "".join(
-        f'<th scope="col"{" class=text" if is_text else ""}>'
-        f'<button type="button">{text(title)}</button></th>'
-        for title, is_text in zip(header, texts, strict=True)
+        f'<th scope="col"{"" if column.numeric else " class=text"}>'
+        f'<button type="button">{text(column.title)}</button></th>'
+        for column in table.columns
     )
     body = "".join(
-        "<tr>" + "".join(_cell(c, t) for c, t in zip(row, texts, strict=True)) + "</tr>"
-        for row in rows
+        f"<tr>{''.join(map(_cell, row, (c.numeric for c in table.columns)))}</tr>"
+        for row in table.rows
     )
     box = search_box(name, search, f"#{name} tbody tr") if search else ""
     save = f'<button type="button" class="save" data-table="{name}">Save as CSV</button>'
@@ -84,8 +64,32 @@ def table(
     )
 
 
+def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
+    content = cell_html(cell)
+    if not numeric:
+        size = " short" if len(content) <= _SHORT and "<" not in content else ""
+        return f'<td class="text{size}">{content}</td>'
+    sort = "" if cell.value is None else repr(float(cell.value))
+    # A file has the number itself, or the text where that holds several.
+    saved = f' data-csv="{escaped(cell.text)}"' if _SEVERAL.search(cell.text) else ""
+    return f'<td data-sort="{sort}"{saved}>{content}</td>'
+
+
+def cell_html(cell: Cell) -> str:
+    """Render a cell: the tone is that of the mark, where there is one, the detail is below."""
+    style = STYLES.get(cell.tone, "")
+    content = text(cell.text)
+    if cell.bold:
+        content = f'<span class="best">{content}</span>'
+    if cell.mark:
+        content = f'{content} <span class="{style or "ci"}">{escaped(cell.mark)}</span>'
+    elif style:
+        content = f'<span class="{style}">{content}</span>'
+    return content + (f'<br><span class="ci">{escaped(cell.detail)}</span>' if cell.detail else "")
+
+
 def search_box(name: str, label: str, chosen: str) -> str:
-    """A box that hides what does not match."""
+    """Render a box that hides what does not match."""
     return (
         f'<p class="search"><label for="{name}-search">{escaped(label)}</label>'
         f'<input id="{name}-search" type="search" data-filter="{escaped(chosen)}" '
@@ -95,7 +99,7 @@ def search_box(name: str, label: str, chosen: str) -> str:
 
 
 def figure(svg: str, caption: str) -> str:
-    """A drawing with what it shows."""
+    """Render a drawing with its caption."""
     return (
         f'<figure><div class="scroll" role="img" aria-label="{escaped(caption)}">{svg}</div>'
         f"<figcaption>{escaped(caption)}</figcaption></figure>"
@@ -103,7 +107,7 @@ def figure(svg: str, caption: str) -> str:
 
 
 def section(name: str, title: str, *parts: str) -> str:
-    """A part of the page with a heading that can be linked to."""
+    """Render a section with a heading that can be linked to."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
         f'<h2 id="{name}-title">{text(title)}</h2>{"".join(parts)}</section>'
@@ -111,7 +115,7 @@ def section(name: str, title: str, *parts: str) -> str:
 
 
 def fold(summary: str, *parts: str, kind: str = "", is_open: bool = False) -> str:
-    """What is opened by who wants to see it; the summary is HTML."""
+    """Render content that readers unfold; the summary is HTML."""
     state = " open" if is_open else ""
     return (
         f'<details class="{kind}"{state}><summary>{summary}</summary>'
@@ -120,12 +124,12 @@ def fold(summary: str, *parts: str, kind: str = "", is_open: bool = False) -> st
 
 
 def note(content: str) -> str:
-    """A small remark."""
+    """Render a small remark."""
     return f'<p class="note">{escaped(content)}</p>'
 
 
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
-    """The whole page from (name, title, html) sections."""
+    """Render the page from (name, title, html) of its sections."""
     assets = files("rankframe.present.report") / "assets"
     style = (assets / "report.css").read_text(encoding="utf-8")
     script = (assets / "report.js").read_text(encoding="utf-8")
@@ -156,12 +160,3 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer
 </body>
 </html>
 """
-
-
-def _cell(cell: Cell, in_text_column: bool) -> str:  # noqa: FBT001
-    saved = "" if cell.csv is None else f' data-csv="{escaped(cell.csv)}"'
-    if in_text_column:
-        size = " short" if len(cell.html) <= _SHORT and "<" not in cell.html else ""
-        return f'<td class="text{size}"{saved}>{cell.html}</td>'
-    sort = "" if cell.sort is None else repr(cell.sort)
-    return f'<td data-sort="{sort}"{saved}>{cell.html}</td>'

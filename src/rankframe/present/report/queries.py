@@ -10,16 +10,16 @@ import polars as pl
 from rankframe.analysis.change import BETTER, DELTA, TEXT, WEIGHTED, Diff
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.messages import number_of
+from rankframe.core.table import Table
 from rankframe.present.report.model import Material, Moved
 from rankframe.present.report.page import (
     fold,
     note,
     number,
+    render_table,
     search_box,
     section,
-    table,
     text,
-    words,
 )
 from rankframe.stats.bootstrap import hash_ids
 
@@ -64,15 +64,15 @@ def sample(material: Material) -> str:
     rows = []
     for place, query in enumerate(ids):
         values = [column[place] for column in columns]
-        more = [words(material.texts.get(query, ""))] if described else []
-        rows.append([words(query), *more, *(number(value) for value in values)])
+        more = [material.texts.get(query, "")] if described else []
+        rows.append([query, *more, *map(number, values)])
     said = f"{first.label} of every query."
     if total > len(ids):
         said = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
-    header = ["query", *(["text"] if described else []), *found.names]
-    return section(
-        "queries", "Queries", note(said), table("sample", header, rows, search="Find a query")
-    )
+    words = ["query", *(["text"] if described else [])]
+    table = Table.from_texts(words, found.names, rows)
+    shown = render_table("sample", table, search="Find a query")
+    return section("queries", "Queries", note(said), shown)
 
 
 def sampled(queries: pl.Series, most: int) -> pl.Series:

@@ -33,13 +33,20 @@ from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.present.charts.canvas import load_altair
 from rankframe.present.report.data import Asked, gather
 from rankframe.present.report.drawings import charts, unchecked
-from rankframe.present.report.first_screen import summary
 from rankframe.present.report.fused import tuned_chart
 from rankframe.present.report.model import Material
 from rankframe.present.report.page import page
 from rankframe.present.report.provenance import said_date
 from rankframe.present.report.queries import changes, sample
-from rankframe.present.report.sections import counted, definitions, details, holes, origin, slices
+from rankframe.present.report.sections import (
+    data_summary,
+    definitions,
+    details,
+    provenance,
+    slices,
+    unjudged,
+)
+from rankframe.present.report.summary import summary
 
 
 @reaching
@@ -189,10 +196,10 @@ def _page(title: str, material: Material) -> str:
         *([("comparison", "Comparison", details(found))] if found.table.height else []),
         ("charts", "Charts", charts(material.drawings)),
         ("queries", "Queries", sample(material)),
-        ("holes", "Unjudged", holes(material)),
-        ("counted", "Counted", counted(found)),
+        ("unjudged", "Unjudged", unjudged(material)),
+        ("data", "Data summary", data_summary(found)),
         ("metrics", "Metrics", definitions(found)),
-        ("origin", "Origin", origin(material)),
+        ("provenance", "Provenance", provenance(material)),
     ]
     return page(title, lead, sections, "Made with rankframe. This page needs no network.")
 

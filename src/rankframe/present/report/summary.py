@@ -1,18 +1,39 @@
-"""What a comparison says, in one sentence a system; and what limits it."""
+"""The first screen of a report: verdicts, a sentence per system, a small table, and caveats."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.verdict import TONES, Verdict, check_name
 from rankframe.core.messages import number_of
-from rankframe.core.wording import number_text, p_text, percent_text, share_text, signed_text
+from rankframe.core.table import Cell, Table, Tone
+from rankframe.core.wording import (
+    best_of,
+    number_text,
+    p_text,
+    percent_text,
+    range_text,
+    share_text,
+    signed_text,
+)
 from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
+from rankframe.present.report.model import Material
+from rankframe.present.report.page import (
+    STYLES,
+    escaped,
+    fold,
+    note,
+    number,
+    render_table,
+    section,
+    text,
+)
 
 Mark = Literal["up", "down", "same"]
 Row = Mapping[str, Any]
@@ -24,6 +45,12 @@ _LITTLE_JUDGED = 0.5
 _JUDGED_APART = 0.1  # of how much was judged of two systems
 
 
+_MOST_FAILED = 3
+_MARKS = {"up": "▲", "down": "▼", "same": "≈"}
+_TONES: Final[dict[Mark, Tone]] = {"up": "good", "down": "bad", "same": ""}
+_LABELS = {"up": "better", "down": "worse", "same": "not told apart"}
+
+
 @dataclass(frozen=True)
 class Sentence:
     """What is said of a system; `mark`: better, worse, or neither."""
@@ -31,6 +58,126 @@ class Sentence:
     system: str
     text: str
     mark: Mark
+
+
+def summary(material: Material) -> str:
+    """Render verdicts, a sentence per system, a small table, and caveats."""
+    found = material.found
+    return section(
+        "summary",
+        "What was found",
+        *(_verdict(at, *one) for at, one in enumerate(material.verdicts.items())),
+        _findings(found),
+        headline(found),
+        _caveats(found, material.sampled),
+    )
+
+
+def _findings(found: Comparison) -> str:
+    alone = found.table.is_empty()
+    items = [
+        f'<li class="{one.mark}"><span class="mark" role="img" aria-label="{_LABELS[one.mark]}">'
+        f"{'•' if alone else _MARKS[one.mark]}</span>"
+        f'<span class="said"><b>{text(one.system)}</b>{":" if alone else ""} '
+        f"{_emphasised(one)}</span></li>"
+        for one in sentences(found)
+    ]
+    best = leader(found)
+    return (
+        f"<p>{escaped(best)}</p>" if best else ""
+    ) + f'<ul class="findings">{"".join(items)}</ul>'
+
+
+def _emphasised(one: Sentence) -> str:
+    """A sentence with its verb in the colour of its mark."""
+    if one.mark == "same":
+        return escaped(one.text)
+    verb = " ".join(one.text.split(" ", 2)[:2])
+    return f'<b class="is">{escaped(verb)}</b>{escaped(one.text.removeprefix(verb))}'
+
+
+def _verdict(at: int, name: str, verdict: Verdict) -> str:
+    """Render what the rules of a gate say of a system."""
+    checks = verdict.table()
+    rules, verdicts, slices, *rest = range(len(checks.columns))
+    shown = checks.take([verdicts, rules, *([slices] if verdict.sliced else []), *rest])
+    every = fold("The rules, one by one", render_table(f"gate-{at}", shown), kind="plain")
+    failed = [
+        f"<li>{escaped(check_name(row))}: {escaped(row['reason'])}</li>"
+        for row in verdict.checks.to_dicts()
+        if row["status"] in ("fail", "undecided")
+    ]
+    more = len(failed) - _MOST_FAILED
+    if more > 0:
+        failed = [*failed[:_MOST_FAILED], f"<li>and {more} more</li>"]
+    why = f"<ul>{''.join(failed)}</ul>" if failed else ""
+    word = f'<b class="{STYLES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
+    return (
+        f'<div class="verdict {verdict.status}">{word} '
+        f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{every}</div>"
+    )
+
+
+def headline(found: Comparison) -> str:
+    """Systems down, metrics across: values, intervals, and what differs from the baseline."""
+    whole = found.systems.filter(pl.col("by").is_null())
+    values = {(row["metric"], row["system"]): row for row in whole.to_dicts()}
+    pairs = {
+        (row["metric"], row["system"]): row
+        for row in found.table.filter(pl.col("by").is_null()).to_dicts()
+    }
+    best = {
+        metric.label: best_of(metric, [values[metric.label, name]["value"] for name in found.names])
+        for metric in found.metrics
+    }
+    rows = []
+    for name in found.names:
+        cells: list[str | Cell] = [name]
+        for metric in found.metrics:
+            key = metric.label, name
+            cells.append(_value(values[key], pairs.get(key), metric, best[metric.label]))
+        queries = max(values[metric.label, name]["queries"] for metric in found.metrics)
+        rows.append([*cells, number(queries, f"{queries:,}")])
+    labels = [metric.label for metric in found.metrics]
+    table = Table.from_texts(["system"], [*labels, "queries"], rows)
+    said = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
+    if pairs:
+        said += (
+            f" ▲ ▼: better or worse than {found.baseline} ({found.note('policy_significant')}, "
+            f"{found.note('policy_correction')}; test: {found.note('policy_test')})."
+        )
+    return render_table("headline", table) + note(said)
+
+
+def _value(
+    row: Mapping[str, Any], pair: Mapping[str, Any] | None, metric: Metric, best: float | None
+) -> Cell:
+    mark = ""
+    tone: Tone = ""
+    if pair is not None and pair["difference"] is not None:
+        direction = _mark(pair, metric)
+        tone = _TONES[direction]
+        sign = "" if direction == "same" else f"{_MARKS[direction]} "
+        mark = f"{sign}{percent_text(pair['relative'])}"
+    return Cell(
+        number_text(row["value"], metric),
+        bold=row["value"] is not None and row["value"] == best,
+        tone=tone,
+        mark=mark,
+        detail=range_text(row["ci_low"], row["ci_high"], metric),
+        value=row["value"],
+    )
+
+
+def _caveats(found: Comparison, sampled: str) -> str:
+    texts = [*caveats(found), *([f"curves are drawn of {sampled}"] if sampled else [])]
+    if not texts:
+        return note("Caveats: none found. Every query is in every run.")
+    warned = set(found.warnings)
+    items = "".join(
+        f"<li{' class=warning' if one in warned else ''}>{escaped(one)}.</li>" for one in texts
+    )
+    return f'<h3>Caveats</h3><ul class="limits">{items}</ul>'
 
 
 def sentences(found: Comparison) -> list[Sentence]:
@@ -59,7 +206,7 @@ def leader(found: Comparison) -> str:
     )
 
 
-def limits(found: Comparison) -> list[str]:
+def caveats(found: Comparison) -> list[str]:
     """What a reader should know before deciding: what is missing, unjudged, or too little."""
     first = found.metrics[0]
     said = list(found.warnings)
