@@ -35,7 +35,7 @@ def test_better_worse_and_where_otherwise() -> None:
     assert (up.system, up.mark) == ("up", "up")
     assert up.text.startswith("is better than old: map +0.1")
     assert "%), 95% +0.1" in up.text
-    assert up.text.endswith("; worse beyond chance in none of 2 slices.")
+    assert up.text.endswith("; not significantly worse in any of 2 slices.")
     assert mixed.mark == "up"
     assert "; but worse in kind y -" in mixed.text
     assert leader(found).startswith("up has the best map of 3 systems: 0.5")

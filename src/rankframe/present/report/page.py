@@ -13,7 +13,7 @@ from rankframe.core.wording import plain_text
 
 # Classes of the style sheet, by the tone of a cell.
 STYLES: Final = {"good": "up", "bad": "down", "doubtful": "few", "muted": "ci"}
-_SEVERAL = re.compile(r"[ /]")  # between the numbers of a cell
+_SEVERAL = re.compile(r"\d(?: to |/)[-+\d]")  # numbers in a cell
 
 _LONGEST = 120  # characters of an id on the page
 _SHORT = 18  # characters that stay on one line

@@ -320,7 +320,7 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
             named = [f"{_slice(one)} {_relative(one, metric)}" for one in there]
             said.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
         elif other == "down":
-            said.append(f"{word} beyond chance in none of {number_of(len(slices), 'slice')}")
+            said.append(f"not significantly {word} in any of {number_of(len(slices), 'slice')}")
     return said
 
 
