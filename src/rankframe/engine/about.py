@@ -1,4 +1,4 @@
-"""What the files of a result say of themselves: of what they were made, and how."""
+"""Metadata of the files of a result: what they were made from, and how."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankframe.io.sources.writers import read_about
 def about_frame(
     frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What a file with a frame of a result says of itself: of what it was made, and how."""
+    """Return the metadata of a file with a frame: what it was made from, and how."""
     notes = dict(zip(ledger["item"], ledger["note"], strict=True))
     counts = dict(zip(ledger["item"], ledger["value"], strict=True))
     return {
@@ -36,7 +36,7 @@ def about_frame(
 
 
 def names_in_file(path: Path | Remote) -> dict[str, str]:
-    """What was evaluated, as a stored frame says; nothing where it was written before files did."""
+    """Return the names of the inputs of a stored frame; none of one that an old version wrote."""
     if isinstance(path, Path):
         inputs = read_about(path).get("inputs") if path.is_file() else None
     else:

@@ -1,4 +1,4 @@
-"""What is made of how often each document is shown: metrics over documents, with intervals.
+"""Metrics over documents: computed from how often each was retrieved, with intervals.
 
 A metric is computed once of all lists, and once without each group of queries, which says how
 uncertain it is.
@@ -34,13 +34,13 @@ FEWEST_LISTS: Final = 100
 
 
 def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
-    """The documents frame of all lists that were counted."""
+    """Return the exposure frame of all lists that were counted."""
     return _Counted.of(shows.settle(), catalogue, WHOLE).frame()
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a metric makes of all lists, and of all but those of each group."""
+    """Hold the value of a metric over all lists, and over all but those of each bucket."""
 
     value: float | None
     lists: int
@@ -51,7 +51,7 @@ class Aggregate:
     limits: tuple[float | None, float | None] = (None, None)
 
     def less(self, other: Aggregate) -> Aggregate:
-        """The difference from another system's, on the same queries."""
+        """Return the difference from another system's value, on the same queries."""
         if self.value is None or other.value is None:
             return Aggregate(None, self.lists)
         same = len(self.without) == len(other.without)
@@ -63,7 +63,7 @@ class Aggregate:
 
     @property
     def error(self) -> float | None:
-        """The standard error, by leaving out groups of different sizes (Busing et al. 1999)."""
+        """Return the standard error, by leaving out buckets of any size (Busing et al. 1999)."""
         if self.value is None or len(self.without) < 2 or None in self.without:
             return None
         left, sizes = np.array(self.without, np.float64), np.array(self.sizes, np.float64)
@@ -73,7 +73,7 @@ class Aggregate:
         return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
 
     def bounds(self, confidence: float) -> Bounds | None:
-        """Its interval; None where there is none."""
+        """Return the interval; None where there is none."""
         error = self.error
         if error is None or self.value is None:
             return None
@@ -84,7 +84,7 @@ class Aggregate:
 
     @property
     def p_value(self) -> float | None:
-        """How likely a value this far from 0 is by chance alone."""
+        """Return the probability of a value this far from 0 by chance alone."""
         error = self.error
         if error is None or self.value is None:
             return None
@@ -95,7 +95,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class OverDocuments:
-    """What metrics over documents are made of."""
+    """Hold what metrics over documents are computed from."""
 
     shows: Shows
     catalogue: Catalogue
@@ -137,7 +137,7 @@ class _Counted:
     catalogue: Catalogue
 
     def lists_within(self, k: int | None) -> int:
-        """How many lists show anything in their top k."""
+        """Return the number of lists with any document in their top k."""
         at = self.cutoffs.index(k)
         return int(self.lists[:, : at + 1].sum())
 
@@ -181,7 +181,7 @@ class _Counted:
         return self.times.sum(axis=0)
 
     def frame(self, without: int | None = None) -> pl.DataFrame:
-        """The documents frame, without a group of queries."""
+        """Return the exposure frame, without a bucket of queries."""
         times, lists = self._total, self.lists.sum(axis=0)
         if without is not None:
             times, lists = times - self.times[without], lists - self.lists[without]
@@ -194,7 +194,7 @@ class _Counted:
         return self.documents.hstack(columns)
 
     def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
-        """The values frame of an attribute, without a group of queries."""
+        """Return the values frame of an attribute, without a bucket of queries."""
         sets, counts = self.catalogue.value_sets(by), self.exposed[by].sum(axis=0)
         if without is not None:
             counts = counts - self.exposed[by][without]
@@ -210,7 +210,7 @@ class _Counted:
         )
 
     def shrunk(self, metric: Metric, left: float | None) -> float | None:
-        """What a count of distinct documents is said to be without a group (see `distinct`)."""
+        """Estimate a count of distinct documents without a bucket of queries (see `distinct`)."""
         if metric.label not in self._shrinkages:
             times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
             inside = np.ones(len(self.documents), np.bool_)
@@ -224,7 +224,7 @@ class _Counted:
         return whole + factor * (left - whole)
 
     def expr(self, metric: Metric) -> pl.Expr:
-        """A metric's expression, built once."""
+        """Return the expression of a metric, built once."""
         if metric.label not in self._built:
             self._built[metric.label] = metric.expr()
         return self._built[metric.label]
@@ -270,7 +270,7 @@ def _by_value(metric: Metric) -> bool:
 def _together(
     metrics: Sequence[Metric], counted: _Counted, frame: pl.DataFrame
 ) -> list[float | None]:
-    """All of them over one frame: at once, or one by one, where one is to blame for something."""
+    """Compute metrics over one frame: at once, or one by one if an error must name one."""
     expressions = [counted.expr(metric) for metric in metrics]
     if all(metric.definition is not None for metric in metrics) and metrics:
         row = frame.select(one.alias(f"{at}") for at, one in enumerate(expressions)).row(0)

@@ -131,8 +131,8 @@ def evaluate(
 def with_gaps(
     by: By | Sequence[By] | None, asked: Sequence[Metric], *, known: bool
 ) -> list[tuple[str, ...]] | None:
-    """Ways of slicing, those that gaps are between included; `known`: whether anything is known of
-    queries.
+    """Return the attributes to slice by, with those of gaps; `known`: whether a frame of queries
+    was given.
     """
     ways = slicings(by)
     for metric in asked:

@@ -29,7 +29,7 @@ class Exported:
         return self._exported(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
 
     def to_pandas(self, frame: str | None = None) -> pd.DataFrame:
-        """The same as a pandas frame; pandas must be installed."""
+        """Return a frame as a pandas frame; pandas must be installed."""
         found = self._exported(frame)
         try:
             import_module("pandas")

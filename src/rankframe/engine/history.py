@@ -103,7 +103,7 @@ def _check(listed: Iterable[object]) -> None:
 
 
 def _names(listed: Sequence[Any]) -> list[str]:
-    """What they are called: their folders, by as much of the path as tells them apart."""
+    """Return the names of results: their folders, with as much of the path as differs."""
     paths = [None if isinstance(one, Result) else os.fsdecode(one).rstrip("/") for one in listed]
     for depth in (1, 2, 3):
         names = [

@@ -1,4 +1,4 @@
-"""Inputs that are looked at more than once are read once, where they fit in memory."""
+"""Hold inputs that are read more than once in memory, if they fit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SMALL = 1 << 18
 
 @dataclass(frozen=True)
 class Held:
-    """One input, and others that it is worked on with, one by one."""
+    """Hold one input, and others that it is evaluated with, one by one."""
 
     left: InputTable
     rights: tuple[InputTable, ...]
-    # how many pieces each of the others takes
+    # the number of partitions that each of the others needs
     pieces: tuple[int, ...]
 
 
@@ -38,11 +38,17 @@ def hold(
     *,
     again: bool = False,
 ) -> Held:
-    """Read the left input, and of the others those that are small; nothing where pieces are needed.
+    """Read the left input and small right inputs, unless an evaluation needs partitions.
 
-    `again`: the others are looked at more than once. What is made of them is then kept for whoever
-    looks next, and those that are dear to read are held, if all fit together.
-    What cannot be read stays as it is: whoever works on it says why.
+    Args:
+        left: the judgments.
+        rights: the runs.
+        row_bytes: the bytes that a row of each side takes.
+        max_memory: the limit.
+        again: whether runs are evaluated more than once. What is computed from them is then kept
+            for the next time, and those that are slow to read are held, if all fit together.
+
+    An input that cannot be read stays as it is: evaluating it raises the error.
     """
     first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
     limit = limit_of(max_memory)
@@ -60,12 +66,12 @@ def hold(
 
 
 def _kept(scanned: InputTable) -> InputTable:
-    """The same with a place for what is made of it."""
+    """Return an input that keeps what is computed from it."""
     return scanned if scanned.made is not None else replace(scanned, made={})
 
 
 def _read(scanned: InputTable, *, most: int | None = None) -> InputTable:
-    """The same with its rows in memory, unless it has more than so many, or was held before."""
+    """Return an input with its rows in memory, unless they are more than `most` or held already."""
     if scanned.made is not None:
         return scanned
     rows = scanned.raw.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())

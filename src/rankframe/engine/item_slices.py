@@ -48,7 +48,7 @@ class ItemsBy:
 
     @classmethod
     def given(cls, names: Any, metrics: Sequence[Metric], *, judgments: bool) -> ItemsBy | None:
-        """What was asked for: down to the largest cutoff of a metric; None where nothing was."""
+        """Check the option; documents are counted down to the largest cutoff of a metric."""
         if names is None:
             return None
         listed = [names] if isinstance(names, str) else names
@@ -146,7 +146,7 @@ def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
 
 
 def _order(names: pl.Series, catalogue: Catalogue, name: str) -> list[int]:
-    """Where slices are, in the order in which they are shown: as their values are."""
+    """Return the rows of the slices in the order of their values."""
     if name == POPULARITY:
         places = [SLICES_OF_POPULARITY.index(one) for one in names]  # allowed: three at most
         return [*np.argsort(places).tolist(), len(names)]

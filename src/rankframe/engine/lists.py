@@ -49,7 +49,7 @@ class Lists:
     def documents(
         self, queries: pl.Series, a: str, b: str, k: int, told: Described
     ) -> pl.DataFrame:
-        """What either of two runs has in its top k for these queries, and what became of it."""
+        """Return what either of two runs has in its top k for these queries, and how it changed."""
         rank_a, rank_b = pl.col("rank_a"), pl.col("rank_b")
         in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
         changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,

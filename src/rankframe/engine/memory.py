@@ -1,4 +1,4 @@
-"""How much memory some work needs, how much there is, and sizes as people write them."""
+"""Memory: the need of an evaluation, what is available, and sizes as people write them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes from a number or a text.
+    """Return the number of bytes that a number or a text stands for.
 
     >>> parse_size("2GiB"), parse_size("500 MB")
     (2147483648, 500000000)
@@ -62,13 +62,13 @@ def parse_size(text: str | int) -> int:
 
 
 def limit_of(max_memory: str | int | None) -> int:
-    """What was asked for, or else a share of what the machine has."""
+    """Return the limit in bytes: `max_memory`, or else a share of what the machine has."""
     return parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
 
 
 def not_held(max_memory: str | int | None) -> str | None:
-    """Why a limit that was asked for cannot be held, whatever the input; None if it can. The work
-    is done nevertheless, in pieces as small as they get.
+    """Return why a limit cannot be held, whatever the input; None if it can. The evaluation runs
+    nevertheless, in partitions that are as small as possible.
     """
     if max_memory is None or parse_size(max_memory) >= _LEAST:
         return None
@@ -92,7 +92,7 @@ def limiting(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def bytes_at_once(*sides: InputTable) -> int:
-    """How much of these inputs may be read ahead of what is worked on, in bytes."""
+    """Return the number of bytes of these inputs that may be read ahead."""
     limits = [side.limit for side in sides if side.limit is not None]
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
 
@@ -109,15 +109,17 @@ def need_of(table: pl.DataFrame, row_bytes: int) -> int:
 
 
 def for_rows(limit: int) -> int:
-    """Of a limit, what is left for rows."""
+    """Return what a limit leaves for rows, in bytes."""
     return max(limit - _BASE, limit // 3, 1)
 
 
 def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None) -> int:
-    """About how many bytes it takes to work on this side, where a row takes so many.
+    """Estimate the bytes that an input needs.
 
-    `limit`: what there is; far from it, the first rows speak for all. 0 for what cannot be read:
-    whoever reads it will say why.
+    Args:
+        scanned: the input. For one that cannot be read, 0 is returned; reading it raises the error.
+        row_bytes: the bytes that a row with short ids takes.
+        limit: the bytes that are available. If far more than needed, only the first rows are read.
     """
     try:
         rows = scanned.about()
@@ -132,13 +134,13 @@ def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None
 
 
 def long_ids(lengths: Iterable[float | None]) -> int:
-    """How many bytes a row's ids take beside their columns, given their lengths in bytes."""
+    """Return the bytes that the ids of a row take outside their columns, given their lengths."""
     return int(sum(length for length in lengths if length and length > _INLINE))
 
 
 def available(system: Path = Path("/")) -> int:
-    """Bytes of memory that this process may still take: of the machine's, and of what its group
-    of processes (a container, a job of a scheduler) and those around it are allowed.
+    """Return the bytes that this process may take: of the machine's memory, within the limits of
+    its control group (a container, a job of a scheduler) and of those around it.
     """
     try:
         text = (system / "proc/meminfo").read_text(encoding="ascii")
@@ -161,7 +163,7 @@ def available(system: Path = Path("/")) -> int:
 
 
 def _groups(system: Path) -> Iterator[Path]:
-    """Where the kernel may keep the limits of this process's control groups, of either version:
+    """Yield the folders that may hold limits of this process's control groups, of either version:
     its own and all around it. In a container, its own are often mounted at the top.
     """
     try:
@@ -189,9 +191,9 @@ def _counted(path: Path, item: str) -> int:
 def count_pieces(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], max_memory: str | int | None
 ) -> int:
-    """How many pieces it takes to stay within a limit, or within what the machine has.
+    """Return the number of partitions that keeps an evaluation within a limit.
 
-    A limit that was asked for and cannot be held, because of one query, is refused.
+    A `max_memory` that one query alone exceeds is refused.
     """
     limit = limit_of(max_memory)
     needs = [
@@ -205,13 +207,13 @@ def count_pieces(
 
 
 def left_fits(left: InputTable, right: InputTable, row_bytes: tuple[int, int], pieces: int) -> bool:
-    """Whether the left side alone takes no more than about one of so many pieces."""
+    """Return whether the left side alone needs no more than about one of so many partitions."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * pieces <= need + other
 
 
 def pieces_for(need: int, max_memory: str | int | None) -> int:
-    """The same for what takes so many bytes."""
+    """Return the number of partitions for a need in bytes."""
     room = for_rows(limit_of(max_memory))
     return 1 if need <= room else min(math.ceil(need / (room * _PIECE_SHARE)), _MOST_PIECES)
 
@@ -235,7 +237,7 @@ def refuse_too_large_a_query(
                 continue
             counted = [_of_query(other, name) for other in sides]
         except READ_ERRORS:
-            continue  # whoever reads it says why
+            continue  # reading it raises the error
         need = _BASE + int(
             _ALONE
             * sum(
@@ -255,7 +257,7 @@ def refuse_too_large_a_query(
 
 
 def _of_query(side: InputTable, name: str) -> tuple[int, float, float]:
-    """How many rows a query has, and the mean lengths of their ids."""
+    """Return the number of rows of a query, and the mean lengths of their ids."""
     ids, at_once = side.frame.select(QUERY, DOC), bytes_at_once(side)
     counts = pl.len(), pl.col(QUERY, DOC).str.len_bytes().sum()
     steps = in_steps(ids, at_once, seekable=side.seekable)
@@ -268,13 +270,13 @@ def _of_query(side: InputTable, name: str) -> tuple[int, float, float]:
 
 
 def size_text(size: int) -> str:
-    """A size as `parse_size` reads it, rounded up."""
+    """Return a size as text that `parse_size` reads, rounded up."""
     unit, word = (10**9, "GB") if size >= 10**9 else (10**6, "MB")
     return f"{math.ceil(size / unit * 10) / 10:g}{word}"
 
 
 def _some_rows(scanned: InputTable, rows: int, *, throughout: bool = False) -> pl.DataFrame:
-    """The ids of the first rows, or of some from all over the input."""
+    """Return the ids of the first rows, or of a sample from the whole input."""
     ids = scanned.frame.select(QUERY, DOC)
     if not throughout or rows <= _SAMPLE:
         return ids.head(_SAMPLE).collect()
@@ -287,7 +289,7 @@ def _some_rows(scanned: InputTable, rows: int, *, throughout: bool = False) -> p
 
 
 def _every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
-    """One row of so many, of rows that are read from the first to the last."""
+    """Return every so manieth row of an input that can only be read from its beginning."""
     found, read = [ids.clear().collect()], 0
     for table in in_steps(ids, at_once, seekable=False):
         some = table.gather_every(step, -read % step)

@@ -56,7 +56,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed for a set of metrics: parts, values over the parts, and the expressions
+    """Hold what a set of metrics is computed from: parts, values over the parts, and expressions
     that cannot be split into parts (users' own, and a few that look at the list as a whole).
     """
 
@@ -76,18 +76,18 @@ class Plan:
 
     @property
     def labels(self) -> list[str]:
-        """What the metrics are called, in order."""
+        """Return the labels of the metrics, in order."""
         return [metric.label for metric in self.metrics]
 
     @property
     def whole_input(self) -> bool:
-        """Whether some metric looks at all queries at once, so that they cannot come in pieces."""
+        """Return whether a metric looks at all queries at once: they cannot be partitioned."""
         return any(metric.whole_input for metric in self.metrics)
 
 
 @dataclass(frozen=True)
 class PerQuery:
-    """What was computed for each of some queries, row by row of three frames."""
+    """Hold what was computed for each query, as rows of three frames."""
 
     # query_id, then a column a metric
     values: pl.DataFrame
@@ -97,7 +97,7 @@ class PerQuery:
 
     @classmethod
     def of(cls, values: pl.DataFrame) -> PerQuery:
-        """Values alone."""
+        """Return values without sums."""
         return cls(values, pl.DataFrame(), pl.DataFrame())
 
     @classmethod
@@ -122,20 +122,20 @@ class PerQuery:
         return self.values.height
 
     def kept(self, keep: NDArray[np.bool_]) -> PerQuery:
-        """Some of the queries."""
+        """Return the values of the queries that a mask keeps."""
         if keep.all():
             return self
         mask = pl.Series(keep)
         return PerQuery(*(frame.filter(mask) if frame.width else frame for frame in self.frames))
 
     def spread(self, of: NDArray[np.int64], queries: pl.Series) -> PerQuery:
-        """Those of other queries, each of which is the same as one of these."""
+        """Return the values of other queries, each of which is like one of these."""
         whole = [pl.DataFrame([taken(c, of) for c in frame]) for frame in self.frames]
         whole[0] = whole[0].with_columns(queries.alias(QUERY))
         return PerQuery(*whole)
 
     def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
-        """With what was computed of the same queries over another frame, in the order of labels."""
+        """Add what was computed for the same queries over another frame, in the order of labels."""
         theirs = other.values.drop(QUERY), other.above, other.below
         both = [pl.concat(p, how="horizontal") for p in zip(self.frames, theirs, strict=True)]
         return PerQuery(
@@ -147,7 +147,7 @@ class PerQuery:
 
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:
-        """Those of different queries as one, in byte order; `ordered`: they come so."""
+        """Concatenate the values of different queries, in byte order; `ordered`: they come so."""
         whole = [pl.concat(some) for some in zip(*(p.frames for p in parts), strict=True)]
         if not ordered:
             order = text_order(whole[0][QUERY])
@@ -156,7 +156,7 @@ class PerQuery:
 
     @property
     def frames(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """All three."""
+        """Return all three frames."""
         return self.values, self.above, self.below
 
 
@@ -186,7 +186,7 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
 
 
 def per_query_values(plan: Plan, of: Rows) -> PerQuery:
-    """What is computed for each query of the frame, in byte order."""
+    """Compute the values of each query of the frame, in byte order."""
     rows = of.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
     names = list(plan.parts.reductions)
@@ -223,7 +223,7 @@ def _values(metric: Metric) -> Iterator[tuple[tuple[Side, str], pl.Expr]]:
 
 
 def _numbered(expressions: Expressions) -> list[pl.Expr]:
-    """Under names that cannot be taken."""
+    """Number the expressions: a label may be anything."""
     return [expression.alias(str(at)) for at, expression in enumerate(expressions.values())]
 
 

@@ -116,7 +116,7 @@ class Result(Exported):
         return values
 
     def scan_per_query(self) -> pl.LazyFrame:
-        """The same, lazily: of a stored result, only what your query needs is read."""
+        """Return each query's values lazily: of a stored result, only what you use is read."""
         if isinstance(self._values, Path | Remote):
             self._refuse_another()
             return _scanned(self._values)
@@ -180,7 +180,7 @@ class Result(Exported):
                 write_parquet(frame, folder / f"{name}.parquet", self.about(name))
 
     def about(self, frame: str) -> dict[str, Any]:
-        """What a file with this frame says of itself, under the key `rankframe` of its metadata:
+        """Return what a file with this frame has under the key `rankframe` of its metadata:
         metrics, policies, and what was evaluated.
         """
         return about_frame(frame, list(self.means), self.ledger, self.inputs)
@@ -290,7 +290,7 @@ class Result(Exported):
 
 
 def is_result(folder: Path | Remote) -> bool:
-    """Whether a folder holds values of queries as `write` leaves them."""
+    """Return whether a folder holds values of queries as `write` leaves them."""
     return _stored(folder, "per_query").exists()
 
 

@@ -93,7 +93,7 @@ def summarise_gaps(
 
 
 def too_few_slices(metric: Metric, large: int, others: int) -> str:
-    """What to say of a gap between fewer than two slices that are large enough."""
+    """Return the error text of a gap between fewer than two slices that are large enough."""
     assert metric.gap is not None  # that is what it is
     return (
         f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
@@ -103,7 +103,7 @@ def too_few_slices(metric: Metric, large: int, others: int) -> str:
 
 
 def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
-    """What the ledger says of slices that gaps leave out, by the gap; nothing of none."""
+    """Return the ledger's row of slices that gaps leave out, if there are any."""
     if not without:
         return []
     said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())

@@ -1,4 +1,4 @@
-"""A metric's values as what its average is made of, and the exact sums of these."""
+"""The terms of a metric's average, and their exact sums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING = Exact()
 
 @dataclass(frozen=True)
 class Terms:
-    """A metric's values as what its average is made of: Σ above / Σ below. 0 where undefined."""
+    """Hold a metric's values as the terms of its average, Σ above / Σ below; 0 where undefined."""
 
     values: Floats
     defined: NDArray[np.bool_]
@@ -36,7 +36,7 @@ class Terms:
 
     @classmethod
     def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
-        """Take a metric's column apart; `weights` where it is averaged by weight."""
+        """Return the terms of a metric; `weights` of queries if it is averaged by weight."""
         column = computed.values[metric.label]
         if column.null_count():
             defined = column.is_not_null().to_numpy()
@@ -65,15 +65,15 @@ class Terms:
 
     @cached_property
     def divisor(self) -> Floats:
-        """What each query counts below the line."""
+        """Return what each query adds below the line."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
     def cut(self, start: int, end: int) -> Terms:
-        """Those of a stretch of queries."""
+        """Return the terms of a segment of queries."""
         return self.taken(slice(start, end))
 
     def taken(self, rows: NDArray[np.int64] | slice) -> Terms:
-        """Those of some queries."""
+        """Return the terms of the queries in these rows."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
         below = None if self.below is None else self.below[rows]
@@ -82,7 +82,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Sums:
-    """What a metric's average and spread are made of, over some of the queries; it adds up."""
+    """Hold the sums that a metric's average and spread are computed from; they merge."""
 
     queries: int
     above: Exact = _NOTHING
@@ -118,7 +118,7 @@ class Sums:
 
     @staticmethod
     def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
-        """Add up each stretch of queries. `products`: those too, for an interval by t."""
+        """Sum up each segment of queries; with `products` for an interval by Student's t."""
         if not len(terms.values):
             return [Sums(0, values=Ordered() if terms.ordered else None)] * len(starts)
 
@@ -156,7 +156,7 @@ class Sums:
         ]
 
     def average(self, metric: Metric) -> float | None:
-        """The metric's one number; None where there is none."""
+        """Return the metric's one number; None where there is none."""
         above, below = float(self.above), float(self.below)
         if not self.queries or not below:
             return None
@@ -174,7 +174,7 @@ class Sums:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation of the values over the queries."""
+        """Return the standard deviation of the values over the queries."""
         squares, total = self.squares.fraction, self.total.fraction
         if self.queries < 2 or squares is None or total is None:
             return None
@@ -185,8 +185,8 @@ class Sums:
             return None
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
-        """By Student's t; of a ratio of sums, by how far each query is from it; of a median or
-        another quantile, by which values it may be between.
+        """Return an interval by Student's t: of a ratio of sums, by how far each query is from it;
+        of a median or another quantile, by which values it may be between.
         """
         if metric.level is not None:
             return None if self.values is None else self.values.interval(metric.level, confidence)

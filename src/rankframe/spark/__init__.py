@@ -1,4 +1,4 @@
-"""The same evaluation on a Spark cluster: the same code on every partition, the same bits.
+"""Evaluate and fuse on a Spark cluster: the same code on every partition, the same bits.
 
 Needs the extra `spark`, there and here. Sessions, inputs and partitions of Spark are known here
 only; what is done with a partition is the work of the rooms below.

@@ -1,9 +1,8 @@
-"""What Spark's driver does: it sends the work to executors, lets them add up, and raises what they
-found wrong.
+"""The driver: sends work to executors, has them merge their sums, and raises what is wrong.
 
-Whatever grows with the input stays on the executors. What adds up of their partitions is added up
-there, in rounds, for each slice by itself, until the last round draws the intervals: what comes
-back is a few numbers for each metric and slice.
+Whatever grows with the input stays on the executors. The sums of their partitions are merged there,
+in rounds, for each slice by itself, until the last round draws the intervals: what comes back is a
+few numbers for each metric and slice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The same evaluation on a Spark cluster: the same code on every partition, the same bits. Needs
-the extra `spark`, there and here.
+"""`evaluate` and `agree` on a Spark cluster: the same code on every partition, the same bits. The
+extra `spark` must be installed here and there.
 
 Rows of both inputs are sent to the same partition by a hash of query_id, and a partition is
 evaluated as it is on one machine (`engine/evaluation.py`). What the driver does is in `driver.py`,
@@ -213,7 +213,7 @@ def agree(
 def named_alike(
     source: Source, find: Callable[[pl.LazyFrame], InputTable]
 ) -> Callable[..., InputTable]:
-    """How the columns of a side are found; errors call it by its path, if it has one."""
+    """Return a function that finds the columns of a side; errors name its path, if it has one."""
 
     def found(frame: pl.LazyFrame) -> InputTable:
         scanned = find(frame)
@@ -230,7 +230,7 @@ def check_partitions(partitions: int | None) -> None:
 
 
 def partitions_for(session: SparkSession, sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
-    """How many: what a worker's memory asks for, or what keeps all cores at work."""
+    """Return the number of partitions that fits workers' memory and keeps all cores busy."""
     rows = [side.count() for side in sides]
     sizes = [*row_bytes, row_bytes[0], row_bytes[0]][: len(rows)]
     need = sum(

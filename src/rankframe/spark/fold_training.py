@@ -1,4 +1,4 @@
-"""What trained methods learn, on a Spark cluster: counted on every partition, added up exactly."""
+"""Training of fusion methods on a Spark cluster: counted on every partition, added up exactly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def hits_on_spark(
     policies: FusionPolicies,
     partitions: int,
 ) -> list[Hits]:
-    """What judgments say of each run, as on one machine: to the last bit."""
+    """Count relevant documents of each run, as on one machine: to the last bit."""
     sides = [qrels, *runs.values()]
     work = CountPartition(tuple(runs), policies, columns_needed(method))
     with spark_errors(), settings(qrels.frame.sparkSession, SETTINGS):

@@ -1,5 +1,5 @@
-"""The same fusion on a Spark cluster: the rows of a query of all runs in one partition, fused there
-by the code that fuses a piece on one machine.
+"""`fuse` on a Spark cluster: the rows of a query of all runs are in one partition, and are fused
+there as on one machine.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Input:
         )
 
     def count(self) -> int:
-        """How many rows there are; there must be some."""
+        """Return the number of rows; refuse an input without any."""
         with spark_errors():
             rows = self.frame.count()
         if not rows:
@@ -99,7 +99,7 @@ class Input:
         return rows
 
     def id_lengths(self, sample: int) -> Sequence[float | None]:
-        """How many bytes the ids of some rows have on average."""
+        """Return the mean lengths of the ids of some rows, in bytes."""
         mean = "avg(octet_length({}))"
         some = self.tagged().limit(sample)
         return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))

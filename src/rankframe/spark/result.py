@@ -62,7 +62,7 @@ class SparkResult:
         return self._result.per_query
 
     def to_result(self) -> Result:
-        """The same with the values per query on this machine, in byte order of query_id."""
+        """Return the result with the values per query here, in byte order of query_id."""
         with spark_errors():
             values = pl.DataFrame(self.per_query.toArrow())
         return Result(
@@ -108,7 +108,7 @@ class SparkResult:
 def refuse_target(
     spark: SparkSession, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> str:
-    """Where a result goes, unless something is there that it must not replace."""
+    """Return the address of a result; refuse one where anything must not be replaced."""
     place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
     if not place:
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
@@ -128,7 +128,7 @@ def refuse_target(
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    """Whether Spark finds anything there: a look that works for any kind of place."""
+    """Return whether Spark finds anything at an address of any kind."""
     try:
         with spark_errors():
             _ = spark.read.text(path).schema

@@ -93,7 +93,7 @@ def load_pyspark() -> None:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """What Spark gives up on, in one line instead of a Java trace."""
+    """Raise errors of Spark in one line instead of a Java trace."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 (pyspark brings it)
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -110,7 +110,7 @@ def first_row(frame: DataFrame) -> Sequence[Any]:
 
 
 def is_spark_frame(source: object) -> bool:
-    """Whether something is a Spark DataFrame, of a classic session or of Spark Connect."""
+    """Return whether something is a Spark DataFrame, of a classic session or of Spark Connect."""
     return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
 
 

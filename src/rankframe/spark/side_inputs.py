@@ -1,4 +1,4 @@
-"""What lies beside a run on Spark: interactions, items, another run."""
+"""The inputs beside a run and judgments on Spark: interactions, items, another run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Beside:
         ]
 
     def _trained(self) -> Trained | None:
-        """What the interactions say of documents, counted on the cluster."""
+        """Count the interactions with each document on the cluster."""
         if self.train is None:
             return None
         rows = self.train.tagged()

@@ -1,4 +1,4 @@
-"""What Spark's executors do: partitions with all rows of their queries → values and sums.
+"""The executors: partitions with all rows of their queries → values and sums.
 
 The work itself is the one that is done on one machine (`Evaluation.evaluate_partition`). What a
 partition finds wrong is sent back as a row of its own: a task that fails would be tried again, and
@@ -55,7 +55,7 @@ class SentSide(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What becomes of a partition: values that stay on the cluster, and sums that merge."""
+    """Hold the answer for a partition: values that stay on the cluster, and sums that merge."""
 
     values: pl.DataFrame | None
     sums: Iterable[tuple[SumsKey, Any]] = ()
@@ -71,7 +71,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """What executors are sent: the work, and how to read the rows that it is done with."""
+    """Hold what executors are sent: the work, and how to read its rows."""
 
     work: Work
     sides: tuple[SentSide, ...]
