@@ -77,7 +77,7 @@ COUNTS = RunCounts(
     missing=1,
     without_relevant=1,
     judged_retrieved=3,
-    judged_shares=Exact.of(1),
+    judged_shares=Exact.from_integer(1),
     tied=9,
     disagreeing=1,
 )

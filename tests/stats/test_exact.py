@@ -97,8 +97,8 @@ def test_products_beyond_the_range_are_infinite_and_say_nothing_else() -> None:
 def test_exact_sums_subtract_and_are_fractions(numbers: np.ndarray, whole: int) -> None:
     total = exact_sum(numbers)
     assert total - total == Exact()
-    assert total + Exact.of(whole) - total == Exact.of(whole)
-    assert Exact.of(whole).fraction == whole
+    assert total + Exact.from_integer(whole) - total == Exact.from_integer(whole)
+    assert Exact.from_integer(whole).fraction == whole
     assert total.fraction == sum(map(Fraction, numbers.tolist()), Fraction())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import rankframe as rf
-from rankframe.stats.ordered import Ordered, places_around
+from rankframe.stats.ordered import OrderedValues, places_around
 from tests.support.pieces import assert_same, in_pieces, shop_like
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.9)
@@ -26,13 +27,16 @@ AVERAGES: list[Any] = [
 def test_quantiles_are_those_of_numpy_from_any_parts(count: int) -> None:
     random = np.random.default_rng(count)
     for values in (random.normal(size=count), random.integers(-2, 3, count) / 4):
-        parts = sum(map(Ordered.of, np.array_split(random.permutation(values), 4)), Ordered())
+        parts = reduce(
+            OrderedValues.merge,
+            map(OrderedValues.from_values, np.array_split(random.permutation(values), 4)),
+        )
         assert len(parts) == count
         for level in LEVELS:
             found = parts.quantile(level)
-            assert found == Ordered.of(values).quantile(level)
+            assert found == OrderedValues.from_values(values).quantile(level)
             assert found == pytest.approx(np.quantile(values, level), abs=1e-15)
-    assert Ordered().quantile(0.5) is None
+    assert OrderedValues().quantile(0.5) is None
 
 
 def test_places_are_those_of_the_binomial_distribution() -> None:
@@ -58,7 +62,7 @@ def test_intervals_cover_at_least_as_often_as_they_say() -> None:
         for count, level in ((25, 0.5), (60, 0.1)):
             missed = 0
             for _ in range(trials):
-                found = Ordered.of(draw(count)).interval(level, 0.9)
+                found = OrderedValues.from_values(draw(count)).interval(level, 0.9)
                 assert found is not None
                 missed += not found[0] <= quantile(level) <= found[1]
             assert missed / trials <= 0.1 + 3 * (0.09 / trials) ** 0.5

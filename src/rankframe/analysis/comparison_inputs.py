@@ -1,4 +1,4 @@
-"""What compare and gate share: systems are opened, evaluated, and aligned on the same queries."""
+"""Open systems, evaluate their runs, and align them on the same queries, for compare and gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure averages and their differences are: intervals, effect sizes, p values."""
+"""Intervals, effect sizes and p values of averages and of their differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way stored columns are better: as the metric of their name, or as an option says."""
+"""The direction in which stored columns are better: by the metric of their name, or an option."""
 
 from __future__ import annotations
 

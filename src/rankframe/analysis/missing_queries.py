@@ -65,7 +65,7 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
         if not system.values[QUERY].equals(other.values[QUERY]):
             continue  # `unpaired` decides
         shared, exact = _most_shared(system, other)
-        either = sum(len(one.values) - _count_filled(one) for one in (system, other)) - shared
+        either = sum(len(s.values) - _count_filled(s) for s in (system, other)) - shared
         if shared < _LEAST_SHARED * either:
             raise OptionError(
                 f"{name!r} and {other_name!r} share {'' if exact else 'at most '}{shared:,} of "

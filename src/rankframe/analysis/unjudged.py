@@ -31,7 +31,7 @@ from rankframe.engine.judged_metrics import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
-from rankframe.engine.terms import Sums, Terms
+from rankframe.engine.terms import average_values
 from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
@@ -40,7 +40,6 @@ from rankframe.io.queries import Attributes, Known
 from rankframe.kernel.listed import Listed, unlisted_holes
 from rankframe.kernel.segments import number_segments, sort_order
 from rankframe.metrics.names import Metric
-from rankframe.stats.exact import Exact, exact_sum
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -308,13 +307,4 @@ class _Unjudged:
             computed = computed.spread(self.kind, self.queries)
         weights = None if self.weights is None else self.weights[keep]
         computed = computed.kept(keep)
-        return {
-            metric.label: _average(metric, Terms.of(metric, computed, weights))
-            for metric in metrics
-        }
-
-
-def _average(metric: Metric, terms: Terms) -> float | None:
-    queries = int(terms.defined.sum())
-    below = Exact.of(queries) if terms.below is None else exact_sum(terms.below)
-    return Sums(queries, exact_sum(terms.above), below).average(metric)
+        return {metric.label: average_values(metric, computed, weights) for metric in metrics}

@@ -21,7 +21,7 @@ from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios, can_resample, hash_ids
 from rankframe.stats.intervals import Bounds, finish_average, percentile_interval
-from rankframe.stats.ordered import Ordered
+from rankframe.stats.ordered import OrderedValues
 
 # Which queries are summed up: all of them, or (number of the attribute, number of its value).
 SliceKey: TypeAlias = tuple[int, int]
@@ -49,7 +49,9 @@ class SliceSums:
     @classmethod
     def empty(cls, metrics: Sequence[Metric]) -> SliceSums:
         """Return the sums of no queries."""
-        return cls(tuple(Sums(0, values=None if m.level is None else Ordered()) for m in metrics))
+        return cls(
+            tuple(Sums(0, values=None if m.level is None else OrderedValues()) for m in metrics)
+        )
 
     def merge(self, other: SliceSums) -> SliceSums:
         """Return the sums of these queries and of others."""

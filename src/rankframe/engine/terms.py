@@ -14,7 +14,7 @@ from rankframe.engine.plan import PerQuery
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
 from rankframe.stats.intervals import Bounds, finish_average, t_interval
-from rankframe.stats.ordered import Ordered
+from rankframe.stats.ordered import OrderedValues
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
@@ -93,7 +93,7 @@ class Sums:
     # above², above·below, below²
     products: tuple[Exact, Exact, Exact] = (_NOTHING, _NOTHING, _NOTHING)
     # the values in their order, where the average is one of them
-    values: Ordered | None = None
+    values: OrderedValues | None = None
     # what that is, where nothing is to be added any more
     settled: float | None = None
 
@@ -107,7 +107,7 @@ class Sums:
             self.total + other.total,
             self.squares + other.squares,
             (a, b, c),
-            None if self.values is None else self.values + (other.values or Ordered()),
+            None if self.values is None else self.values.merge(other.values or OrderedValues()),
         )
 
     def finish(self, metric: Metric) -> Sums:
@@ -120,14 +120,14 @@ class Sums:
     def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
         """Sum up each segment of queries; with `products` for an interval by Student's t."""
         if not len(terms.values):
-            return [Sums(0, values=Ordered() if terms.ordered else None)] * len(starts)
+            return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
 
         def total(*numbers: Floats) -> list[Exact]:
             sums = [exact_sums(some, starts) for some in numbers]
             return [sum(parts, _NOTHING) for parts in zip(*sums, strict=True)]
 
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
-        whole = [Exact.of(count) for count in counts]
+        whole = [Exact.from_integer(count) for count in counts]
         if len(starts) == 1:
             values, squares = ([some] for some in exact_moments(terms.values))
         else:
@@ -142,11 +142,13 @@ class Sums:
         if products and terms.below is not None:
             second = total(*exact_products(terms.above, terms.below))
             third = total(*exact_products(terms.below, terms.below))
-        kept: list[Ordered | None] = [None] * len(starts)
+        kept: list[OrderedValues | None] = [None] * len(starts)
         if terms.ordered:
             ends = [*starts[1:].tolist(), len(terms.values)]
             some = (slice(at, end) for at, end in zip(starts.tolist(), ends, strict=True))
-            kept = [Ordered.of(terms.values[rows][terms.defined[rows]]) for rows in some]
+            kept = [
+                OrderedValues.from_values(terms.values[rows][terms.defined[rows]]) for rows in some
+            ]
         columns = zip(
             counts, above, below, values, squares, first, second, third, kept, strict=True
         )

@@ -1,7 +1,7 @@
 """Sums without rounding: the same bits in any order of rows, on any number of threads or machines.
 
 A sum of floats is kept as one large whole number, which adds up exactly, and is rounded once, when
-it is asked for.
+it is converted to a float.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SCALE_BITS = 1074 + 52
 _MANTISSA_BITS = 53
 _HALF_BITS = 26
 _LIMBS, _LIMB_BITS = 3, 32
-# Products of two digits: the sums of a step's are below 2^53, those of so many steps below 2^63.
+# Sums of products of two digits: below 2^53 over one step, below 2^63 over so many steps.
 _DIGITS, _DIGIT_BITS = 4, 20
 _STEP, _STEPS = 1 << 12, 1 << 10
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 @dataclass(frozen=True)
 class Exact:
-    """An exact sum: a whole number of 2^-1126, and what was not finite."""
+    """Hold an exact sum: a whole number of 2^-1126, and the sum of what was not finite."""
 
     total: int = 0
     unbounded: float = 0.0
@@ -38,17 +38,17 @@ class Exact:
         return Exact(self.total - other.total, self.unbounded - other.unbounded)
 
     @classmethod
-    def of(cls, number: int) -> Exact:
-        """A whole number."""
+    def from_integer(cls, number: int) -> Exact:
+        """Convert a whole number."""
         return cls(number << _SCALE_BITS)
 
     @property
     def fraction(self) -> Fraction | None:
-        """The sum itself; None where it is not finite."""
+        """Return the sum without rounding; None where it is not finite."""
         return None if self.unbounded != 0 else Fraction(self.total, 1 << _SCALE_BITS)
 
     def __float__(self) -> float:
-        """The sum, rounded once (as `math.fsum` does)."""
+        """Round the sum once, as `math.fsum` does."""
         if self.unbounded != 0:  # NaN is not 0 either
             return self.unbounded
         try:
@@ -66,50 +66,50 @@ def exact_sum(numbers: NDArray[np.float64]) -> Exact:
     if not len(numbers):
         return Exact()
     if numbers.min() >= 0 and numbers.max() <= 1:
-        return Exact(sum(_sum_of_shares(some) for some in _in_steps(numbers)))
+        return Exact(sum(map(_sum_of_shares, _in_steps(numbers))))
     finite = np.isfinite(numbers)
     if finite.all():
-        return Exact(sum(_sum_of_any(some) for some in _in_steps(numbers)))
+        return Exact(sum(map(_sum_of_any, _in_steps(numbers))))
     with np.errstate(invalid="ignore"):
         unbounded = float(numbers[~finite].sum())
     return exact_sum(numbers[finite]) + Exact(0, unbounded)
 
 
 def exact_sums(numbers: NDArray[np.float64], starts: NDArray[np.int64]) -> list[Exact]:
-    """Add up each stretch of the floats, from one start to the next (none of them empty).
+    """Add up each segment of the floats, from one start to the next; no segment is empty.
 
     >>> [float(total) for total in exact_sums(np.array([0.5, 0.25, 4.0]), np.array([0, 2]))]
     [0.75, 4.0]
     """
     if len(starts) == 1 or not np.isfinite(numbers).all():
-        return [exact_sum(some) for some in np.split(numbers, starts[1:])]
+        return list(map(exact_sum, np.split(numbers, starts[1:])))
     if not len(starts):
         return []
-    stretch = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
-    return [Exact(total) for total in _sums_of_any(numbers, stretch, len(starts))]
+    segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
+    return list(map(Exact, _sums_of_any(numbers, segment, len(starts))))
 
 
 def exact_moments(numbers: NDArray[np.float64]) -> tuple[Exact, Exact]:
-    """The sum of floats, and that of their squares.
+    """Add up floats, and their squares.
 
     >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
     [0.75, 0.3125]
     """
     if len(numbers) and numbers.min() >= 0 and numbers.max() <= 1:
-        found = _moments_of_shares(numbers)
-        if found is not None:
-            return found
+        moments = _moments_of_shares(numbers)
+        if moments is not None:
+            return moments
     product, lost = exact_products(numbers, numbers)
     return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
 
 
 def exact_products(
-    some: NDArray[np.float64], other: NDArray[np.float64]
+    numbers: NDArray[np.float64], others: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The products of numbers, and what rounding took from each: their sums are exact (Dekker)."""
-    a, b = _halved(some), _halved(other)
+    """Multiply numbers pairwise; return the products and the rounding error of each (Dekker)."""
+    a, b = _halved(numbers), _halved(others)
     with np.errstate(over="ignore", invalid="ignore"):
-        product = some * other
+        product = numbers * others
         lost = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
     return product, np.where(np.isfinite(lost), lost, 0.0)
 
@@ -126,7 +126,7 @@ def _in_steps(numbers: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 
 
 def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
-    """Numbers in [0, 1], most of them not too small: cut into three whole numbers of 32 bits."""
+    """Add up numbers in [0, 1] as three whole numbers of 32 bits, unless they are too small."""
     total, rest = 0, numbers
     for _ in range(_LIMBS):
         rest = rest * 2.0**_LIMB_BITS
@@ -139,8 +139,10 @@ def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
 
 
 def _moments_of_shares(numbers: NDArray[np.float64]) -> tuple[Exact, Exact] | None:
-    """Numbers in [0, 1] as digits, whose products are whole numbers that add up without rounding;
-    None where some number is too small for so many digits.
+    """Add up numbers in [0, 1] and their squares by their digits.
+
+    Products of digits are whole numbers that add up without rounding. None where a number is too
+    small for so many digits.
     """
     total, square = Exact(), Exact()
     for first in range(0, len(numbers), _STEPS * _STEP):
@@ -159,7 +161,7 @@ def _moments_of_shares(numbers: NDArray[np.float64]) -> tuple[Exact, Exact] | No
 
 
 def _digits(shares: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """The leading digits of some numbers, place by place; None where there are more."""
+    """Return the leading digits of numbers, place by place; None where a number has more."""
     digits = np.empty((_DIGITS, len(shares)))
     rest = shares
     for digit in digits:
@@ -170,7 +172,7 @@ def _digits(shares: NDArray[np.float64]) -> NDArray[np.float64] | None:
 
 
 def _number(digits: Iterable[tuple[int, int]]) -> int:
-    """A whole number of 2^-1126 from sums of digits, each with its place after the point."""
+    """Combine sums of digits, each with its place after the point, to a whole number of 2^-1126."""
     return sum(digit << (_SCALE_BITS - _DIGIT_BITS * place) for place, digit in digits)
 
 
@@ -179,20 +181,20 @@ def _sum_of_any(numbers: NDArray[np.float64]) -> int:
 
 
 def _sums_of_any(
-    numbers: NDArray[np.float64], stretch: NDArray[np.int64] | int, stretches: int
+    numbers: NDArray[np.float64], segment: NDArray[np.int64] | int, segments: int
 ) -> list[int]:
-    """Finite numbers: their mantissas as whole numbers, added up for each stretch and exponent."""
+    """Add up the mantissas of finite numbers as whole numbers, by segment and exponent."""
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)
     lowest, highest = int(exponent.min()), int(exponent.max())
     width = highest - lowest + 1
-    place = stretch * width + (exponent - lowest)
-    totals = [0] * stretches
+    place = segment * width + (exponent - lowest)
+    totals = [0] * segments
     # In halves, so that their sums are whole numbers which a float holds exactly.
     high = np.bincount(place, weights=whole >> _HALF_BITS)
     low = np.bincount(place, weights=whole & ((1 << _HALF_BITS) - 1))
-    for at in np.flatnonzero((high != 0) | (low != 0)).tolist():
-        total = (int(high[at]) << _HALF_BITS) + int(low[at])
-        power = at % width + lowest + _SCALE_BITS - _MANTISSA_BITS
-        totals[at // width] += total << power
+    for index in np.flatnonzero((high != 0) | (low != 0)).tolist():
+        total = (int(high[index]) << _HALF_BITS) + int(low[index])
+        power = index % width + lowest + _SCALE_BITS - _MANTISSA_BITS
+        totals[index // width] += total << power
     return totals

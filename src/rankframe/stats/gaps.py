@@ -1,4 +1,4 @@
-"""Gaps between means of several slices, how uncertain they are, and how far two of them differ."""
+"""Gaps between the means of slices: their intervals, and tests of the difference of two gaps."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rankframe.stats.student import t_quantile
 
 Floats = NDArray[np.float64]
 
-# At either end of an interval, so many orders of the slices are left out (see `GapChange`).
+# The share of the orders of slices left out at either end of an interval (see `GapChange`).
 _LEFT_OUT = 0.025
-# Of so many slices, what is said of the difference of two gaps was simulated, and covers.
+# Up to so many slices, simulations show that intervals of the difference of two gaps cover.
 _MOST_SLICES: dict[GapKind, int] = {"range": 20, "mean": 10}
-# Of a gap as it is: no order has less, where something is a share of it.
+# A relative change is a share of at least this part of the first gap, in any order.
 _LEAST_BASE = 1e-3
 _ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
 
 
 def gap_between(means: Floats, kind: GapKind) -> Floats:
-    """How far numbers are apart, along the last axis.
+    """Return how far means are apart, along the last axis: their range, or the mean of all pairs.
 
     >>> means = np.array([1.0, 4.0, 2.0])
     >>> float(gap_between(means, "range")), float(gap_between(means, "mean"))
@@ -40,11 +40,12 @@ def gap_between(means: Floats, kind: GapKind) -> Floats:
 def gap_interval(
     means: Floats, replicates: Floats, fewest: int, confidence: float, kind: GapKind
 ) -> Bounds | None:
-    """An interval of a gap, from replicates (× slices) of the means; `fewest`: queries of a slice.
+    """Return the interval of a gap, from replicates × slices of the means.
 
-    Gaps of replicates are too large: noise moves means apart. But no gap is further off than the
-    errors of its means are apart, and these the replicates show. So the interval covers as often
-    as it says where there is no gap, and more often where there is one.
+    Gaps of replicates are too large: noise moves means apart. But a gap is off by at most the gap
+    of the errors of its means, which the replicates show. So the interval covers as often as it
+    claims where there is no gap, and more often where there is one. `fewest` is the number of
+    queries of the smallest slice.
     """
     errors = replicates - means
     errors = errors[~np.isnan(errors).any(axis=1)]
@@ -57,8 +58,7 @@ def gap_interval(
 
 
 def gap_weights(means: Floats, kind: GapKind) -> Floats:
-    """What each mean counts in the gap, as they are ordered along the last axis: the gap is their
-    sum by these weights.
+    """Return weights of the means, in their order along the last axis, that add up to the gap.
 
     >>> gap_weights(np.array([1.0, 4.0, 2.0]), "range").tolist()
     [-1.0, 1.0, 0.0]
@@ -74,58 +74,59 @@ def gap_weights(means: Floats, kind: GapKind) -> Floats:
 
 @dataclass(frozen=True)
 class GapChange:
-    """By how much a gap is larger than another of the same queries, in every plausible order.
+    """Hold the difference of two gaps over the same queries, in every plausible order of slices.
 
-    In one order of the slices of each, a gap is a sum of means by fixed weights, and the difference
-    of two has a standard error as any other of paired values. But which slice is best, and which is
-    worst, is itself uncertain, and gaps are too large by that. So every order that a replicate of
-    the queries has is looked at: its difference, and the error of that. Bounds are beyond what all
-    but a few of these orders say, and never within what the means as they are say.
+    With the order of the slices fixed, a gap is a weighted sum of means, and the difference of two
+    gaps has a standard error like any other of paired values. But which slice is best, and which is
+    worst, is itself uncertain, and makes gaps too large. So the difference and its error are
+    computed for the order of each replicate of the queries. Bounds are beyond those of all but a
+    few of these orders, and never within those of the means as they are.
     """
 
-    # of each order: the first is that of the means as they are
+    # of each order, the first of which is that of the means as they are
     values: Floats
     errors: Floats
-    # how far errors that also made the order move the values; of replicates, whose errors are known
+    # how far values move because the same errors also made the order, as replicates show
     bias: float
-    # of Student's t: by the smallest slice
+    # of Student's t, by the smallest slice
     freedom: int
 
     @property
     def value(self) -> float:
-        """The change as it is seen."""
+        """Return the measured difference."""
         return float(self.values[0])
 
     @property
     def known(self) -> bool:
-        """Whether it has an error to go by: values that do not vary have none."""
+        """Tell whether there is an error: values that do not vary have none."""
         return bool(self.errors[0] > 0 or not self.values.any())
 
     def interval(self, confidence: float) -> Bounds | None:
-        """Its interval; None where nothing varies."""
+        """Return the interval; None where nothing varies."""
         chance = (1 + confidence) / 2
         return (self.least(chance), self.most(chance)) if self.known else None
 
     def least(self, chance: float) -> float:
-        """What it is at least, with this chance."""
+        """Return the lower bound with this chance."""
         return _beyond(self._lowered - t_quantile(chance, self.freedom) * self.errors)
 
     def most(self, chance: float) -> float:
-        """What it is at most, with this chance."""
+        """Return the upper bound with this chance."""
         return -_beyond(-self._raised - t_quantile(chance, self.freedom) * self.errors)
 
     def p_value(self) -> float | None:
-        """How likely a change is as far from 0 as this where there is none; None where nothing
-        varies. Its interval is beyond 0 where this is below its level.
+        """Return the two-sided p value of no difference; None where nothing varies.
+
+        The interval excludes 0 where this is below its level.
         """
         if not self.known:
             return None
         toward = self._lowered if self.value > 0 else -self._raised
-        return min(1.0, 2 * self._chance(toward, at_once=0.0))
+        return min(1.0, 2 * self._chance(toward, at_zero=0.0))
 
     def p_below(self, margin: float) -> float:
-        """How likely a change is this far below a margin where it is not below it."""
-        return self._chance(margin - self._raised, at_once=math.inf)
+        """Return the one-sided p value of a difference that is not below a margin."""
+        return self._chance(margin - self._raised, at_zero=math.inf)
 
     @property
     def _lowered(self) -> Floats:
@@ -135,30 +136,32 @@ class GapChange:
     def _raised(self) -> Floats:
         return self.values - min(self.bias, 0.0)
 
-    def _chance(self, apart: Floats, at_once: float) -> float:
-        """How likely all but a few are so many errors above 0; `at_once`: what 0 is, without any
-        error.
+    def _chance(self, apart: Floats, at_zero: float) -> float:
+        """Return the chance that all but a few are so many errors above 0.
+
+        `at_zero` is the score of a distance of 0 without an error.
         """
         from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
 
-        sure = np.where(apart == 0, at_once, np.copysign(np.inf, apart))
+        certain = np.where(apart == 0, at_zero, np.copysign(np.inf, apart))
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.where(self.errors > 0, apart / self.errors, sure)
+            scores = np.where(self.errors > 0, apart / self.errors, certain)
         return float(stdtr(self.freedom, -_beyond(scores)))
 
 
 def too_many(slices: int, kind: GapKind) -> str:
-    """What to say where intervals of the difference of two gaps would not cover; else nothing."""
-    if slices <= (most := _MOST_SLICES[kind]):
+    """Explain that the difference of two gaps of so many slices is not tested; "" if it is."""
+    limit = _MOST_SLICES[kind]
+    if slices <= limit:
         return ""
     return (
         f"of {slices:,} slices, no interval is known that covers the difference of two gaps of "
-        f"kind={kind}: it is known of {most}"
+        f"kind={kind}: it is known of {limit}"
     )
 
 
 def _beyond(numbers: Floats) -> float:
-    """What all but a few of these numbers are above, and the first one is."""
+    """Return a bound that all but a few of the numbers, and the first one, are above."""
     few = int(_LEFT_OUT * len(numbers))
     return float(min(np.partition(numbers, few)[few], numbers[0]))
 
@@ -172,14 +175,16 @@ def gap_change(
     *,
     relative: float | None = None,
 ) -> GapChange | None:
-    """The second gap less the first; None where nothing is known of errors, or of so many slices.
+    """Subtract the first gap from the second; None without errors, or for too many slices.
 
-    means: 2 × slices.
-    replicates: of them, replicates × 2 × slices, of the same queries for both.
-    covariances: of the errors of both means, slices × 2 × 2.
-    fewest: queries of a slice.
-    relative: as a share of the first gap; None where that may be 0 or less with a chance of more
-        than 1 less this one.
+    Args:
+        means: 2 × slices.
+        replicates: of the means, replicates × 2 × slices, of the same queries for both.
+        covariances: of the errors of both means, slices × 2 × 2.
+        fewest: queries of the smallest slice.
+        kind: of gap.
+        relative: return the difference as a share of the first gap; None if that gap is not above
+            0 with this confidence.
     """
     drawn = replicates[~np.isnan(replicates).any(axis=(1, 2))]
     if fewest < 2 or not len(drawn) or not np.isfinite(covariances).all():
@@ -188,21 +193,22 @@ def gap_change(
         return None
     orders = np.concatenate([means[None], drawn])
     weights = [gap_weights(orders[:, side], kind) for side in (0, 1)]
-    before, after = ((one * mean).sum(axis=1) for one, mean in zip(weights, means, strict=True))
+    before, after = (
+        (factors * mean).sum(axis=1) for factors, mean in zip(weights, means, strict=True)
+    )
     slack = _ROUNDING * float(np.abs(means).max())
 
-    def looked_at(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
-        """What moves by so much of the first gap and of the second, in every order."""
-        one, other = first * weights[0], second * weights[1]
+    def change(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
+        """Describe values that move by so much with the first gap, and with the second."""
+        a, b = first * weights[0], second * weights[1]
         squares = (
-            one**2 * covariances[:, 0, 0]
-            + 2 * one * other * covariances[:, 0, 1]
-            + other**2 * covariances[:, 1, 1]
+            a**2 * covariances[:, 0, 0]
+            + 2 * a * b * covariances[:, 0, 1]
+            + b**2 * covariances[:, 1, 1]
         )
         errors = np.sqrt(np.maximum(squares.sum(axis=1), 0.0))
         off = drawn - means
-        pulled = (one[1:] * off[:, 0] + other[1:] * off[:, 1]).sum(axis=1)
-        bias = float(pulled.mean())
+        bias = float((a[1:] * off[:, 0] + b[1:] * off[:, 1]).sum(axis=1).mean())
         return GapChange(
             np.where(np.abs(values) > slack, values, 0.0),
             np.where(errors > slack, errors, 0.0),
@@ -211,9 +217,9 @@ def gap_change(
         )
 
     if relative is None:
-        return looked_at(after - before, -1.0, 1.0)
-    if looked_at(before, 1.0, 0.0).least(relative) <= slack:
+        return change(after - before, -1.0, 1.0)
+    if change(before, 1.0, 0.0).least(relative) <= slack:
         return None
     base = np.maximum(before, before[0] * _LEAST_BASE)[:, None]  # a few orders are left out
     apart = (after - before) / base[:, 0]
-    return looked_at(apart, -after[:, None] / base**2, 1 / base)
+    return change(apart, -after[:, None] / base**2, 1 / base)

@@ -1,6 +1,6 @@
-"""Numbers in their order: medians and other quantiles, exactly, and how sure they are.
+"""Quantiles of values, exactly, with intervals that assume no distribution.
 
-What is kept adds up over pieces, so that no order or split of rows shows.
+The values accumulate, so that neither order nor batches of rows matter.
 """
 
 from __future__ import annotations
@@ -15,48 +15,49 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# So many standard deviations from its middle, a binomial number never is.
+# A binomial number is never so many standard deviations from its mean.
 _FAR = 40
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Ordered:
-    """Numbers, each with how often it is there; those of different queries add up."""
+class OrderedValues:
+    """Accumulate values, each with its count; those of different queries merge."""
 
-    # as they came; put together when they are looked at
+    # distinct values and their counts, of each batch; sorted together when they are needed
     parts: tuple[tuple[Floats, Ints], ...] = ()
 
     @classmethod
-    def of(cls, values: Floats) -> Ordered:
-        """Some numbers."""
+    def from_values(cls, values: Floats) -> OrderedValues:
+        """Count the distinct values."""
         return cls((np.unique(values + 0.0, return_counts=True),))  # -0.0 is 0.0
 
-    def __add__(self, other: Ordered) -> Ordered:
-        return Ordered(self.parts + other.parts)
+    def merge(self, other: OrderedValues) -> OrderedValues:
+        """Add the values of other queries."""
+        return OrderedValues(self.parts + other.parts)
 
     @cached_property
-    def _whole(self) -> tuple[Floats, Ints]:
-        """All numbers ascending, and how many there are up to each."""
-        numbers = np.concatenate([np.empty(0), *(some for some, _ in self.parts)])
-        counts = np.concatenate([np.empty(0, np.int64), *(often for _, often in self.parts)])
-        distinct, of = np.unique(numbers, return_inverse=True)
+    def _sorted(self) -> tuple[Floats, Ints]:
+        """Return the distinct values ascending, and how many values there are up to each."""
+        values = np.concatenate([np.empty(0), *(values for values, _ in self.parts)])
+        counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in self.parts)])
+        distinct, place = np.unique(values, return_inverse=True)
         # Counts are far below what floats hold exactly.
-        often = np.bincount(of, counts, minlength=len(distinct)).astype(np.int64)
-        return distinct, np.cumsum(often)
+        total = np.bincount(place, counts, minlength=len(distinct)).astype(np.int64)
+        return distinct, np.cumsum(total)
 
     def __len__(self) -> int:
-        return int(self._whole[1][-1]) if len(self._whole[1]) else 0
+        return int(self._sorted[1][-1]) if len(self._sorted[1]) else 0
 
-    def place(self, at: int) -> float:
-        """The one at a place, from 1, the smallest first."""
-        numbers, upto = self._whole
-        return float(numbers[np.searchsorted(upto, at)])
+    def place(self, place: int) -> float:
+        """Return the value at a place, counted from 1 for the smallest."""
+        values, upto = self._sorted
+        return float(values[np.searchsorted(upto, place)])
 
     def quantile(self, level: float) -> float | None:
-        """What so large a share of them is below; between two, in proportion (as numpy has it).
+        """Return a quantile, interpolated between two values as numpy does.
 
-        >>> Ordered.of(np.array([3.0, 1.0, 2.0, 4.0])).quantile(0.5)
+        >>> OrderedValues.from_values(np.array([3.0, 1.0, 2.0, 4.0])).quantile(0.5)
         2.5
         """
         if not len(self):
@@ -67,16 +68,16 @@ class Ordered:
         return low + (high - low) * (above - first)
 
     def interval(self, level: float, confidence: float) -> tuple[float, float] | None:
-        """Between which of them the quantile of all that these were drawn from is."""
-        found = places_around(len(self), level, confidence)
-        return None if found is None else (self.place(found[0]), self.place(found[1]))
+        """Return the values between which the quantile of the population is."""
+        places = places_around(len(self), level, confidence)
+        return None if places is None else (self.place(places[0]), self.place(places[1]))
 
 
 def places_around(count: int, level: float, confidence: float) -> tuple[int, int] | None:
-    """Of so many numbers in order, the places between which a quantile lies with this confidence.
+    """Return the places of ordered values between which a quantile lies with this confidence.
 
-    How many of them are below it is a binomial number, whatever they are drawn from: no
-    distribution is assumed. None where they are too few to say.
+    The number of values below a quantile is binomial, whatever they are drawn from, so no
+    distribution is assumed. None where there are too few values.
 
     >>> places_around(100, 0.5, 0.95)
     (40, 61)

@@ -1,4 +1,4 @@
-"""What to do with the points of one curve: measure the area below it, or draw fewer of them."""
+"""The area under the points of a curve, and fewer points for a drawing."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
 
 
 def _axes_of(points: pl.DataFrame, known: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """The columns to look at, of one curve's points."""
+    """Return the columns of the axes; refuse points that are not those of one curve."""
     axes = next((names for names in known if set(names) <= set(points.columns)), None)
     if axes is None:
         wanted = ", or ".join(" and ".join(names) for names in known)

@@ -36,7 +36,7 @@ class Curve(pl.DataFrame):
 
     @classmethod
     def of(cls, points: pl.DataFrame) -> Curve:
-        """The same points."""
+        """Wrap points."""
         same = cls.__new__(cls)
         same._df = points._df
         return same

@@ -161,7 +161,9 @@ def goodness(average: float, *, higher: bool) -> float:
 def _sums(terms: Terms, rows: Flags) -> tuple[Exact, Exact]:
     """Return Σ above and Σ below over the queries at these rows that are defined."""
     rows = rows & terms.defined
-    below = Exact.of(int(rows.sum())) if terms.below is None else exact_sum(terms.below[rows])
+    below = (
+        Exact.from_integer(int(rows.sum())) if terms.below is None else exact_sum(terms.below[rows])
+    )
     return exact_sum(terms.above[rows]), below
 
 
