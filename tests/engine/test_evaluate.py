@@ -275,7 +275,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     """Also where each has several batches to work on, of rows in every order."""
     code = _DATA + (
         "import json, rankframe as rf\n"
-        "from rankframe.engine import contiguous\n"
+        "from rankframe.kernel import contiguous\n"
         "from rankframe.metrics import names_over\n"
         "qrels, run = data()\n"
         "metrics = [*names_over('judged'), 'auc(pool=true)']\n"

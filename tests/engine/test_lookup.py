@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine import contiguous as grouped
 from rankframe.engine.lookup import Lookup
 from rankframe.io.opening import open_table
 from rankframe.kernel import batch
+from rankframe.kernel import contiguous as grouped
 from tests.support.counted import Changing
 from tests.support.looked_up import POOR_HASHES, ByHand, by_hand, layouts, looked_up
 from tests.support.pieces import assert_same, in_pieces, shop_like
@@ -175,7 +175,7 @@ def test_only_what_is_asked_for_is_kept() -> None:
 def test_one_pass_is_enough_only_where_the_rows_of_each_query_are_together(expected) -> None:
     qrels, run = large()
     for layout, some in layouts(run).items():
-        found = lookup(qrels, some).found_if_grouped()
+        found = lookup(qrels, some).found_if_contiguous()
         assert (found is None) == (layout == "scattered")
         assert found is None or looked_up(found) == expected
 

@@ -11,10 +11,10 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import PairPolicies
 from rankframe.core.progress import Progress
-from rankframe.engine import contiguous as grouped
 from rankframe.engine.pairing import Pairing
 from rankframe.io.inputs import open_ranking
 from rankframe.kernel import batch
+from rankframe.kernel import contiguous as grouped
 from tests.support.looked_up import POOR_HASHES, layouts
 from tests.support.rankings import two_rankings
 

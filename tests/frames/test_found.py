@@ -56,15 +56,15 @@ def by_query(run: pl.DataFrame) -> list[pl.DataFrame]:
 def test_chunks_in_any_order_give_what_one_gives(policies: Any, backwards: bool) -> None:
     expected = by_hand(QRELS, RUN, Policies(**policies))
     whole, parts = new(**policies), new(**policies)
-    assert whole.take(chunk_of(RUN))
+    whole.add(chunk_of(RUN))
     for part in by_query(RUN)[:: -1 if backwards else 1]:
-        assert parts.take(chunk_of(part))
+        parts.add(chunk_of(part))
     assert looked_up(whole) == looked_up(parts) == expected
 
 
 def test_by_hand() -> None:
     found = new()
-    found.take(chunk_of(RUN))
+    found.add(chunk_of(RUN))
     part = matched(found, 0, 3)
     # p: a, then x, d and c (2.0, ids descending), then b; q: y and b (5.0), then a; r is missing.
     assert part.rank.tolist() == [1, 5, 4, 3, 3, 2, 1, 0]
@@ -81,7 +81,7 @@ def test_by_hand() -> None:
 def test_stretches_of_queries_are_parts_of_the_whole() -> None:
     for judged_only in (False, True):
         found = new(judged_only=judged_only)
-        found.take(chunk_of(RUN))
+        found.add(chunk_of(RUN))
         whole, parts = matched(found, 0, 3), [matched(found, 0, 1), matched(found, 1, 3)]
         for name in ("rank", "tied_rank", "retrieved", "in_run", "grades"):
             joined = np.concatenate([getattr(part, name) for part in parts])
@@ -90,32 +90,11 @@ def test_stretches_of_queries_are_parts_of_the_whole() -> None:
         assert [query for part in parts for query in part.queries] == whole.queries.to_list()
 
 
-@pytest.mark.parametrize("again", [["p"], ["q", "s"], ["s", "q"]], ids=str)
-def test_a_judged_query_that_comes_again_is_noticed(again: list[str]) -> None:
-    found = new()
-    assert found.take(chunk_of(RUN))
-    rows = pl.DataFrame({"query_id": again, "doc_id": "new", "score": 1.0})
-    assert not found.take(chunk_of(rows))
-
-
-def test_a_query_that_comes_again_in_the_same_chunk_is_noticed() -> None:
-    rows = pl.concat([RUN, RUN[:1].with_columns(doc_id=pl.lit("new"))])
-    assert not new().take(chunk_of(rows))
-
-
-def test_a_query_without_judgments_that_comes_again_is_noticed_in_the_end() -> None:
-    found = new()
-    assert found.take(chunk_of(RUN))
-    assert not found.strangers_repeat()
-    assert found.take(chunk_of(RUN[-1:].with_columns(doc_id=pl.lit("new"))))
-    assert found.strangers_repeat()
-
-
 @pytest.mark.parametrize("query", ["p", "s"])
 def test_a_document_that_is_there_twice_is_refused(query: str, refusal) -> None:
     run = RUN.filter(query_id=query)
     twice = chunk_of(pl.concat([run, run[1:2]]))
-    assert "run has 1 duplicate (query_id, doc_id) pair" in refusal(new().take, twice)
+    assert "run has 1 duplicate (query_id, doc_id) pair" in refusal(new().add, twice)
 
 
 @pytest.mark.parametrize("column", ["score", "rank", None])
@@ -127,7 +106,7 @@ def test_the_best_of_two_is_kept(column: str | None) -> None:
         run = run.with_columns(pl.Series(column, numbers[column]))
     policies = {"duplicates": "keep_best"}
     found = Found(new().judgments, Policies(**policies), tied_rank=True, scores=column == "score")  # pyright: ignore[reportArgumentType]
-    assert found.take(chunk_of(run))
+    found.add(chunk_of(run))
     assert looked_up(found) == by_hand(QRELS, run, Policies(**policies))  # pyright: ignore[reportArgumentType]
     ranks = dict(zip("abcd", found.rank.tolist(), strict=False))
     assert ranks == {"a": 1 if column else 2, "b": 3 if column else 1, "c": 0, "d": 0}

@@ -12,11 +12,11 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.columns import SCORE_REST
-from rankframe.engine import contiguous as grouped
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
 from rankframe.io.validate import load
+from rankframe.kernel import contiguous as grouped
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts

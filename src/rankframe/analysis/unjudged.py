@@ -21,7 +21,6 @@ from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.analysis.unjudged_bounds import LEAST, MOST, extreme_grades
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
-from rankframe.engine.contiguous import workers
 from rankframe.engine.grades import check_grades
 from rankframe.engine.input_cache import Held
 from rankframe.engine.judged_metrics import (
@@ -39,6 +38,7 @@ from rankframe.frames.patterns import patterns
 from rankframe.io.queries import Attributes, Known
 from rankframe.kernel.listed import Listed, unlisted_holes
 from rankframe.kernel.segments import number_segments, sort_order
+from rankframe.kernel.source import workers
 from rankframe.metrics.names import Metric
 
 Ints = NDArray[np.int64]

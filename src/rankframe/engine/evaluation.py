@@ -20,7 +20,6 @@ from rankframe.core.options import PairPolicies, Policies
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.about import about_frame
 from rankframe.engine.accumulator import Accumulator, Averages
-from rankframe.engine.contiguous import Told
 from rankframe.engine.counts import Counts, PairCounts, RunCounts
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.grades import check_grades
@@ -41,14 +40,17 @@ from rankframe.engine.pair_metrics import PairMetrics
 from rankframe.engine.pairing import Pairing
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import PER_QUERY_FILE
-from rankframe.engine.retrieved import RetrievedMetrics, RetrievedValues, each_chunk
+from rankframe.engine.retrieved import RetrievedMetrics, RetrievedValues
 from rankframe.frames.found import Found
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
+from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.sources.writers import About
 from rankframe.io.validate import check_input, count_rows
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.codes import text_order
+from rankframe.kernel.reading import read_batches
+from rankframe.kernel.source import OnProgress, ignore_progress
 from rankframe.metrics.metric import Metric
 
 # The inputs: judgments (if there are any) and the run, or two rankings.
@@ -131,13 +133,13 @@ class Evaluation:
             return self._evaluate_out_of_core(left, right, partitions, folder, on_progress)
         if self.pairs is not None:
             assert left is not None  # a comparison has two sides
-            told = _reporter(left, right, on_progress)
-            return self._merged(self._evaluate_pairs(left, right, told))
+            report = _reporter(left, right, on_progress)
+            return self._merged(self._evaluate_pairs(left, right, report))
         this, lookup = self._open(left, right)
         rows = None if self.retrieved is None else self._rows_beside(left)
         read = left if lookup is not None else None
-        told = _reporter(read, right, on_progress)
-        return self._merged(this._evaluate_run(lookup, rows, right, told))
+        report = _reporter(read, right, on_progress)
+        return self._merged(this._evaluate_run(lookup, rows, right, report))
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
         """Evaluate queries of which all rows, of both sides, are here, in any order."""
@@ -169,20 +171,20 @@ class Evaluation:
         return accumulator
 
     def _evaluate_pairs(
-        self, a: InputTable, b: InputTable, told: Told = lambda _: None
+        self, a: InputTable, b: InputTable, on_progress: OnProgress = ignore_progress
     ) -> list[Accumulator]:
         """Evaluate two rankings, the first of which is held in memory."""
         pairs = self.pairs
         assert pairs is not None  # whoever calls looked
         pairing = Pairing.of(a, b, pairs.policies)
-        return pairing.each(lambda batch: self._accumulate(*pairs.compute(batch)), told)
+        return pairing.each(lambda batch: self._accumulate(*pairs.compute(batch)), on_progress)
 
     def _evaluate_run(
         self,
         lookup: Lookup | None,
         rows: pl.DataFrame | None,
         run: InputTable,
-        told: Told = lambda _: None,
+        on_progress: OnProgress = ignore_progress,
     ) -> Iterator[Accumulator]:
         """Read a run once, and evaluate it.
 
@@ -190,15 +192,18 @@ class Evaluation:
             lookup: the judgments, if metrics look at them.
             rows: all that lies beside the run, if metrics look at what was retrieved.
             run: the rows of the run, in any order.
-            told: is called with the number of rows that were read.
+            on_progress: is called with the number of rows that were read.
         """
         if self.retrieved is None or rows is None:
             assert lookup is not None  # metrics look at one or the other
-            yield from self._evaluate_judged(lookup.found(told))
+            yield from self._evaluate_judged(lookup.found(on_progress))
             return
         start = self.retrieved.start(rows)
-        reading = each_chunk(
-            run, lambda: _Reading(start(), None if lookup is None else lookup.nothing_found()), told
+        reading = read_batches(
+            Batches(run, run.frame),
+            lambda: _Reading(start(), None if lookup is None else lookup.nothing_found()),
+            on_progress,
+            heavy=True,
         )
         values, counts = reading.retrieved.finish()
         counts = replace(counts, left_rows=rows.height)
@@ -298,7 +303,7 @@ class Evaluation:
             if self.retrieved is None and left_fits(left, right, self.row_bytes, partitions):
                 this, lookup = self._open(left, right, bytes_at_once(left, right))
                 assert lookup is not None  # there are judgments
-                found = lookup.found_if_grouped(_reporter(left, right, on_progress))
+                found = lookup.found_if_contiguous(_reporter(left, right, on_progress))
                 if found is not None:
                     parts = this._evaluate_judged(found)
                     return merge_parts(
@@ -373,16 +378,14 @@ class _Reading:
     retrieved: RetrievedValues
     found: Found | None
 
-    def take(self, batch: Batch) -> bool:
-        """Add a batch; return False if a query of it came before."""
-        return (self.found is None or self.found.take(batch)) and self.retrieved.take(batch)
-
-    def repeats(self) -> bool:
-        """Return whether a query seems to have come twice."""
-        return self.retrieved.repeats()
+    def add(self, batch: Batch) -> None:
+        """Add a batch."""
+        if self.found is not None:
+            self.found.add(batch)
+        self.retrieved.add(batch)
 
 
-def _reporter(left: InputTable | None, right: InputTable, on_progress: Report | None) -> Told:
+def _reporter(left: InputTable | None, right: InputTable, on_progress: Report | None) -> OnProgress:
     """Return what is called with the number of rows of the second input that were read."""
     if on_progress is None:
         return lambda _: None

@@ -9,14 +9,16 @@ import polars as pl
 from rankframe.core.option import takes_options
 from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
 from rankframe.engine.document_metrics import documents_frame
-from rankframe.engine.retrieved import RetrievedMetrics, each_chunk
+from rankframe.engine.retrieved import RetrievedMetrics
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
 from rankframe.frames.side_inputs import beside
+from rankframe.io.batches import Batches
 from rankframe.io.inputs import Columns, Source, open_run, refuse_absent_columns
 from rankframe.io.storage import reaching
 from rankframe.io.train import open_train
+from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
 
 # What is known only where there is a table of it.
@@ -81,7 +83,9 @@ def exposure(
             resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()
         )
         nothing = beside(None, None, None).frame.collect()
-        exposure = each_chunk(scanned, metrics.start(nothing)).exposure
+        exposure = read_batches(
+            Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
+        ).exposure
         frame = documents_frame(exposure or metrics.no_exposure(), known)
         if k is not None:
             top = {name: pl.col(f"{name}_top{k}") for name in DOCUMENTS_FRAME.parametric}

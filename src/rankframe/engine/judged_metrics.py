@@ -15,13 +15,13 @@ from rankframe.core.errors import MetricParameterError
 from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
-from rankframe.engine.contiguous import workers
 from rankframe.engine.counts import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
 from rankframe.frames.patterns import patterns
 from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.kernel.source import workers
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.subtopic_columns import GROUPED_FRAME
 

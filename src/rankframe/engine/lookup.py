@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
-from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
-from rankframe.engine.contiguous import Told, take_grouped
-from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
-from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.group_rows import NO_GROUP
 from rankframe.kernel.judgments import IndexedJudgments, by_document
 from rankframe.kernel.listed import Listing
+from rankframe.kernel.reading import read_batches, read_if_contiguous
 from rankframe.kernel.segments import spread
+from rankframe.kernel.source import OnProgress, ignore_progress
 
 
 @dataclass(frozen=True)
@@ -63,30 +62,19 @@ class Lookup:
             made[key] = read_judgments(qrels, left, policies.duplicates, at_once)
         return cls(made[key], Batches(run, right, at_once), policies, columns, listed, ids)
 
-    def found(self, told: Told = lambda _: None) -> Found:
-        """Read the run, whatever the order of its rows; once, if it is to be looked at again."""
+    def found(self, on_progress: OnProgress = ignore_progress) -> Found:
+        """Read the run, whatever the order of its rows; once, if it is looked at several times."""
         made = self.run.scanned.made
         if made is None:
-            return self._found(told)
+            return read_batches(self.run, self.nothing_found, on_progress)
         found = made.get(self._key)
         if found is None or not self._is_enough(found):
-            found = made[self._key] = self._found(told)
+            found = made[self._key] = read_batches(self.run, self.nothing_found, on_progress)
         return found
 
-    def _found(self, told: Told) -> Found:
-        found = self.found_if_grouped(told)
-        if found is None:
-            found = self._attempt(lambda new: take_scattered(self.run, new.take, told))
-        if found is None:  # queries with the same hash
-            named = self.run.by_name()
-            found = self._attempt(lambda new: take_grouped(named, new.take, told, surely=True))
-        assert found is not None  # in order of their names, the rows of a query are together
-        return found
-
-    def found_if_grouped(self, told: Told = lambda _: None) -> Found | None:
-        """Read the run in one pass; None where the rows of some query are not together."""
-        found = self._attempt(lambda new: take_grouped(self.run, new.take, told))
-        return None if found is None or found.strangers_repeat() else found
+    def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> Found | None:
+        """Read the run in one pass; return None where the rows of a query are not contiguous."""
+        return read_if_contiguous(self.run, self.nothing_found, on_progress)
 
     @property
     def _key(self) -> Hashable:
@@ -130,15 +118,6 @@ class Lookup:
             scores=self._scores,
             listing=listing,
         )
-
-    def _attempt(self, read: Callable[[Found], bool]) -> Found | None:
-        found = self.nothing_found()
-        try:
-            return found if read(found) else None
-        except DuplicateError:
-            # Said of the whole input: how many in all, and which rows of it.
-            load_unique(self.run.scanned)
-            raise
 
 
 def read_judgments(

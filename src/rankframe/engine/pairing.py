@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,143 +13,77 @@ from numpy.typing import NDArray
 
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import PairPolicies
-from rankframe.engine.contiguous import BATCH_ROWS, Told, take_grouped, workers
-from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
+from rankframe.kernel.contiguous import BATCH_ROWS
 from rankframe.kernel.matching import QueryIndex
-from rankframe.kernel.tables import Index
+from rankframe.kernel.reading import read_batches
+from rankframe.kernel.source import OnProgress, ignore_progress, workers
 
-Made = TypeVar("Made")
+T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two rankings whose queries are looked at side by side."""
+    """Two rankings whose queries are compared."""
 
+    a: InputTable
     held: QueryIndex
-    sides: tuple[InputTable, InputTable]
-    other: Batches
+    b: Batches
     policies: PairPolicies
 
     @classmethod
     def of(cls, a: InputTable, b: InputTable, policies: PairPolicies) -> Pairing:
         """Read the first; the second is not read yet."""
         left, right = comparable(a, b)
-        held = Batches(a, left)
-        return cls(index_ranking(held.whole()), (a, b), Batches(b, right), policies)
+        return cls(a, index_ranking(Batches(a, left).whole()), Batches(b, right), policies)
 
-    def each(self, work: Callable[[Pairs], Made], told: Told = lambda _: None) -> list[Made]:
-        """Work on all queries of both, some at a time and in any order, on all cores."""
-        other = self.other
-        made = self._attempt(work, lambda new: take_grouped(other, new.take, told), once=True)
-        if made is None:
-            made = self._attempt(work, lambda new: take_scattered(other, new.take, told))
-        if made is None:  # queries with the same hash
-            named = other.by_name()
-            made = self._attempt(work, lambda new: take_grouped(named, new.take, told, surely=True))
-        assert made is not None  # in order of their names, the rows of a query are together
-        return made
-
-    def _attempt(
-        self,
-        work: Callable[[Pairs], Made],
-        read: Callable[[_Attempt[Made]], bool],
-        *,
-        once: bool = False,
-    ) -> list[Made] | None:
-        """None where the rows of a query are not together; `once`: those of no query may be."""
+    def each(
+        self, work: Callable[[Pairs], T], on_progress: OnProgress = ignore_progress
+    ) -> list[T]:
+        """Work on all queries of both rankings, batch by batch, in any order and on all cores."""
         try:
-            with ThreadPoolExecutor(workers()) as pool:
-                new = _Attempt(self, work, pool)
-                try:
-                    if not read(new) or (once and new.strangers_repeat()):
-                        return None
-                    return new.finished()
-                finally:
-                    pool.shutdown(wait=True, cancel_futures=True)
+            pairs = read_batches(self.b, lambda: _PairBatches(self, work), on_progress, heavy=True)
+            return pairs.finish()
         except DuplicateError as error:
-            # Said of the whole input: how many in all, and which rows of it.
-            load_unique(next(side for side in self.sides if side.role == error.role))
+            if error.role == self.a.role:  # tell of the whole input: how many, and which rows
+                load_unique(self.a)
             raise
 
 
-class _Attempt(Generic[Made]):
-    """What is made of the queries as they come, as long as none comes again."""
+class _PairBatches(Generic[T]):
+    """Work on the pairs of batches of the second ranking."""
 
-    def __init__(
-        self, pairing: Pairing, work: Callable[[Pairs], Made], pool: ThreadPoolExecutor
-    ) -> None:
-        self._pairing, self._work, self._pool = pairing, work, pool
-        held = pairing.held
-        self._came = np.zeros(len(held.starts), np.bool_)
-        self._turn = np.zeros(len(held.starts), np.int32)
-        # hashes of queries that the first ranking lacks
-        self._strangers: list[NDArray[np.uint64]] = []
+    def __init__(self, pairing: Pairing, work: Callable[[Pairs], T]) -> None:
+        self._pairing, self._work = pairing, work
+        self._came = np.zeros(len(pairing.held.starts), np.bool_)
+        self._results: list[T] = []
         self._lock = threading.Lock()
-        self._room = threading.Semaphore(2 * workers())
-        self._waiting: deque[Future[Made]] = deque()
-        self._made: list[Made] = []
 
-    def take(self, chunk: Batch) -> bool:
-        """Work on a chunk; False where a query of it came before, in this chunk or another."""
-        numbers = self._pairing.held.find(chunk)
-        if not self._first_time(chunk, numbers):
-            return False
-        self._submit(numbers, Side(chunk, None, len(numbers), chunk.height))
-        return True
+    def add(self, batch: Batch) -> None:
+        """Work on a batch of the second ranking."""
+        numbers = self._pairing.held.find(batch)
+        self._came[numbers[numbers >= 0]] = True
+        result = self._pair(numbers, Side(batch, None, len(numbers), batch.height))
+        with self._lock:
+            self._results.append(result)
 
-    def strangers_repeat(self) -> bool:
-        """Whether a query that the first ranking lacks seems to have come twice."""
-        return bool(self._strangers) and Index(np.concatenate(self._strangers)).repeats
-
-    def finished(self) -> list[Made]:
-        """All that was made, of queries that only the first ranking has as well."""
+    def finish(self) -> list[T]:
+        """Work on the queries that only the first ranking has, and return all results."""
         left = np.flatnonzero(~self._came)
-        rows = np.cumsum(self._pairing.held.lengths[left])
-        total = int(rows[-1]) if len(rows) else 0
-        cuts = np.searchsorted(rows, np.arange(BATCH_ROWS, total, BATCH_ROWS), side="right")
-        for numbers in np.split(left, cuts):
-            if len(numbers):
-                self._submit(numbers, None)
-        return [*self._made, *(some.result() for some in self._waiting)]
+        block = np.cumsum(self._pairing.held.lengths[left]) // BATCH_ROWS
+        blocks = np.split(left, np.flatnonzero(np.diff(block)) + 1) if len(left) else []
+        with ThreadPoolExecutor(workers()) as pool:
+            return [*self._results, *pool.map(self._pair, blocks)]
 
-    def _first_time(self, chunk: Batch, numbers: Ints) -> bool:
-        known = numbers[numbers >= 0]
-        turns = np.arange(len(known), dtype=np.int32)
-        with self._lock:
-            self._turn[known] = turns
-            if self._came[known].any() or not np.array_equal(self._turn[known], turns):
-                return False
-            self._came[known] = True
-            if len(known) < len(numbers):
-                self._strangers.append(chunk.hashes[numbers < 0])
-        return True
-
-    def _submit(self, numbers: Ints, theirs: Side | None) -> None:
-        self._room.acquire()
-        future = self._pool.submit(self._paired, numbers, theirs)
-        future.add_done_callback(lambda _: self._room.release())
-        with self._lock:
-            self._waiting.append(future)
-            while self._waiting and self._waiting[0].done():
-                self._made.append(self._waiting.popleft().result())
-
-    def _paired(self, numbers: Ints, theirs: Side | None) -> Made:
-        ours = Side.from_index(self._pairing.held, numbers)
-        if theirs is None:
-            theirs = nothing(ours.batch)
-        queries = theirs.batch.queries if ours.has is not None else ours.batch.queries
-        return self._work(Pairs(queries, ours, theirs, self._pairing.policies))
-
-
-def nothing(chunk: Batch) -> Side:
-    """No rows at all for the queries of a chunk."""
-    empty = np.empty(0, np.int64)
-    none = Batch(chunk.key[:0], empty, chunk.queries[:0], chunk.hashes[:0], chunk.docs, {})
-    return Side(none, empty, len(chunk.starts), 0)
+    def _pair(self, numbers: Ints, b: Side | None = None) -> T:
+        a = Side.from_index(self._pairing.held, numbers)
+        if b is None:
+            b = a.without_rows()
+        queries = b.batch.queries if a.has is not None else a.batch.queries
+        return self._work(Pairs(queries, a, b, self._pairing.policies))

@@ -5,34 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import Column, FrameColumns
-from rankframe.core.errors import DuplicateError, OptionError
+from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
-from rankframe.engine.contiguous import Told, take_grouped
 from rankframe.engine.counts import RunCounts
 from rankframe.engine.document_metrics import check_columns
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.engine.shuffled import take_scattered
 from rankframe.frames.items import Catalogue
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE, ShownRows
 from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
-from rankframe.io.batches import Batches
-from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Attributes
-from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
-from rankframe.kernel.tables import Index
 from rankframe.metrics.metric import Metric
 
 # What columns of the shown and the documents frame are made from: an option that must be given.
@@ -162,64 +156,8 @@ class RetrievedMetrics:
         return lambda: RetrievedValues(metrics=self, sides=sides)
 
 
-class Taking(Protocol):
-    """Takes the batches of a run, from several threads."""
-
-    def take(self, batch: Batch) -> bool:
-        """Take a batch; return False if a query of it came before."""
-        ...
-
-    def repeats(self) -> bool:
-        """Return whether a query seems to have come twice."""
-        ...
-
-
-_Taking = TypeVar("_Taking", bound=Taking)
-
-
-def each_chunk(
-    run: InputTable,
-    fresh: Callable[[], _Taking],
-    told: Told = lambda _: None,
-    at_once: int | None = None,
-) -> _Taking:
-    """Read a run in chunks of whole queries, whatever the order of its rows: whoever took them all.
-
-    `fresh` makes one that took none yet: it begins anew where rows are not as they seemed.
-    """
-    batches = Batches(run, run.frame, at_once)
-    ways: list[Callable[[_Taking], bool]] = [
-        lambda taking: take_grouped(batches, taking.take, told, much=True) and not taking.repeats(),
-        lambda taking: take_scattered(batches, taking.take, told, much=True),
-        # queries with the same hash
-        lambda taking: take_grouped(batches.by_name(), taking.take, told, surely=True, much=True),
-    ]
-    for way in ways:
-        taking = fresh()
-        try:
-            if way(taking):
-                return taking
-        except DuplicateError:
-            # Said of the whole input: how many in all, and which rows of it.
-            load_unique(run)
-            raise
-    raise AssertionError("in order of their names, the rows of a query are together")
-
-
-@dataclass
-class Queries:
-    """The queries that came so far."""
-
-    _hashes: list[NDArray[np.uint64]] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def repeats(self) -> bool:
-        """Whether one seems to have come twice."""
-        return bool(self._hashes) and Index(np.concatenate(self._hashes)).repeats
-
-
 @dataclass(kw_only=True)
-class Frames(Queries):
+class Frames:
     """The shown frame, as it comes."""
 
     catalogue: Catalogue
@@ -228,28 +166,28 @@ class Frames(Queries):
     columns: Collection[str]
     k: int | None = None
     parts: list[pl.DataFrame] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, batch: Batch) -> bool:
+    def add(self, batch: Batch) -> None:
         """Add the frame of a batch."""
         rows = ShownRows.of(batch, self.sides, self.catalogue, self.policies, self.k)
         part = rows.frame(self.columns)
         with self._lock:
-            self._hashes.append(batch.hashes)
             self.parts.append(part)
-        return True
 
 
-@dataclass
-class RetrievedValues(Queries):
+@dataclass(kw_only=True)
+class RetrievedValues:
     """Accumulate the values of batches as they are read, on several threads."""
 
-    metrics: RetrievedMetrics = field(kw_only=True)
-    sides: Sides = field(kw_only=True)
+    metrics: RetrievedMetrics
+    sides: Sides
     parts: list[PerQuery] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
     exposure: Shows | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, batch: Batch) -> bool:
+    def add(self, batch: Batch) -> None:
         """Add a batch."""
         metrics = self.metrics
         rows = ShownRows.of(batch, self.sides, metrics.catalogue, metrics.policies, metrics.deepest)
@@ -268,14 +206,12 @@ class RetrievedValues(Queries):
             unknown=int((rows.numbers < 0).sum()),
         )
         with self._lock:
-            self._hashes.append(batch.hashes)
             self.counts = self.counts.merge(counts)
             if values is not None:
                 self.parts.append(values)
             if metrics.counts_documents:
                 self.exposure = self.exposure or metrics.no_exposure()
                 self.exposure.add(rows, slices)
-        return True
 
     def finish(self) -> tuple[PerQuery, RunCounts]:
         """Return the values of all queries in byte order, and what was counted."""

@@ -10,17 +10,19 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import Policies, RetrieveOptions, Storage, check_count
-from rankframe.engine.retrieved import Frames, each_chunk
+from rankframe.engine.retrieved import Frames
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
+from rankframe.io.batches import Batches
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.storage import reaching
 from rankframe.io.train import open_train
 from rankframe.io.validate import check_input
+from rankframe.kernel.reading import read_batches
 
 # Of an attribute: what metrics look at.
 _OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
@@ -98,8 +100,8 @@ def retrieved(
             if side is not None:  # interactions were looked at as they were counted
                 check_input(side)
         rows = beside(*(kinds[what] if what in asked else None for what in sorted(kinds)))
-        found = each_chunk(
-            documents,
+        found = read_batches(
+            Batches(documents, documents.frame),
             lambda: Frames(
                 catalogue=known,
                 sides=Sides.of(
@@ -112,6 +114,7 @@ def retrieved(
                 columns=sorted({QUERY, RANK, *needed}),
                 k=k,
             ),
+            heavy=True,
         )
         if not found.parts:
             raise OptionError("the run has no rows.")

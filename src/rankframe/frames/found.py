@@ -24,7 +24,6 @@ from rankframe.kernel.matching import match_documents
 from rankframe.kernel.orders import ascending
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import number_segments, position, segment_starts, sort_order
-from rankframe.kernel.tables import Index
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -73,10 +72,7 @@ class Found:
         self.seen = Seen()
         # scores of all documents of judged queries, where these are asked for
         self._pool: list[Floats] = []
-        # hashes of queries without judgments
-        self._strangers: list[NDArray[np.uint64]] = []
         self._lock = threading.Lock()
-        self._turn = np.zeros(len(judgments.starts), np.int32)
 
     @property
     def pool(self) -> Floats | None:
@@ -87,44 +83,42 @@ class Found:
             return np.sort(self.score[(self.rank > 0) & (self.judgments.grades >= 0)])
         return np.sort(np.concatenate([np.empty(0), *self._pool]))
 
-    def take(self, chunk: Batch) -> bool:
-        """Look up a chunk; False where a query of it came before, in this chunk or another."""
-        numbers = self.judgments.find(chunk)
+    def add(self, batch: Batch) -> None:
+        """Look up a batch."""
+        numbers = self.judgments.find(batch)
         known = np.flatnonzero(numbers >= 0)
-        if not self._first_time(chunk, numbers, known):
-            return False
-        matches = match_documents(chunk, self.judgments, numbers)
-        height, lengths, above, ranks = chunk.height, chunk.lengths, None, self.policies.ranks
+        self.in_run[numbers[known]] = True
+        matches = match_documents(batch, self.judgments, numbers)
+        height, lengths, above, ranks = batch.height, batch.lengths, None, self.policies.ranks
         if matches is None:
-            chunk, ranks, above = deduplicate_batch(chunk, self.policies)
-            matches = match_documents(chunk, self.judgments, numbers)
+            batch, ranks, above = deduplicate_batch(batch, self.policies)
+            matches = match_documents(batch, self.judgments, numbers)
             assert matches is not None  # what was there twice was dropped
         rows, judged = matches.batch_rows, matches.index_rows
         ranked = rows if self.listing is None else None
-        found = rank_documents(chunk, ranked, ties=self.policies.ties, ranks=ranks)
+        found = rank_documents(batch, ranked, ties=self.policies.ties, ranks=ranks)
         if above is not None:  # what was counted of chunks
             found = replace(found, tied=above.tied, contradicting=above.contradicting,
                             renumbered=above.renumbered)  # fmt: skip
         if self.listing is not None:
-            self.listing.add(chunk, numbers, rows, judged, found)
+            self.listing.add(batch, numbers, rows, judged, found)
             found = found.take(rows)
-        self._keep(chunk, rows, judged, found.rank, found.first, found.last)
-        lengths = _lengths(chunk, self.policies, None if above is None else lengths)
+        self._keep(batch, rows, judged, found.rank, found.first, found.last)
+        lengths = _lengths(batch, self.policies, None if above is None else lengths)
         self.retrieved[numbers[known]] = lengths[known]
         if self.score is not None:
-            self._pool += _top_scores(chunk, numbers >= 0, self.policies.k_max)
+            self._pool += _top_scores(batch, numbers >= 0, self.policies.k_max)
         with self._lock:
             seen = self.seen
             seen.rows += height
-            seen.dropped += height - chunk.height
-            seen.queries += len(chunk.starts)
+            seen.dropped += height - batch.height
+            seen.queries += len(batch.starts)
             seen.tied += found.tied
             seen.overlap += len(rows)
             if found.contradicting is not None:
                 seen.disagreeing = (seen.disagreeing or 0) + found.contradicting
             if found.renumbered is not None:
                 seen.anew = (seen.anew or 0) + found.renumbered
-        return True
 
     def put(
         self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, where: DocumentRanks
@@ -137,22 +131,6 @@ class Found:
         self._keep(chunk, rows, judged, where.rank, where.first, where.last)
         self.retrieved[numbers] = _lengths(chunk, self.policies)
         self.in_run[numbers] = True
-
-    def strangers_repeat(self) -> bool:
-        """Whether a query without judgments seems to have come twice."""
-        return bool(self._strangers) and Index(np.concatenate(self._strangers)).repeats
-
-    def _first_time(self, chunk: Batch, numbers: Ints, known: Ints) -> bool:
-        judged = numbers[known]
-        turns = np.arange(len(judged), dtype=np.int32)
-        with self._lock:
-            self._turn[judged] = turns
-            if self.in_run[judged].any() or not np.array_equal(self._turn[judged], turns):
-                return False
-            self.in_run[judged] = True
-            if len(known) < len(numbers):
-                self._strangers.append(chunk.hashes[numbers < 0])
-        return True
 
     def _keep(
         self, chunk: Batch, rows: Ints, judged: Ints, rank: Ints, first: Ints, last: Ints

@@ -63,6 +63,12 @@ class Side:
         whole[self.has] = per_query
         return whole
 
+    def without_rows(self) -> Side:
+        """Return the side of a ranking that lacks all of these queries."""
+        batch, empty = self.batch, np.empty(0, np.int64)
+        none = Batch(batch.key[:0], empty, batch.queries[:0], batch.hashes[:0], batch.docs, {})
+        return Side(none, empty, self.queries, 0)
+
     def unique(self, role: str, duplicates: Duplicates) -> Side:
         """Keep one row for each document of a query, or refuse several."""
         return replace(self, batch=keep_one(self.batch, role, duplicates))

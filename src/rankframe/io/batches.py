@@ -12,12 +12,12 @@ import polars as pl
 
 from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
-from rankframe.core.errors import EmptyInputError
+from rankframe.core.errors import DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
-from rankframe.io.validate import check_rows, first_broken
+from rankframe.io.validate import check_rows, first_broken, load_unique
 from rankframe.kernel.batch import (
     HASHES,
     KEY,
@@ -138,17 +138,22 @@ class Batches:
             raise unreadable(self.scanned.name, error) from error
         return Batches(self.scanned, frame.lazy())
 
-    def check(self, batch: pl.DataFrame) -> None:
-        """Refuse the input if a row of this batch breaks a rule, and say so of the whole."""
-        if self._looks_clean(batch):
+    def check(self, table: pl.DataFrame) -> None:
+        """Refuse the input if a row of this table breaks a rule, and say so of the whole."""
+        if self._looks_clean(table):
             return
-        rows, side = _as_checked(batch), self.scanned
+        rows, side = _as_checked(table), self.scanned
         if first_broken(rows)[1] is None:
             return
         # Where the whole cannot be read again, or is another by now: what was seen.
         with suppress(OSError, pl.exceptions.PolarsError):
             self._refuse(side.frame, engine="streaming")
         self._refuse(rows)
+
+    def explain(self, error: DuplicateError) -> None:
+        """Raise the error that says how many documents of the whole input come twice, and where."""
+        if error.role == self.scanned.role:
+            load_unique(self.scanned)
 
     def _refuse(
         self, rows: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"

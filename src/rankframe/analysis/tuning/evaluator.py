@@ -22,7 +22,6 @@ from rankframe.analysis.fusion.runs import LoadedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
-from rankframe.engine.contiguous import workers
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.found import Found
@@ -31,6 +30,7 @@ from rankframe.kernel.judgments import IndexedJudgments
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import ranges, spread
+from rankframe.kernel.source import workers
 from rankframe.metrics.names import Metric
 
 Ints = NDArray[np.int64]

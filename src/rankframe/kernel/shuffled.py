@@ -1,7 +1,7 @@
-"""An input with its rows in any order: dealt by the hash of the query, and then as if grouped.
+"""Read an input whose rows come in any order: dealt to buckets by the hash of the query.
 
 What is dealt are hashes, numbers and row numbers; the ids stay where they were read, and are looked
-at where they have to be.
+up where they are needed.
 """
 
 from __future__ import annotations
@@ -17,48 +17,47 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import DuplicateError
-from rankframe.engine.contiguous import Take, Told, workers
-from rankframe.io.batches import Batches
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, numbers_of, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
+from rankframe.kernel.source import OnProgress, Source, Take, ignore_progress, workers
 from rankframe.kernel.tables import representatives
 
 _BATCH_BITS, _BUCKET_BITS = 17, 8  # of a batch: as a rule a row group, not copied
 _BUCKETS = 1 << _BUCKET_BITS
 _ROW = "_row"
 _COMPARED = 1 << 18  # rows whose queries are compared at once
-_CHUNK_ROWS = 45_000  # about: so that hardly any has more than 2^16
-_LONG_CHUNK = 180_000  # where much is done with each row, so that threads seldom wait
+_BATCH_ROWS = 45_000  # about: so that hardly any has more than 2^16
+_LONG_BATCH = 180_000  # where much is done with each row, so that threads seldom wait
 
 
-def take_scattered(
-    batches: Batches, take: Take, told: Told = lambda _: None, *, much: bool = False
+def read_shuffled(
+    source: Source, take: Take, on_progress: OnProgress = ignore_progress, *, heavy: bool = False
 ) -> bool:
-    """Work on all rows; False where different queries have the same hash.
+    """Work on all rows; return False where different queries have the same hash.
 
-    `much`: the work takes longer than reading.
+    `heavy`: the work takes longer than reading.
     """
-    dealt, ids = _deal(batches)
+    dealt, ids = _deal(source)
     rows = ids.height
     # For each row the first one of its query, as far as hashes tell.
     firsts = np.arange(rows, dtype=np.uint32)
 
-    def regrouped(buckets: range) -> int:
-        """How many rows these buckets have; a negative number for a collision."""
-        chunk = _regrouped(dealt, buckets, ids, firsts)
-        return chunk.height if not chunk.height or take(chunk) else -1
+    def work(buckets: range) -> int:
+        """Return how many rows these buckets have; -1 to end reading."""
+        batch = _make_batch(dealt, buckets, ids, firsts)
+        return batch.height if not batch.height or take(batch) else -1
 
-    at_once = _LONG_CHUNK if much and not batches.bounded else _CHUNK_ROWS
-    step = max(1, _BUCKETS * at_once // max(rows, 1))
+    batch_rows = _LONG_BATCH if heavy and not source.bounded else _BATCH_ROWS
+    step = max(1, _BUCKETS * batch_rows // max(rows, 1))
     stretches = [range(at, min(at + step, _BUCKETS)) for at in range(0, _BUCKETS, step)]
     done = 0
     with ThreadPoolExecutor(workers()) as pool:
         try:
-            for height in pool.map(regrouped, stretches):
+            for height in pool.map(work, stretches):
                 if height < 0:
                     return False
                 done += height
-                told(done)
+                on_progress(done)
         except DuplicateError:
             # Of one query, or of several that were taken for one.
             if _same_queries(ids[QUERY], firsts, pool):
@@ -68,7 +67,7 @@ def take_scattered(
 
 
 def _same_queries(query: pl.Series, firsts: NDArray[np.uint32], pool: ThreadPoolExecutor) -> bool:
-    """Whether each row's query is that of its first row.
+    """Return whether each row's query is that of its first row.
 
     In the order in which they were read: 10 ns a row, 70 where ids are longer than 12 bytes. In
     any other, both strings are gathered from all over the memory.
@@ -83,7 +82,7 @@ def _same_queries(query: pl.Series, firsts: NDArray[np.uint32], pool: ThreadPool
 
 @dataclass(frozen=True)
 class _Dealt:
-    """The rows of a batch, by bucket; in each, as they came."""
+    """The rows of a table, by bucket; in each, as they came."""
 
     # where each bucket begins, and the end
     ends: list[int]
@@ -91,71 +90,71 @@ class _Dealt:
     columns: Mapping[str, NDArray[np.generic]]
 
     @classmethod
-    def of(cls, batch: pl.DataFrame, first_row: int) -> _Dealt:
-        """Deal the rows of a batch by the leading bits of their query's hash."""
-        bucket = (batch[QUERY_HASH].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint32)
+    def from_table(cls, table: pl.DataFrame, first_row: int) -> _Dealt:
+        """Deal the rows of a table by the leading bits of their query's hash."""
+        bucket = (table[QUERY_HASH].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint32)
         ends = np.cumsum(np.bincount(bucket, minlength=_BUCKETS))
         # With the row behind it, a plain sort of small numbers.
         bucket <<= np.uint32(_BATCH_BITS)
         bucket |= np.arange(len(bucket), dtype=np.uint32)
         bucket.sort()
         order = (bucket & np.uint32((1 << _BATCH_BITS) - 1)).astype(np.int64)
-        given = {name: batch[name].to_numpy() for name in (KEY, QUERY_HASH, *numbers_of(batch))}
-        columns = {name: values[order] for name, values in given.items()}
+        names = (KEY, QUERY_HASH, *numbers_of(table))
+        columns = {name: table[name].to_numpy()[order] for name in names}
         columns[_ROW] = (order + first_row).astype(np.uint32)
         return cls([0, *ends.tolist()], columns)
 
-    def some(self, name: str, buckets: range) -> NDArray[np.generic]:
-        """A column of some buckets."""
+    def column(self, name: str, buckets: range) -> NDArray[np.generic]:
+        """Return a column of these buckets."""
         return self.columns[name][self.ends[buckets.start] : self.ends[buckets.stop]]
 
 
-def _deal(batches: Batches) -> tuple[list[_Dealt], pl.DataFrame]:
-    """All rows, dealt, and the ids of all of them."""
+def _deal(source: Source) -> tuple[list[_Dealt], pl.DataFrame]:
+    """Read and deal all rows; return also the ids of all."""
     dealt: list[_Dealt] = []
     ids: list[pl.DataFrame] = []
     rows = 0
 
-    def deal(batch: pl.DataFrame, first_row: int) -> _Dealt:
-        batches.check(batch)
-        return _Dealt.of(batch, first_row)
+    def deal(table: pl.DataFrame, first_row: int) -> _Dealt:
+        source.check(table)
+        return _Dealt.from_table(table, first_row)
 
     with ThreadPoolExecutor(workers()) as pool:
         waiting: deque[Future[_Dealt]] = deque()
-        for batch in batches.read(1 << _BATCH_BITS):
-            ids.append(batch.select(QUERY, DOC))
-            waiting.append(pool.submit(deal, batch, rows))
-            rows += batch.height
+        for table in source.read(1 << _BATCH_BITS):
+            ids.append(table.select(QUERY, DOC))
+            waiting.append(pool.submit(deal, table, rows))
+            rows += table.height
             while len(waiting) > 2 * workers():
                 dealt.append(waiting.popleft().result())
-        dealt += [one.result() for one in waiting]
+        dealt += [future.result() for future in waiting]
     return dealt, pl.concat(ids, rechunk=True)
 
 
 @dataclass(frozen=True)
 class _Ids:
-    """Some rows of a column of ids, looked up when they are asked for."""
+    """Rows of a column of ids, looked up when they are needed."""
 
     column: pl.Series
     rows: NDArray[np.uint32]
 
     def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Those of some of the rows."""
+        """Return the ids of these of the rows."""
         return taken(self.column, self.rows[rows])
 
 
-def _regrouped(
+def _make_batch(
     dealt: Sequence[_Dealt], buckets: range, ids: pl.DataFrame, firsts: NDArray[np.uint32]
 ) -> Batch:
-    """The rows of some buckets, query by query; `firsts` is filled for them."""
+    """Bring the rows of each query of these buckets together; `firsts` is filled for them."""
     columns = {
-        name: np.concatenate([batch.some(name, buckets) for batch in dealt])
+        name: np.concatenate([table.column(name, buckets) for table in dealt])
         for name in dealt[0].columns
     }
-    of = representatives(columns[QUERY_HASH].astype(np.uint64, copy=False))
+    query = representatives(columns[QUERY_HASH].astype(np.uint64, copy=False))
     # Of two bytes, as a rule: a radix sort.
-    order = np.argsort(of, kind="stable") if of.itemsize < 4 else sort_order(of)
-    starts = segment_starts(of[order])
+    order = np.argsort(query, kind="stable") if query.itemsize < 4 else sort_order(query)
+    starts = segment_starts(query[order])
     columns = {name: values[order] for name, values in columns.items()}
     rows = columns.pop(_ROW).astype(np.uint32, copy=False)
     firsts[rows] = np.repeat(rows[starts], segment_lengths(starts, len(rows)))

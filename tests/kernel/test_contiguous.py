@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.errors import UnreadableInputError
-from rankframe.engine import contiguous as grouped
-from rankframe.engine.contiguous import take_grouped, workers
 from rankframe.frames.found import Found
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
+from rankframe.kernel import contiguous
 from rankframe.kernel.batch import Batch
+from rankframe.kernel.contiguous import read_contiguous
+from rankframe.kernel.source import workers
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 
@@ -65,8 +66,8 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
 ) -> None:
     run, taken, told = run_of(lengths), Taken(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouped, "BATCH_ROWS", rows)
-        assert take_grouped(batches(run), taken, told.append)
+        patch.setattr(contiguous, "BATCH_ROWS", rows)
+        assert read_contiguous(batches(run), taken, told.append)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))
     assert told == sorted(told)
     assert told[-1] == run.height
@@ -79,31 +80,31 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
 def test_queries_longer_and_shorter_than_a_batch(
     lengths: list[int], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
     run = run_of(lengths)
     run.write_parquet(tmp_path / "run.parquet", row_group_size=5)
     for source in (run, tmp_path / "run.parquet"):
         taken = Taken()
-        assert take_grouped(batches(source), taken)
+        assert read_contiguous(batches(source), taken)
         assert taken.rows.equals(run.sort("query_id", maintain_order=True))
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 1 << 16])
 def test_a_query_that_comes_again_at_the_end(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
     run = run_of([5] * 60)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
-    assert not take_grouped(batches(again), Taken())
-    assert not take_grouped(batches(layouts(run)["scattered"]), Taken())
+    assert not read_contiguous(batches(again), Taken())
+    assert not read_contiguous(batches(layouts(run)["scattered"]), Taken())
 
 
 def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first and the last query of a batch are put aside: if they are the same, together."""
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 6)
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", 6)
     run = pl.DataFrame({"query_id": [*"aaaabb", *"cdddcc", *"eeffff"], "score": 1.0})
     run = run.with_columns(doc_id=pl.int_range(pl.len()).cast(pl.String))
     taken = Taken()
-    if take_grouped(batches(run), taken):
+    if read_contiguous(batches(run), taken):
         ordered = run.sort("query_id", maintain_order=True)
         assert taken.rows.select(run.columns).equals(ordered)
 
@@ -111,26 +112,26 @@ def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.Monke
 def test_what_is_known_to_be_together_is_not_looked_at_first() -> None:
     taken = Taken()
     scattered = layouts(run_of([3, 3]))["scattered"]
-    assert not take_grouped(batches(scattered), taken)
+    assert not read_contiguous(batches(scattered), taken)
     assert not taken.frames
-    assert not take_grouped(batches(scattered), taken, surely=True)
+    assert not read_contiguous(batches(scattered), taken, sure=True)
     assert taken.frames
 
 
 def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 9)
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", 9)
 
     def fail(_: Batch) -> bool:
         raise KeyError("chunk")
 
     with pytest.raises(KeyError, match="chunk"):
-        take_grouped(batches(run_of([2] * 100)), fail)
+        read_contiguous(batches(run_of([2] * 100)), fail)
 
 
 def test_a_part_without_rows() -> None:
     part = part_of(run_of([3]).head(0), "run")
     taken = Taken()
-    assert take_grouped(Batches(part, part.frame), taken)
+    assert read_contiguous(Batches(part, part.frame), taken)
     assert not taken.frames
 
 
@@ -151,15 +152,15 @@ def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
     run = layouts(run_of([10] * 200))[layout]
     qrels = run[::9].select("query_id", "doc_id", relevance=pl.lit(1.0))
     expected = rf.evaluate(qrels, run, "map").per_query
-    folder, take = _files(tmp_path, run), Found.take
+    folder, add = _files(tmp_path, run), Found.add
 
-    def vanish(found: Found, chunk: Batch) -> bool:
+    def vanish(found: Found, chunk: Batch) -> None:
         for path in folder.glob("*.parquet"):
             path.unlink(missing_ok=True)
-        return take(found, chunk)
+        add(found, chunk)
 
-    monkeypatch.setattr(Found, "take", vanish)
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 20)
+    monkeypatch.setattr(Found, "add", vanish)
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", 20)
     try:
         values = rf.evaluate(qrels, folder, "map").per_query
     except UnreadableInputError:

@@ -1,0 +1,100 @@
+"""Batches of whole queries, whatever the order of rows and the hashes of queries."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankframe.core.errors import DuplicateError
+from rankframe.io.batches import Batches
+from rankframe.io.input_table import comparable
+from rankframe.io.opening import open_table
+from rankframe.kernel import batch as batches
+from rankframe.kernel import contiguous
+from rankframe.kernel.batch import Batch, as_text
+from rankframe.kernel.reading import SeenQueries, read_batches, read_if_contiguous
+from tests.support.looked_up import POOR_HASHES, layouts
+
+
+class Collected:
+    """Collect batches."""
+
+    def __init__(self) -> None:
+        self.frames: list[pl.DataFrame] = []
+        self.queries: list[str] = []
+        self._lock = threading.Lock()
+
+    def add(self, batch: Batch) -> None:
+        with self._lock:
+            self.frames.append(batch.frame())
+            self.queries += as_text(batch.queries).to_list()
+
+
+def run_of(queries: int, depth: int) -> pl.DataFrame:
+    query = np.repeat(np.arange(queries) * 7 % 1009, depth).astype(str)
+    rows = pl.DataFrame({"query_id": query, "score": np.arange(len(query)) / 2})
+    return rows.with_columns(doc_id=pl.int_range(pl.len()).cast(pl.String))
+
+
+def source(run: pl.DataFrame) -> Batches:
+    table = open_table(run, "run")
+    return Batches(table, comparable(table)[0])
+
+
+@pytest.mark.parametrize("poor", [None, *POOR_HASHES])
+@pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
+def test_every_query_comes_once_with_all_of_its_rows(
+    layout: str, poor: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if poor is not None:
+        monkeypatch.setattr(batches, "hash_of", POOR_HASHES[poor])
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", 16)
+    run = layouts(run_of(60, 5))[layout]
+    done: list[int] = []
+    found = read_batches(source(run), Collected, done.append)
+    assert len(found.queries) == len(set(found.queries)) == 60
+    rows = pl.concat(found.frames).sort("query_id", maintain_order=True)
+    assert rows.select(run.columns).equals(run.sort("query_id", maintain_order=True))
+    assert done[-1] == run.height
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 1 << 16])
+def test_a_query_that_comes_again_at_the_very_end(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
+    run = run_of(60, 5)
+    again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
+    assert read_if_contiguous(source(run), Collected) is not None
+    assert read_if_contiguous(source(again), Collected) is None
+    found = read_batches(source(again), Collected)
+    assert len(found.queries) == 60
+
+
+def test_duplicates_are_told_of_the_whole_input() -> None:
+    class Refuse(Collected):
+        def add(self, batch: Batch) -> None:
+            raise DuplicateError("run", 1, {"query_id": "a", "doc_id": "b"}, [1, 2])
+
+    run = run_of(3, 2)
+    with pytest.raises(DuplicateError) as refused:
+        read_batches(source(pl.concat([run, run[1:3]])), Refuse)
+    assert refused.value.count == 2
+    with pytest.raises(DuplicateError) as refused:  # the input has none by now
+        read_batches(source(run), Refuse)
+    assert refused.value.count == 1
+
+
+def test_queries_are_compared_when_there_are_twice_as_many() -> None:
+    queries = SeenQueries()
+    hashes = np.arange(100, dtype=np.uint64)
+    assert queries.add(hashes[:10])
+    assert queries.add(hashes[5:6])  # not compared yet
+    assert queries.repeat()
+    assert not queries.add(hashes[20:40])
+    fresh = SeenQueries()
+    assert not fresh.add(hashes[[3, 4, 3]])
+    assert not SeenQueries().repeat()
