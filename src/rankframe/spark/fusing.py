@@ -108,7 +108,7 @@ def fuse(
         policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    check_judged(chosen, given=qrels is not None)
+    check_judged(chosen, judged=qrels is not None)
     check_partitions(partitions)
     session = find_session(spark, [*named.values(), *([] if qrels is None else [qrels])])
     sides: dict[str, Input] = {}

@@ -33,22 +33,26 @@ def test_each_document_once_with_its_ranks() -> None:
     ranks = {
         (int(query), doc): (int(a), int(b))
         for query, doc, a, b in zip(
-            stack.code, stack.docs, stack.runs[0].rank, stack.runs[1].rank, strict=True
+            stack.code,
+            stack.docs,
+            stack.runs[0].document_ranks,
+            stack.runs[1].document_ranks,
+            strict=True,
         )
     }
     assert ranks == {(0, "x"): (1, 0), (0, "y"): (2, 1), (0, "z"): (3, 0), (0, "w"): (0, 2),
                      (1, "x"): (1, 0)}  # fmt: skip
     assert stack.runs_with.sum() == 6
     second = stack.runs[1]
-    assert second.of_queries(second.last_ranks, 2).tolist() == [2, 0]
+    assert second.spread_to_queries(second.list_lengths, 2).tolist() == [2, 0]
 
 
 def test_the_best_first_and_equal_ones_by_id() -> None:
     stack = stack_of(RUNS)
-    order, lengths = stack.ordered(np.zeros(stack.height))
+    order, lengths = stack.order(np.zeros(stack.height))
     assert stack.docs.gather(order).to_list() == ["z", "y", "x", "w", "x"]
     assert lengths.tolist() == [4, 1]
-    order, lengths = stack.ordered(np.zeros(stack.height), 2)
+    order, lengths = stack.order(np.zeros(stack.height), 2)
     assert stack.docs.gather(order).to_list() == ["z", "y", "x"]
     assert lengths.tolist() == [2, 1]
 
@@ -64,10 +68,10 @@ def test_keys_that_are_equal_by_chance_change_nothing(monkeypatch: pytest.Monkey
     found = stack_of(runs)
     assert found.height == expected.height
     ours, theirs = (
-        np.sum([run.rank for run in one.runs], axis=0).astype(np.float64)
+        np.sum([run.document_ranks for run in one.runs], axis=0).astype(np.float64)
         for one in (found, expected)
     )
-    assert found.ranking(ours).equals(expected.ranking(theirs))
+    assert found.make_run(ours).equals(expected.make_run(theirs))
 
 
 def test_the_frame_is_in_order_of_documents_and_runs() -> None:

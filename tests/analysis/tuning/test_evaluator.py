@@ -57,7 +57,7 @@ def test_equal_ones_stand_by_their_ids(
     rng = np.random.default_rng(0)
     for _ in range(20):
         scores = rng.integers(0, 3, stack.height).astype(np.float64)
-        run = stack.ranking(scores)
+        run = stack.make_run(scores)
         expected = {(q, d): r for q, d, r, _ in run.rows()}
         there = ranks(found, scores.tolist())
         assert there == {key: expected[key] for key in there}

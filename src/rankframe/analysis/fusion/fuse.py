@@ -138,7 +138,7 @@ class Fusion:
         max_memory: str | int | None = None,
     ) -> Fusion:
         """Open runs by name, and judgments; refuse what cannot be fused."""
-        check_judged(method, given=qrels is not None)
+        check_judged(method, judged=qrels is not None)
         limit = limit_of(max_memory)
         opened = open_runs(runs, policies, columns, limit)
         refuse_unscored(method, unscored(opened))

@@ -38,7 +38,7 @@ class Fuser:
 
     def fuse(self, stack: Stack) -> pl.DataFrame:
         """Return the fused run of the queries of a stack."""
-        return stack.ranking(self.scores(NormalisedStack(stack, self.method.norm)), self.k_max)
+        return stack.make_run(self.scores(NormalisedStack(stack, self.method.norm)), self.k_max)
 
     def scores(self, documents: NormalisedStack) -> Floats:
         """Return the fused score of each document, which the norm of the method made comparable."""
@@ -59,14 +59,14 @@ class Fuser:
         return scores
 
 
-def check_judged(method: Method, *, given: bool) -> None:
+def check_judged(method: Method, *, judged: bool) -> None:
     """Refuse judgments that no method learns from, and a trained method without judgments."""
     trained, name = method.definition.trained, method.definition.name
-    if given and not trained:
+    if judged and not trained:
         raise OptionError(
             Option("qrels"), f" is for methods that are trained, and {method.label} is not."
         )
-    if trained and not given:
+    if trained and not judged:
         raise OptionError(
             f"{name} is trained on judgments. Pass them with ",
             Option("qrels"),

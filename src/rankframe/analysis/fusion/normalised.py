@@ -39,12 +39,11 @@ class NormalisedStack:
 
     def ranks(self, run: int) -> NDArray[np.int32]:
         """Return the rank of each document in a run; 0 where the run lacks it."""
-        return self.stack.runs[run].rank
+        return self.stack.runs[run].document_ranks
 
     def list_lengths(self, run: int) -> NDArray[np.int64]:
         """Return the length of a run's list for the query of each document."""
-        listed = self.stack.runs[run]
-        return self.stack.on_documents(listed.of_queries(listed.last_ranks, len(self.stack.starts)))
+        return self.stack.spread_to_documents(self._list_lengths_by_query(run))
 
     def scores(self, run: int) -> Floats:
         """Return the normalised score of each document in a run; 0 where it has none."""
@@ -53,16 +52,16 @@ class NormalisedStack:
         return self._scores[run]
 
     def has_score(self, run: int) -> NDArray[np.bool_]:
-        """Return which documents have a score in a run: those that it has, or by some norms all."""
+        """Return which documents have a score in a run: all that it has, or with some norms all."""
         if self._scores_all:
             return np.ones(self.height, np.bool_)
-        return self.stack.runs[run].holds
+        return self.stack.runs[run].has_document
 
     @property
     def score_counts(self) -> NDArray[np.int32]:
         """Return in how many runs each document has a score."""
         if self._scores_all:
-            return np.full(self.height, len(self.stack.runs), np.int32)
+            return np.full(self.height, len(self.runs), np.int32)
         return self.stack.runs_with
 
     def add_up(self, values: Callable[[int], Floats]) -> Floats:
@@ -77,18 +76,21 @@ class NormalisedStack:
         """Return whether the norm gives scores to documents that a run lacks."""
         return self.norm is not None and self.norm.absent is not None
 
+    def _list_lengths_by_query(self, run: int) -> NDArray[np.int64]:
+        listed = self.stack.runs[run]
+        return listed.spread_to_queries(listed.list_lengths, len(self.stack.starts))
+
     def _normalise(self, run: int) -> Floats:
         listed = self.stack.runs[run]
         if self.norm is None:
-            assert listed.score is not None  # whoever opened the run checked it
-            return listed.on_documents(listed.score)
-        scores = listed.on_documents(self.norm.listed(listed))
+            return listed.spread_to_documents(listed.scores)
+        scores = listed.spread_to_documents(self.norm.listed(listed))
         if self.norm.absent is None:
             return scores
         candidates = self.stack.lengths.astype(np.float64)
-        lengths = listed.of_queries(listed.last_ranks, len(candidates)).astype(np.float64)
-        absent = self.stack.on_documents(self.norm.absent(lengths, candidates))
-        return np.where(listed.holds, scores, absent)
+        lengths = self._list_lengths_by_query(run).astype(np.float64)
+        absent = self.stack.spread_to_documents(self.norm.absent(lengths, candidates))
+        return np.where(listed.has_document, scores, absent)
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
         """Return the stacked frame with these columns, and `_document`, the number of each row's.
@@ -100,7 +102,7 @@ class NormalisedStack:
 
     def _frame_of_run(self, run: int, columns: Collection[str]) -> pl.DataFrame:
         stack, listed = self.stack, self.stack.runs[run]
-        rows = np.flatnonzero(listed.holds)
+        rows = np.flatnonzero(listed.has_document)
         series: dict[str, pl.Series] = {"_document": pl.Series(rows)}
         for column in columns:
             dtype = STACKED_FRAME.columns[column].type
@@ -112,9 +114,9 @@ class NormalisedStack:
                 case "run":
                     values = pl.Series([stack.names[run]]).new_from_index(0, len(rows))
                 case "rank":
-                    values = pl.Series(listed.rank[rows])
-                case "score" if listed.score is not None:
-                    values = pl.Series(listed.on_documents(listed.score)[rows])
+                    values = pl.Series(listed.document_ranks[rows])
+                case "score" if listed.ranked.score is not None:
+                    values = pl.Series(listed.spread_to_documents(listed.scores)[rows])
                 case "normalised":
                     with np.errstate(over="ignore", invalid="ignore"):
                         values = pl.Series(self.scores(run)[rows])

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.stack import Listed
+from rankframe.analysis.fusion.stack import StackedRun
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Norm:
     # whether it uses scores, not ranks alone
     scored: bool
     # the rows of a run, best first → their normalised scores
-    listed: Callable[[Listed], Floats]
+    listed: Callable[[StackedRun], Floats]
     # the length of a run's list (0: it has none) and the number of candidates of each query → the
     # score of documents that the run lacks; None: they have no score
     absent: Callable[[Floats, Floats], Floats] | None
@@ -48,10 +48,10 @@ def norm(
     *,
     scored: bool = True,
     absent: Callable[[Floats, Floats], Floats] | None = None,
-) -> Callable[[Callable[[Listed], Floats]], Callable[[Listed], Floats]]:
+) -> Callable[[Callable[[StackedRun], Floats]], Callable[[StackedRun], Floats]]:
     """Register a function as a norm."""
 
-    def register(listed: Callable[[Listed], Floats]) -> Callable[[Listed], Floats]:
+    def register(listed: Callable[[StackedRun], Floats]) -> Callable[[StackedRun], Floats]:
         name = listed.__name__.removesuffix("_norm")
         NORMS[name] = Norm(name, formula, scored, listed, absent)
         return listed
@@ -60,54 +60,54 @@ def norm(
 
 
 @norm("(s − min) / (max − min)")
-def min_max(run: Listed) -> Floats:
+def min_max(run: StackedRun) -> Floats:
     """From 0, the least score of the list, to 1, the best."""
-    scores, best, least = _bounds(run)
-    return (scores - run.on_rows(least)) / run.on_rows(np.maximum(best - least, _LEAST))
+    best, lowest = _bounds(run)
+    return _divide(run, run.scores - run.spread_to_rows(lowest), best - lowest)
 
 
 @norm("(max − s) / (max − min)")
-def min_max_inverted(run: Listed) -> Floats:
+def min_max_inverted(run: StackedRun) -> Floats:
     """From 0, the best score of the list, to 1, the least: where less is better."""
-    scores, best, least = _bounds(run)
-    return (run.on_rows(best) - scores) / run.on_rows(np.maximum(best - least, _LEAST))
+    best, lowest = _bounds(run)
+    return _divide(run, run.spread_to_rows(best) - run.scores, best - lowest)
 
 
 @norm("s / max")
-def max_norm(run: Listed) -> Floats:
+def max_norm(run: StackedRun) -> Floats:
     """A share of the best score of the list."""
-    scores, best, _ = _bounds(run)
-    return scores / run.on_rows(np.maximum(best, _LEAST))
+    best, _ = _bounds(run)
+    return _divide(run, run.scores, best)
 
 
 @norm("(s − min) / (Σs − L·min)")
-def sum_norm(run: Listed) -> Floats:
+def sum_norm(run: StackedRun) -> Floats:
     """From 0, the least score of the list, so that all add up to 1."""
-    scores, _, least = _bounds(run)
-    total = np.add.reduceat(scores, run.ranked.starts) if len(scores) else least
-    divisor = np.maximum(total - least * run.ranked.lengths, _LEAST)
-    return (scores - run.on_rows(least)) / run.on_rows(divisor)
+    scores, (_, lowest) = run.scores, _bounds(run)
+    total = np.add.reduceat(scores, run.ranked.starts) if len(scores) else lowest
+    divisors = total - lowest * run.ranked.lengths
+    return _divide(run, scores - run.spread_to_rows(lowest), divisors)
 
 
 @norm("(s − mean) / σ")
-def zmuv(run: Listed) -> Floats:
-    """How many standard deviations above the mean score of the list: zero mean, unit variance."""
-    scores, _, least = _bounds(run)
+def zmuv(run: StackedRun) -> Floats:
+    """Standard deviations above the mean score of the list: zero mean, unit variance."""
+    scores, (_, lowest) = run.scores, _bounds(run)
     if not len(scores):
         return scores
     starts, lengths = run.ranked.starts, run.ranked.lengths
     mean = np.add.reduceat(scores, starts) / lengths
     # The mean of equal scores is rounded, and none of them is above it.
-    mean = np.where(scores[starts] == least, least, mean)
-    deviation = scores - run.on_rows(mean)
+    mean = np.where(scores[starts] == lowest, lowest, mean)
+    deviation = scores - run.spread_to_rows(mean)
     sigma = np.sqrt(np.add.reduceat(deviation * deviation, starts) / lengths)
-    return deviation / run.on_rows(np.maximum(sigma, _LEAST))
+    return _divide(run, deviation, sigma)
 
 
 @norm("1 − (r − 1)/L", scored=False)
-def rank_norm(run: Listed) -> Floats:
+def rank_norm(run: StackedRun) -> Floats:
     """From 1 at rank 1 down to 1/L at the last, whatever the scores."""
-    return 1.0 - (run.ranks - 1) / run.on_rows(run.last_ranks)
+    return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.list_lengths)
 
 
 def _borda_of_absent(lengths: Floats, candidates: Floats) -> Floats:
@@ -119,14 +119,17 @@ def _borda_of_absent(lengths: Floats, candidates: Floats) -> Floats:
     scored=False,
     absent=_borda_of_absent,
 )
-def borda(run: Listed) -> Floats:
+def borda(run: StackedRun) -> Floats:
     """From 1 at rank 1 down, in steps of 1/N; documents that the run lacks share what is left."""
-    return 1.0 - (run.ranks - 1) / run.on_rows(run.candidates)
+    return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.candidates)
 
 
-def _bounds(run: Listed) -> tuple[Floats, Floats, Floats]:
-    """Return the scores of a run, and the best and the least of each list."""
-    scores = run.score
-    assert scores is not None  # whoever opened the run checked it
-    starts = run.ranked.starts
-    return scores, scores[starts], scores[starts + run.ranked.lengths - 1]
+def _bounds(run: StackedRun) -> tuple[Floats, Floats]:
+    """Return the best and the least score of each list."""
+    starts, scores = run.ranked.starts, run.scores
+    return scores[starts], scores[starts + run.ranked.lengths - 1]
+
+
+def _divide(run: StackedRun, values: Floats, divisors: Floats) -> Floats:
+    """Divide the value of each row by the divisor of its list, which is at least 1e-9."""
+    return values / run.spread_to_rows(np.maximum(divisors, _LEAST))

@@ -1,14 +1,13 @@
-"""Several runs of the same queries → the stacked frame: one row per run and document.
+"""Bring the documents of several runs together: stack runs, rank documents by fused scores.
 
-As flat arrays it lies the other way round: each document of a query once, and of each run, which of
-its rows that is. What is computed of a document is then a sum over a few columns, in the order of
-the runs, with nothing to group. Documents are matched by their keys, and what the keys say is
-compared by the ids themselves: no collision of hashes changes anything.
+A stack holds the stacked frame (one row per run and document) as flat arrays the other way round:
+each document of a query once, and for each run the row where it has the document. A fused score is
+then a sum over a few arrays, in the order of the runs, with nothing to group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,115 +30,117 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One of the runs: its rows of some queries, best first, beside the documents of all runs."""
+class StackedRun:
+    """Hold the lists of a run, best first, and where the documents of a stack are in them."""
 
     ranked: RankedBatch
-    # which of the queries it has; None: all
-    has: Ints | None
-    # of its rows
+    # the queries that have a list; None: all
+    queries: Ints | None
+    # the rank of each row
     ranks: NDArray[np.int32]
-    # how many documents all runs have for the query of each of its lists
+    # the number of documents that all runs have for the query of each list
     candidates: Ints
-    # of each document of the stack, which row that is; one beyond the last: it lacks it
-    place: Ints
+    # the row of each document of the stack; one beyond the last: the run lacks it
+    rows: Ints
 
     @property
-    def rows(self) -> int:
-        """How many there are."""
+    def height(self) -> int:
+        """Return the number of rows."""
         return len(self.ranks)
 
     @property
-    def score(self) -> Floats | None:
-        """Of its rows; None where it has none."""
+    def scores(self) -> Floats:
+        """Return the score of each row; whoever opened the run has checked that it has scores."""
+        assert self.ranked.score is not None
         return self.ranked.score
 
     @cached_property
-    def last_ranks(self) -> Ints:
-        """How long each of its lists is, gaps in given ranks included."""
+    def list_lengths(self) -> Ints:
+        """Return the length of each list, with the gaps of kept ranks: its last rank."""
         ends = self.ranked.starts + self.ranked.lengths
         return self.ranks[ends - 1].astype(np.int64)
 
     @cached_property
-    def holds(self) -> NDArray[np.bool_]:
-        """Which documents of the stack it has."""
-        return self.place < self.rows
+    def has_document(self) -> NDArray[np.bool_]:
+        """Return whether the run has each document of the stack."""
+        return self.rows < self.height
 
     @cached_property
-    def rank(self) -> NDArray[np.int32]:
-        """Of each document of the stack; 0 where it lacks it."""
-        return self.on_documents(self.ranks)
+    def document_ranks(self) -> NDArray[np.int32]:
+        """Return the rank of each document of the stack; 0 where the run lacks it."""
+        return self.spread_to_documents(self.ranks)
 
-    def on_documents(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of its rows on the documents of the stack; 0 where it lacks them."""
-        return np.append(values, values.dtype.type(0)).take(self.place)
+    def spread_to_documents(self, row_values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each document's row; 0 where the run lacks the document."""
+        return np.append(row_values, row_values.dtype.type(0)).take(self.rows)
 
-    def on_rows(self, per_list: NDArray[Any]) -> NDArray[Any]:
-        """A value of each of its lists, on their rows."""
-        return spread(per_list, self.ranked.starts, self.rows)
+    def spread_to_rows(self, list_values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each row's list."""
+        return spread(list_values, self.ranked.starts, self.height)
 
-    def of_queries(self, per_list: NDArray[Any], queries: int) -> NDArray[Any]:
-        """A value of each of its lists, for all queries; 0 for those that it lacks."""
-        if self.has is None:
-            return per_list
-        whole = np.zeros(queries, per_list.dtype)
-        whole[self.has] = per_list
-        return whole
+    def spread_to_queries(self, list_values: NDArray[Any], count: int) -> NDArray[Any]:
+        """Return the value of each query's list; 0 for queries that the run lacks."""
+        if self.queries is None:
+            return list_values
+        values = np.zeros(count, list_values.dtype)
+        values[self.queries] = list_values
+        return values
 
 
 @dataclass(frozen=True)
 class Stack:
-    """The documents of some queries, each once, query by query, and what runs say of them."""
+    """Hold the documents of queries, each once and query by query, and the runs that have them."""
 
     # of the runs, in their order
     names: tuple[str, ...]
     queries: pl.Series
     # the first document of each query
     starts: Ints
-    # the ids of all rows of all runs, and which of these each document is
+    # the ids of all rows of all runs, and the first row of each document
     ids: pl.Series
     heads: Ints
-    runs: tuple[Listed, ...]
+    runs: tuple[StackedRun, ...]
 
     @property
     def height(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
         return len(self.heads)
 
     @cached_property
     def lengths(self) -> Ints:
-        """How many documents each query has in all runs."""
+        """Return the number of documents of each query."""
         return segment_lengths(self.starts, self.height)
 
     @cached_property
     def code(self) -> NDArray[np.int32]:
-        """The number of each document's query."""
+        """Return the number of each document's query."""
         return number_segments(self.starts, self.height)
 
     @cached_property
     def docs(self) -> pl.Series:
-        """The documents, as text."""
+        """Return the id of each document."""
         return as_text(taken(self.ids, self.heads))
 
     def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Some of the documents, as text."""
+        """Return the ids of these documents."""
         return as_text(taken(self.ids, self.heads[rows]))
 
     @cached_property
     def runs_with(self) -> NDArray[np.int32]:
-        """How many runs have each document."""
+        """Return the number of runs that have each document."""
         count = np.zeros(self.height, np.int32)
         for run in self.runs:
-            count += run.holds
+            count += run.has_document
         return count
 
-    def on_documents(self, per_query: NDArray[Any]) -> NDArray[Any]:
-        """A value of each query, on its documents."""
-        return spread(per_query, self.starts, self.height)
+    def spread_to_documents(self, query_values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each document's query."""
+        return spread(query_values, self.starts, self.height)
 
-    def ordered(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
-        """The documents of each query by their scores, the best first and no more than `k_max`;
-        and how many there are of each query. Equal ones by doc_id, descending.
+    def order(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
+        """Order the documents of each query by scores, equal ones by doc_id, both descending.
+
+        Returns the documents, no more than `k_max` for a query, and their number for each query.
         """
         order, _ = order_by_score(self, self.code, self.starts, scores, "doc_desc")
         if k_max is None or int(self.lengths.max(initial=0)) <= k_max:
@@ -147,16 +148,16 @@ class Stack:
         lengths = np.minimum(self.lengths, k_max)
         return order[ranges(self.starts, lengths)], lengths
 
-    def ranking(self, scores: Floats, k_max: int | None = None) -> pl.DataFrame:
-        """The documents by such scores, as a run: query_id, doc_id, rank, score."""
-        order, lengths = self.ordered(scores, k_max)
-        rank = position(np.cumsum(lengths) - lengths, len(order)).astype(np.int64)
-        rank += 1
+    def make_run(self, scores: Floats, k_max: int | None = None) -> pl.DataFrame:
+        """Rank the documents by scores, and return them as a run: query_id, doc_id, rank, score."""
+        order, lengths = self.order(scores, k_max)
+        ranks = position(np.cumsum(lengths) - lengths, len(order)).astype(np.int64)
+        ranks += 1
         return pl.DataFrame(
             {
                 QUERY: taken(self.queries, self.code[order]),
                 DOC: self.taken(order),
-                RANK: rank,
+                RANK: ranks,
                 SCORE: scores[order],
             }
         )
@@ -165,96 +166,79 @@ class Stack:
 def stack_runs(
     names: tuple[str, ...], queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies
 ) -> Stack:
-    """Bring the rows of queries in all runs together; every query has rows in a run."""
+    """Stack the rows that runs have for queries; every query has rows in a run.
+
+    Documents that a run has twice for a query are refused, or the best is kept.
+    """
     if policies.keeps_gaps:
-        sides = [_with_gaps(side, policies) for side in sides]
-    found = _stacked(names, queries, sides, policies)
-    if found is None:
+        sides = [_keep_best_chunks(side, policies) for side in sides]
+    stack = _stack_unique(names, queries, sides, policies)
+    if stack is None:
         sides = [side.unique("run", policies.run_duplicates) for side in sides]
-        found = _stacked(names, queries, sides, policies, surely=True)
-        assert found is not None  # each document is there once
-    return found
+        stack = _stack_unique(names, queries, sides, policies, checked=True)
+        assert stack is not None  # each document is there once
+    return stack
 
 
-def _stacked(
+def _stack_unique(
     names: tuple[str, ...],
     queries: pl.Series,
     sides: Sequence[Side],
     policies: FusionPolicies,
     *,
-    surely: bool = False,
+    checked: bool = False,
 ) -> Stack | None:
-    """None where some document may be there twice for a query; `surely`: none is."""
-    ranked, ranks = zip(*(_ranked(side, policies) for side in sides), strict=True)
-    cut = any(one.height < one.batch.height for one in ranked)
-    if cut and not surely and any(may_repeat(side.batch) for side in sides):
+    """Stack runs; return None if a run may have a document twice, unless that was checked."""
+    ranked, ranks = zip(*(_rank(side, policies) for side in sides), strict=True)
+    cut = any(run.height < run.batch.height for run in ranked)
+    if cut and not checked and any(may_repeat(side.batch) for side in sides):
         return None
-    heights = [one.height for one in ranked]
-    code = np.concatenate([_codes(one, side) for one, side in zip(ranked, sides, strict=True)])
-    ids = pl.concat([_ids(one) for one in ranked], rechunk=True)
-    keys = np.concatenate([one.take(one.batch.key) for one in ranked])
-    of = group_equal(keys, Column(ids), code)
-    heads = np.flatnonzero(of == np.arange(len(of)))
-    # Query by query, and of each query what the first run has, then what the second one adds, ….
-    ends = np.cumsum(heights)
-    added = [
-        np.bincount(some, minlength=len(queries))
-        for some in np.split(code[heads], np.searchsorted(heads, ends[:-1]))
-    ]
-    lengths = np.sum(added, axis=0)
-    starts = np.cumsum(lengths) - lengths
-    number = np.empty(len(of), np.int64)
-    number[heads] = np.concatenate(
-        [ranges(begins, some) for begins, some in zip(_begins(starts, added), added, strict=True)]
+    code = np.concatenate([_query_codes(*run) for run in zip(ranked, sides, strict=True)])
+    ids = pl.concat(
+        [run.batch.docs.taken(run.take(np.arange(run.batch.height))) for run in ranked],
+        rechunk=True,
     )
-    documents = number[of]
-    order = np.empty(len(heads), np.int64)
-    order[documents[heads]] = heads
-    runs: list[Listed] = []
-    for one, rank, side, end in zip(ranked, ranks, sides, ends.tolist(), strict=True):
-        place = np.full(len(heads), one.height)
-        place[documents[end - one.height : end]] = np.arange(one.height)
-        if not surely and int(np.count_nonzero(place < one.height)) < one.height:
+    keys = np.concatenate([run.take(run.batch.key) for run in ranked])
+    first_rows = group_equal(keys, Column(ids), code)
+    heads = np.flatnonzero(first_rows == np.arange(len(first_rows)))
+    # Query by query, and for each the documents of the first run, then what the second adds, ….
+    heads = heads[np.argsort(code[heads], kind="stable")]
+    lengths = np.bincount(code[heads], minlength=len(queries))
+    numbers = np.empty(len(first_rows), np.int64)
+    numbers[heads] = np.arange(len(heads))
+    documents = np.split(numbers[first_rows], np.cumsum([run.height for run in ranked[:-1]]))
+    runs: list[StackedRun] = []
+    for run, run_ranks, side, own in zip(ranked, ranks, sides, documents, strict=True):
+        rows = np.full(len(heads), run.height)
+        rows[own] = np.arange(run.height)
+        if not checked and int(np.count_nonzero(rows < run.height)) < run.height:
             return None
         candidates = lengths if side.has is None else lengths[side.has]
-        runs.append(Listed(one, side.has, rank, candidates, place))
-    return Stack(names, as_text(queries), starts, ids, order, tuple(runs))
+        runs.append(StackedRun(run, side.has, run_ranks, candidates, rows))
+    starts = np.cumsum(lengths) - lengths
+    return Stack(names, as_text(queries), starts, ids, heads, tuple(runs))
 
 
-def _begins(starts: Ints, added: Sequence[Ints]) -> Iterator[Ints]:
-    """Of each run, where the documents of each query begin that it adds to those before."""
-    begins = starts
-    for some in added:
-        yield begins
-        begins = begins + some
-
-
-def _ranked(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
-    """The rows of a run best first, and their ranks."""
+def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
+    """Return the rows of a run best first, within the depth, and their ranks."""
     kept = policies.ranks == "kept" or policies.keeps_gaps
-    chunk = side.batch
-    ranked = RankedBatch.from_batch(chunk, policies.ties, None if kept else policies.depth)
-    if not (kept and chunk.height):
+    ranked = RankedBatch.from_batch(side.batch, policies.ties, None if kept else policies.depth)
+    if not (kept and side.batch.height):
         return ranked, ranked.rank
-    return ranked, ranked.take(kept_ranks(chunk))
+    return ranked, ranked.take(kept_ranks(side.batch))
 
 
-def _with_gaps(side: Side, policies: FusionPolicies) -> Side:
-    """Of each unit the best of its documents, with the rank that this has among all of them."""
-    chunk = side.batch
-    if not chunk.height:
+def _keep_best_chunks(side: Side, policies: FusionPolicies) -> Side:
+    """Keep the best chunk of each unit, with its rank among all chunks, within the depth."""
+    if not side.batch.height:
         return side
-    best, _, _ = deduplicate_batch(chunk, policies)
+    best, _, _ = deduplicate_batch(side.batch, policies)
     if policies.depth is not None:
         best = Batch.from_table(best.frame().filter(pl.col(RANK) <= policies.depth))
     return replace(side, batch=best)
 
 
-def _codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
-    """The number of each row's query, among all."""
+def _query_codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
+    """Return the number of each row's query, among the queries of all runs."""
     code = number_segments(ranked.starts, ranked.height)
     return code if side.has is None else side.has[code]
-
-
-def _ids(ranked: RankedBatch) -> pl.Series:
-    return ranked.batch.docs.taken(ranked.take(np.arange(ranked.batch.height)))

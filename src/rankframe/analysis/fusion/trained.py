@@ -44,9 +44,9 @@ def _chances(hits: Sequence[Hits], **_: object) -> Learned:
 
 @registered(family="Trained on judgments", formula="Σ P(relevant at r)", learns=_chances)
 def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
-    """How often the run had a relevant document at this rank.
+    """The share of judged queries for which the run has a relevant document at this rank.
 
-    Of the judged queries whose lists reach it; 0 beyond the longest of them.
+    Lists that end before the rank do not count; beyond the longest list it is 0.
     """
 
     def chance(run: int) -> Floats:
@@ -64,7 +64,7 @@ def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     limits={"window": Limits(0, 1e9, whole=True)},
 )
 def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> Floats:
-    """The same as `posfuse`, averaged over a window of ranks on both sides, within the list."""
+    """The mean chance of `posfuse` over a window of ranks on both sides, within the list."""
 
     def mean_chance(run: int) -> Floats:
         rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])

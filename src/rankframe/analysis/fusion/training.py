@@ -87,6 +87,6 @@ def judge_runs(
 def _count_by_rank(judged: pl.DataFrame) -> pl.DataFrame:
     lists = judged.group_by(QUERY).agg(length=pl.col("retrieved").first(), rank=pl.lit(0))
     relevant = judged.filter(pl.col("relevant"), pl.col(RANK).is_not_null())
-    both = [lists.select("length", "rank"), relevant.select(length="retrieved", rank=RANK)]
-    rows = pl.concat([frame.cast(pl.Int64) for frame in both])
+    parts = [lists.select("length", "rank"), relevant.select(length="retrieved", rank=RANK)]
+    rows = pl.concat([frame.cast(pl.Int64) for frame in parts])
     return rows.group_by("length", "rank").agg(pl.len().alias("count")).cast(pl.Int64)

@@ -34,55 +34,60 @@ def condorcet(documents: NormalisedStack) -> Floats:
     synonyms=("weighted_condorcet", "wcondorcet"),
 )
 def w_condorcet(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """The same as `condorcet` with a weight for each run's votes."""
+    """Condorcet's method with a weight for each run's votes."""
     return _copeland(documents, weights)
 
 
 def _copeland(documents: NormalisedStack, weights: Sequence[float] | None) -> Floats:
     stack = documents.stack
-    candidates = stack.on_documents(stack.lengths)
-    votes, most = np.zeros(stack.height), 0.0
+    candidates = stack.spread_to_documents(stack.lengths)
+    weights_or_ones = [1.0] * len(stack.runs) if weights is None else weights
+    votes = np.zeros(stack.height)
     places: list[NDArray[np.signedinteger]] = []
-    for at, run in enumerate(stack.runs):
-        weight = 1.0 if weights is None else weights[at]
-        place = run.on_documents(position(run.ranked.starts, run.rows) + 1)
-        votes += np.where(run.holds, candidates - place, 0) * weight
-        most += abs(weight)
+    for run, weight in zip(stack.runs, weights_or_ones, strict=True):
+        place = run.spread_to_documents(position(run.ranked.starts, run.height) + 1)
+        votes += np.where(run.has_document, candidates - place, 0) * weight
         below = int(place.max(initial=0)) + 1
-        kind = np.int16 if below < np.iinfo(np.int16).max else np.int32
-        places.append(np.where(run.holds, place, below).astype(kind))
+        dtype = np.int16 if below < np.iinfo(np.int16).max else np.int32
+        places.append(np.where(run.has_document, place, below).astype(dtype))
     net = np.zeros(stack.height, np.int32)
-    for some in rectangles(stack.starts, stack.lengths):
-        columns = [np.ascontiguousarray(some.filled(place, 0).T) for place in places]
-        there = None
-        if some.cells is not None:
-            there = np.ascontiguousarray(some.filled(np.ones(stack.height, np.int8), 0).T)
-        some.put(net, _net_wins(columns, weights, there).T)
-    return net + votes / (2.0 * most * candidates)
+    for queries in rectangles(stack.starts, stack.lengths):
+        columns = [np.ascontiguousarray(queries.filled(place, 0).T) for place in places]
+        exists = None
+        if queries.cells is not None:
+            exists = np.ascontiguousarray(queries.filled(np.ones(stack.height, np.int8), 0).T)
+        queries.put(net, _net_wins(columns, weights, exists).T)
+    all_votes = sum(map(abs, weights_or_ones))
+    return net + votes / (2.0 * all_votes * candidates)
 
 
 def _net_wins(
     places: Sequence[NDArray[np.signedinteger]],
     weights: Sequence[float] | None,
-    there: NDArray[np.int8] | None,
+    exists: NDArray[np.int8] | None,
 ) -> NDArray[np.int32]:
-    """Wins minus losses of each document (the first axis) of several queries, given its place in
-    each run; `there`: which documents there are, where queries have different numbers of them.
+    """Return wins minus losses of each document (the first axis) of several queries.
 
-    One document of every query at a time, against all below it: nothing is held but their signs.
+    Each document is compared with all below it in every query at a time, so that nothing but their
+    signs is in memory.
+
+    Args:
+        places: the place of each document in each run.
+        weights: those of the runs; None: all are 1.
+        exists: which documents exist, if queries have different numbers of them.
     """
     height, queries = places[0].shape
     net = np.zeros((height, queries), np.int32)
-    least = 0.0 if weights is None else _EQUAL * sum(map(abs, weights))
-    for at in range(height - 1):
-        lead = np.zeros((height - at - 1, queries), np.int8 if weights is None else np.float64)
-        for number, place in enumerate(places):
-            ours, theirs = place[at], place[at + 1 :]
-            above = (ours < theirs).view(np.int8) - (ours > theirs).view(np.int8)
-            lead += above if weights is None else above * weights[number]
-        wins = (lead > least).view(np.int8) - (lead < -least).view(np.int8)
-        if there is not None:
-            wins *= there[at + 1 :]
-        net[at] += wins.sum(axis=0, dtype=np.int32)
-        net[at + 1 :] -= wins
+    tolerance = 0.0 if weights is None else _EQUAL * sum(map(abs, weights))
+    for row in range(height - 1):
+        lead = np.zeros((height - row - 1, queries), np.int8 if weights is None else np.float64)
+        for run, place in enumerate(places):
+            own, rest = place[row], place[row + 1 :]
+            above = (own < rest).view(np.int8) - (own > rest).view(np.int8)
+            lead += above if weights is None else above * weights[run]
+        wins = (lead > tolerance).view(np.int8) - (lead < -tolerance).view(np.int8)
+        if exists is not None:
+            wins *= exists[row + 1 :]
+        net[row] += wins.sum(axis=0, dtype=np.int32)
+        net[row + 1 :] -= wins
     return net

@@ -83,9 +83,9 @@ class JudgedBlock:
         """Rank the judged documents by these scores; equal ones by doc_id, descending."""
         if self._peers is not None:
             peers, starts = self._peers
-            theirs, own = scores[peers], spread(scores[self.rows], starts, len(peers))
-            first = np.add.reduceat(theirs > own, starts, dtype=np.int64) + 1
-            last = np.add.reduceat(theirs >= own, starts, dtype=np.int64)
+            peer_scores, own = scores[peers], spread(scores[self.rows], starts, len(peers))
+            first = np.add.reduceat(peer_scores > own, starts, dtype=np.int64) + 1
+            last = np.add.reduceat(peer_scores >= own, starts, dtype=np.int64)
             if np.array_equal(first, last):
                 return DocumentRanks(first, first, last)
         batch = replace(self.batch, numbers={SCORE: scores})
