@@ -60,7 +60,7 @@ def log_isr(documents: NormalisedStack) -> Floats:
 
 @registered(family="Ranks", formula="ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
 def logn_isr(documents: NormalisedStack, *, sigma: float = 0.01) -> Floats:
-    """Inverse square ranks as in `log_isr`; what only one run has still counts a little, by sigma."""
+    """Inverse square ranks as in `log_isr`; what one run alone has counts a little, by sigma."""
     factor = compute_distinct(lambda n: math.log(n + sigma), documents.stack.runs_with)
     return _total(documents, _inverse_square, exact=True) * factor
 
