@@ -246,12 +246,12 @@ def test_a_run_that_nothing_orders_is_refused_wherever_runs_are_taken(
     for name, call in {
         "run": lambda: rf.curve(TRUTH, SHUFFLED, "metric_at_k", metric="ndcg"),
         "run 'b'": lambda: rf.compare(TRUTH, {"a": scored, "b": SHUFFLED}, "mrr"),
-        "run b": lambda: rf.diff(TRUTH, scored, SHUFFLED, "mrr"),
+        "run 'b' ": lambda: rf.diff(TRUTH, scored, SHUFFLED, "mrr"),
         "run 'c'": lambda: rf.report(TRUTH, {"a": scored, "c": SHUFFLED}, "mrr", output=page),
         "ranking b": lambda: rf.agree(scored, SHUFFLED),
         "ranking a": lambda: rf.pair(SHUFFLED, scored),
     }.items():
-        assert refusal(call).startswith(f"{name} has neither a score nor a rank column;")
+        assert refusal(call).startswith(f"{name.strip()} has neither a score nor a rank column;")
 
 
 def test_rows_as_they_stand_leave_other_columns_aside() -> None:

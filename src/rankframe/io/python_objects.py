@@ -24,7 +24,7 @@ from rankframe.core.columns import (
 from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
 from rankframe.core.messages import shown
 from rankframe.io.formats.numbers import given_numbers
-from rankframe.io.formats.response_shapes import shape_of
+from rankframe.io.formats.responses import shape_of
 from rankframe.io.sources.files import RawTable
 
 _SETS = (set, frozenset)

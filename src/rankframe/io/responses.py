@@ -14,13 +14,13 @@ from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputE
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
 from rankframe.io.column_names import SIDES, names_in
-from rankframe.io.formats.json_documents import responses_in
+from rankframe.io.formats.json_text import responses_in
 from rankframe.io.formats.packing import unpacked, without_packing
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.formats.response_shapes import error_in, is_by_query, shape_of
-from rankframe.io.formats.responses import LINE, read_responses
+from rankframe.io.formats.registry import reading
+from rankframe.io.formats.responses import LINE, error_in, is_by_query, read_responses, shape_of
 from rankframe.io.opening import Columns, Source, describe, open_table
 from rankframe.io.sources.files import files_at
+from rankframe.io.sources.spool import read_until
 
 # What shows where the parts of a response are.
 _SAMPLE = 20
@@ -50,21 +50,17 @@ def from_responses(
     refuse_if_stranded()
     names = None if queries is None else _names(queries)
     name, asked = describe(source, "run"), names_in(columns)
-    try:
+    with reading(name):
         if isinstance(source, str | os.PathLike):
-            path = os.path.expanduser(os.fspath(source))  # noqa: PTH111
-            files = files_at(path)
+            files = files_at(os.path.expanduser(os.fspath(source)))  # noqa: PTH111
             if not files:
                 raise UnreadableInputError(name, "no such file")
             hits = responses_in(without_packing(files), name, asked, names)
         elif hasattr(source, "read"):
-            content = source.read()
-            held = unpacked(content.encode() if isinstance(content, str) else content, name)
-            hits = responses_in([held], name, asked, names)
+            content = unpacked(read_until(source, None), name)
+            hits = responses_in([content], name, asked, names)
         else:
             hits = _from_objects(source, name, asked, names)
-    except READ_ERRORS as error:
-        raise unreadable(name, error) from error
     # Of this side alone: a field that is not there is not replaced by another.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
     return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
@@ -79,7 +75,7 @@ def _names(queries: Iterable[Any]) -> list[str]:
 def _from_objects(
     source: Any, name: str, asked: Sequence[str], queries: list[str] | None
 ) -> pl.DataFrame:
-    """The same of what a client returned. It is written as JSON again: one way to read it all."""
+    """Read what a client returned: it is written as JSON again, so that there is one reader."""
     source = _plain(source)
     if isinstance(source, Mapping):
         if isinstance(source.get("responses"), list):
@@ -108,7 +104,7 @@ def _from_objects(
 
 
 def _plain(response: Any) -> Any:
-    """The dict that a client's own object of a response holds."""
+    """Return the dict inside a client's own object for a response."""
     for held in ("body", "raw_response"):  # of elasticsearch, and of pysolr
         inner = getattr(response, held, None)
         if isinstance(inner, Mapping | list):

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.formats.json_lines import loaded, open_json_lines, write_object
+from rankframe.io.formats.json_text import open_json_lines, write_object
+from rankframe.io.formats.responses import parse_json
 from rankframe.io.opening import open_table
 
 LINE = '{"query_id":"q","doc_id":"a","score":1}\n'
@@ -107,4 +108,4 @@ def test_ranks_are_written_so_that_more_is_better(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_one_value(text: str, said: str, refusal) -> None:
-    assert said in refusal(loaded, text, "it")
+    assert said in refusal(parse_json, text, "it")

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rankframe.io.formats.response_shapes import (
+from rankframe.io.formats.responses import (
     ENGINES,
     error_in,
     is_by_query,

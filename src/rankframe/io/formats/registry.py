@@ -1,5 +1,6 @@
-"""The file formats, a row each: by which endings they go, how they begin, how they are opened and
-written. Reading, writing, `rankframe convert` and what messages list follow from the table.
+"""The file formats: their endings, how files of each begin, and how to open and write them.
+
+Reading, writing, `rankframe convert` and the formats that messages list follow from `FORMATS`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from rankframe.io.formats.delimited import (
     open_delimited,
     separator_of,
 )
-from rankframe.io.formats.json_documents import open_json
-from rankframe.io.formats.json_lines import write_object
+from rankframe.io.formats.json_text import open_json, write_object
 from rankframe.io.formats.looks import look_of
 from rankframe.io.formats.packing import NATIVE, bare_name, head_of, packing_of
 from rankframe.io.formats.trec_format import (
@@ -84,24 +84,26 @@ class Format:
     packings: tuple[str, ...] = NATIVE
 
     def has(self, ending: str) -> bool:
-        """Whether it goes by this ending."""
+        """Return whether files of the format have this ending."""
         return ending in (*self.endings, *self.also)
 
 
 def by_ending(path: str | Path) -> Format | None:
-    """The format that a name says, whether packed or not."""
+    """Return the format of a name, compressed or not."""
     ending = Path(bare_name(path).lower()).suffix
     return next((one for one in FORMATS if one.has(ending)), None)
 
 
 def by_beginning(head: bytes) -> Format | None:
-    """The format that a file looks like."""
+    """Return the format of content that begins like this."""
     return next((one for one in FORMATS if one.begins(head)), None)
 
 
 def of_file(path: str) -> Format | None:
-    """The format of a file: the one that its name says, or else the one that it looks like. What
-    tables of bytes begin with is in no text, and TREC text may have any name but theirs.
+    """Return the format of a file, by its name, or else by its beginning.
+
+    Parquet and Arrow files are known by their beginning whatever their name; TREC text may have
+    the name of any other format.
     """
     named, head = by_ending(path), head_of(path)
     if named in BINARY:
@@ -120,7 +122,7 @@ def of_file(path: str) -> Format | None:
 
 
 def refuse_other(file: str | IO[bytes], name: str) -> None:
-    """Refuse a file that is known, and none of the formats, whatever its name."""
+    """Refuse a file that is known to be something else, whatever its name."""
     head = head_of(file)
     look = look_of(head)
     if look is not None:
@@ -140,20 +142,20 @@ def refuse_other(file: str | IO[bytes], name: str) -> None:
 
 
 def readable() -> str:
-    """What is read, for messages."""
+    """Return the formats that are read, for messages."""
     *others, last = FORMATS
     called = ", ".join(one.endings[0] for one in others)
     return f"{called}, and {last.name} ({', '.join(last.endings)})"
 
 
 def writable(*, any_table: bool) -> str:
-    """What is written, for messages: any table, or judgments and runs."""
+    """Return the endings that are written, for messages: for any table, or judgments and runs."""
     able = (one for one in FORMATS if one.any_table or not any_table)
     return ", ".join(ending for one in able for ending in one.endings)
 
 
 def _is_table(found: Format, head: bytes) -> bool:
-    """Whether what is called TREC text is a table, or JSON, beyond doubt."""
+    """Return whether a file with an ending of TREC text is surely a table, or JSON."""
     line, separator = first_line(head), separator_of(head)
     if found is TREC or separator is None:
         return found is not TREC
@@ -166,7 +168,7 @@ def _open_parquet(files: Files, _role: Role | None, _name: str, _asked: object) 
 
 
 def _open_arrow(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
-    """Files of Arrow (and Feather), or streams of it."""
+    """Open Arrow and Feather files, or Arrow streams."""
     if not any(head_of(file).startswith(_STREAM) for file in files):
         return pl.scan_ipc(files, glob=False)
     return pl.concat([pl.read_ipc_stream(file) for file in files], how="diagonal_relaxed").lazy()
@@ -181,7 +183,7 @@ def _open_trec(files: Files, role: Role | None, name: str, _asked: object) -> pl
 
 
 def _begins_as_json(head: bytes) -> str | None:
-    """Which JSON something looks like: a value a line, or one in all."""
+    """Return the kind of JSON of a text: "lines" with a value each, or a "document"."""
     line = first_line(head)
     if not line.startswith(("{", "[")):
         return None
@@ -277,7 +279,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def unreadable(name: str, error: BaseException) -> UnreadableInputError:
-    """What a failed read means for the reader of the message."""
+    """Return the error that explains a failed read to the user."""
     text = str(error)
     if is_address(name) and (isinstance(error, OSError) or "object-store error" in text):
         return UnreadableInputError(name, *explained(name, error))
@@ -299,7 +301,7 @@ def unreadable(name: str, error: BaseException) -> UnreadableInputError:
 
 
 def _bad_part(name: str) -> str | None:
-    """Of several Parquet files, the first that cannot be opened."""
+    """Return the first of several Parquet files that cannot be opened."""
     pattern = str(Path(name) / "**/*.parquet") if Path(name).is_dir() else name
     files = sorted(globbing.glob(pattern, recursive=True))
     for file in files if len(files) > 1 else ():

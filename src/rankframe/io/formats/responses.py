@@ -1,30 +1,254 @@
 """Responses of search engines → a row for each hit: Elasticsearch, OpenSearch and Solr.
 
-A response is a JSON object, alone or inside another that says which query it answers. polars
-decodes of each what is needed and nothing else, so that the documents' own fields cost no memory;
-no loop of Python sees a response but the first few, which show where things are.
+A response is a JSON object, alone or inside another that says which query it answers. The first few
+show where its parts are (`shape_of`); polars then decodes of each only what is needed, so that the
+documents' own fields cost no memory. `ENGINES` has a row for each engine.
 
-Hits are ranked as they stand. Their scores come along where they say the same: none is missing, and
-each is below the one above it. Engines break ties as they please, and a sorted query has no scores.
+Hits are ranked as they stand. Their scores are kept if they say the same: none is missing, and each
+is below the one above it. Engines break ties as they please, and a sorted query has no scores.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, RANK, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, shorten
-from rankframe.io.formats.json_lines import loaded
-from rankframe.io.formats.response_shapes import Path, Shape, struct_of
 
 LINE = "_line"
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"
 _NO_HITS = "without a list of hits: errors"
+Path: TypeAlias = tuple[str, ...]
+
+_QUERIES = frozenset(plain_name(name) for name in (QUERY, *SYNONYMS[QUERY]))
+# What programs call a response that they keep beside other things.
+_WRAPPERS = frozenset(("response", "result", "results", "body", "data", "es", "answer"))
+# How far inside a line a response may lie.
+_DEEPEST = 3
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Describe the responses of a search engine."""
+
+    name: str
+    # where its list of hits lies
+    hits: Path
+    # in a hit
+    doc: Path
+    score: Path
+    # where it says that something went wrong: what then stands there as text, and how that is said
+    faults: tuple[tuple[Path, str, str], ...] = ()
+    # no response but its list of hits alone, known by what is in them
+    bare: bool = False
+
+
+_TRUE, _NOT_ZERO = "^true$", "^[^0]"
+ENGINES = (
+    Engine(
+        "Elasticsearch",
+        ("hits", "hits"),
+        ("_id",),
+        ("_score",),
+        (
+            (("timed_out",), _TRUE, "timed out"),
+            (("_shards", "failed"), _NOT_ZERO, "with failed shards"),
+        ),
+    ),
+    Engine(
+        "Solr",
+        ("response", "docs"),
+        ("id",),
+        ("score",),
+        (
+            (("responseHeader", "status"), _NOT_ZERO, "with an error status"),
+            (("responseHeader", "partialResults"), _TRUE, "partial"),
+        ),
+    ),
+    Engine("Elasticsearch", ("hits",), ("_id",), ("_score",), bare=True),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Say where the parts of a response are in each line, or element."""
+
+    engine: Engine
+    # from the outside to the response
+    outer: Path
+    # of the line: columns by their names
+    fields: Mapping[str, Path]
+    # of a hit, likewise
+    hit_fields: Mapping[str, Path]
+    # those of them that are lists of one value
+    listed: Collection[Path] = field(default=())
+
+    @property
+    def type(self) -> pl.Struct:
+        """The type that a line is decoded into."""
+        text = {path: self._kind(path) for path in self.fields.values()}
+        faults = {(*self.outer, *path): pl.String() for path, _, _ in self.engine.faults}
+        hit: dict[Path, pl.DataType] = {
+            self.engine.doc: pl.String(),
+            self.engine.score: pl.Float64(),
+        }
+        hit |= {path: self._kind(path) for path in self.hit_fields.values() if path not in hit}
+        return struct_of(
+            {**text, **faults, (*self.outer, *self.engine.hits): pl.List(struct_of(hit))}
+        )
+
+    def _kind(self, path: Path) -> pl.DataType:
+        return pl.List(pl.String()) if path in self.listed else pl.String()
+
+
+def shape_of(some: Sequence[Any], asked: Collection[str] = ()) -> Shape | None:
+    """Find where the responses are in the first values; return None if they are no responses.
+
+    `asked`: the names that the user gave to columns: paths with dots, from the line or a hit on.
+    """
+    found = [(value, *place) for value in some if (place := _place(value))]
+    if not found:
+        return None
+    _, engine, outer = found[0]
+    lines = [value for value, *_ in found]
+    hits = [
+        hit
+        for value in lines
+        for hit in _at(value, (*outer, *engine.hits)) or ()
+        if isinstance(hit, Mapping)
+    ]
+    fields: dict[str, Path] = {}
+    hit_fields: dict[str, Path] = {}
+    listed: set[Path] = set()
+    for name in asked:
+        for path in (tuple(name.split(".")), (name,)):
+            for into, values in ((hit_fields, hits), (fields, lines)):
+                held = next(
+                    (one for one in (_at(v, path) for v in values) if one is not None), None
+                )
+                if held is not None and name not in (*fields, *hit_fields) and _is_value(held):
+                    into[name] = path
+                    if isinstance(held, list):
+                        listed.add(path)
+    for value in lines:
+        for name, held in value.items():
+            if plain_name(name) in _QUERIES and _is_value(held) and not isinstance(held, list):
+                fields.setdefault(name, (name,))
+    return Shape(engine, outer, fields, hit_fields, listed)
+
+
+def is_by_query(value: Mapping[str, Any]) -> bool:
+    """Return whether an object holds responses, each under its query, and nothing else."""
+    places = [_place(held) for held in value.values()]
+    whole = [place is not None and not place[1] for place in places]
+    if not any(whole) or (len(value) == 1 and _WRAPPERS & value.keys()):
+        return False
+    return all(is_one or error_in(held) for is_one, held in zip(whole, value.values(), strict=True))
+
+
+def error_in(value: Any) -> str | None:
+    """Return the error of an engine that answers with an error instead of hits, or None."""
+    if not isinstance(value, Mapping) or "error" not in value:
+        return None
+    error = value["error"]
+    said = [
+        part
+        for key in ("type", "reason", "msg")
+        if isinstance(error, Mapping) and isinstance(part := error.get(key), str)
+    ]
+    return shorten(": ".join(said) or str(error), 120)
+
+
+def _place(value: Any) -> tuple[Engine, Path] | None:
+    """Return the engine and the path of the outermost response in a value."""
+    if not isinstance(value, Mapping):
+        return None
+    level: list[tuple[Path, Any]] = [((), value)]
+    for _ in range(_DEEPEST):
+        for path, held in level:
+            for engine in ENGINES:
+                if _has_hits(held, engine):
+                    return engine, path
+        level = list(_inside(level))
+    return None
+
+
+def _has_hits(value: Any, engine: Engine) -> bool:
+    hits = _at(value, engine.hits)
+    if not isinstance(hits, list):
+        return False
+    return not engine.bare or any(_at(hit, engine.doc) is not None for hit in hits)
+
+
+def _inside(level: Sequence[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
+    for path, held in level:
+        for name, inner in held.items():
+            if isinstance(inner, Mapping):
+                yield (*path, name), inner
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def _is_value(value: Any) -> bool:
+    """Return whether this is text, a number, or a list of one, as in Elasticsearch's `fields`."""
+    if isinstance(value, list):
+        return len(value) == 1 and isinstance(value[0], str | int | float)
+    return isinstance(value, str | int | float)
+
+
+def struct_of(leaves: Mapping[Path, pl.DataType]) -> pl.Struct:
+    """Return a type with these fields, and no others, at these paths."""
+    fields: dict[str, pl.DataType] = {}
+    for name in dict.fromkeys(path[0] for path in leaves):
+        inner = {path[1:]: kind for path, kind in leaves.items() if path[0] == name}
+        fields[name] = inner[()] if () in inner else struct_of(inner)
+    return pl.Struct(fields)
+
+
+def parse_json(text: str, name: str) -> Any:
+    """Parse a text into Python's objects; refuse objects in which a name is there twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        parsed = dict(pairs)
+        if len(parsed) < len(pairs):
+            names = [key for key, _ in pairs]
+            twice = next(key for key in names if names.count(key) > 1)
+            raise UnreadableInputError(
+                name, f"{shorten(twice)!r} is there more than once in one of its objects"
+            )
+        return parsed
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        _refuse_broken(error, text, name)
+    except RecursionError as error:
+        raise UnreadableInputError(name, "its JSON is nested too deeply") from error
+
+
+def _refuse_broken(error: json.JSONDecodeError, text: str, name: str) -> NoReturn:
+    if error.msg == "Extra data" and text[error.pos :].lstrip().startswith(("{", "[")):
+        raise UnreadableInputError(
+            name,
+            "it holds JSON values one after the other, each on several lines",
+            "Write each on one line (jq -c . does), or all as one array",
+        ) from error
+    cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith(("}", "]"))
+    problem = "it is JSON that is cut short" if cut else "it is no JSON"
+    where = f"line {error.lineno:,}, column {error.colno:,}"
+    raise UnreadableInputError(name, f"{problem} ({error.msg.lower()}, {where})") from error
 
 
 def read_responses(
@@ -35,10 +259,14 @@ def read_responses(
     *,
     inside: Path | None = None,
 ) -> pl.DataFrame:
-    """The hits of responses, one a line of text (`_line`), or many: `inside` an array, at the top
-    of it or of an object.
+    """Read the hits of responses.
 
-    `queries`: what their queries are called, in their order; else a column of theirs says so.
+    Args:
+        texts: JSON texts, in a column `_line`.
+        shape: where the parts of a response are.
+        name: what errors call the input.
+        queries: the names of the queries, in order; None if a field of each response has it.
+        inside: the path of an array of responses in each text; None if each text is a response.
     """
     kind = shape.type if inside is None else pl.List(shape.type)
     full = texts.filter(pl.col(LINE).str.strip_chars().str.len_bytes() > 0)
@@ -55,7 +283,7 @@ def read_responses(
 
 
 def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
-    """A row for each hit, and one for a response without: `_at` is the place of its response."""
+    """Return a row for each hit, and one for a response without; `_at` numbers the responses."""
     engine, line, hit = shape.engine, pl.col(LINE), pl.col(_HIT)
     hits = _field(line, (*shape.outer, *engine.hits))
     faults = [
@@ -97,7 +325,7 @@ def _text(column: pl.Expr, path: Path, shape: Shape) -> pl.Expr:
 def _checked(
     rows: pl.DataFrame, shape: Shape, name: str, queries: Sequence[str] | None
 ) -> pl.DataFrame:
-    """The rows of hits, if every response is whole and its query known."""
+    """Return the rows of hits; refuse responses that are not whole, or of unknown queries."""
     first = rows.filter(pl.col(RANK).is_null() | (pl.col(RANK) == 1))
     faults = [_NO_HITS, *(said for _, _, said in shape.engine.faults)]
     counted = [(int(first[fault].sum()), fault) for fault in faults]
@@ -135,7 +363,7 @@ def _checked(
 
 
 def _with_queries(rows: pl.DataFrame, first: pl.DataFrame, shape: Shape, name: str) -> pl.DataFrame:
-    """The same, if something may say which query each response answers, and says it once."""
+    """Return the rows if a field says which query each response answers; else refuse them."""
     if not shape.fields:
         count, whose = first.height, shape.engine.name
         what = f"a response of {whose}" if count == 1 else f"{count:,} responses of {whose}"
@@ -175,7 +403,7 @@ def _named(queries: Sequence[str], count: int, name: str) -> pl.Series:
 
 
 def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exception) -> NoReturn:
-    """Say which line it was, looked for by halves, and what is wrong with it."""
+    """Find the first line that cannot be decoded, by bisection, and say what is wrong with it."""
     if not len(lines):
         raise UnreadableInputError(name, _said(error)) from error
     low, high = 0, len(lines)
@@ -187,7 +415,7 @@ def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exc
         except pl.exceptions.PolarsError as found:
             high, error = middle, found
     if len(lines) == 1:
-        loaded(lines[0], name)
+        parse_json(lines[0], name)
         raise UnreadableInputError(name, _said(error)) from error
     try:
         json.loads(lines[low])

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import rankframe as rf
-from rankframe.io.formats.json_documents import open_json
+from rankframe.io.formats.json_text import open_json
 from rankframe.io.opening import open_table
 
 ROWS = [("q1", "a", 2.5), ("q1", "b", 1.0), ("007", "é", 1e-7)]

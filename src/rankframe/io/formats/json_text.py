@@ -1,0 +1,413 @@
+"""JSON of any shape → a table: rows on lines or in an array, responses of search engines, a table
+by its columns, or an object of queries, which the caller reads as it reads a dict of Python.
+
+The content decides, whatever the name of the file. If a whole text is one value whose keys are ids
+(`{"q1": {"d1": 1}}`), Python's parser reads it; polars reads all else.
+"""
+
+from __future__ import annotations
+
+import glob as globbing
+import io
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeAlias
+
+import polars as pl
+
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, Role, plain_name
+from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
+from rankframe.core.messages import listing, shorten
+from rankframe.io.formats.beir import KEYS, refuse_texts
+from rankframe.io.formats.packing import opened, unpacked
+from rankframe.io.formats.responses import (
+    LINE,
+    Shape,
+    error_in,
+    is_by_query,
+    parse_json,
+    read_responses,
+    shape_of,
+)
+
+# A table, or an object whose keys are queries.
+Found: TypeAlias = pl.LazyFrame | Mapping[str, Any]
+Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
+
+NO_JSON = "this is not JSON"
+_NUMBER = "_number"
+_SAMPLE = 20  # lines, or elements, that show what all are
+_ERROR = 3  # an error of an engine has a status and headers beside it, but no more
+_MOST = 500  # names in a row
+_RESPONSES = re.compile(r'"responses"\s*:\s*\[')
+_KINDS = {str: "text", int: "numbers", float: "numbers", bool: "truth values", list: "lists"}
+_ROW = 'A row is an object such as {"query_id": "q1", "doc_id": "d7", "score": 0.5}'
+# Parts of a line that are no names of columns: values that are text, and what is nested.
+_TEXT = r':\s*"(?:[^"\\]|\\.)*"'
+_NESTED = r"[\[{](?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*[\]}]"
+_DEEPEST = 64
+
+
+def open_json(files: Files, role: Role | None, name: str, asked: Collection[str] = ()) -> Found:
+    """Open JSON texts. `asked`: the names that the user gave to columns."""
+    found = _Reader(role, name, asked).read(files)
+    return found.lazy() if isinstance(found, pl.DataFrame) else found
+
+
+def responses_in(
+    files: Files, name: str, asked: Collection[str] = (), queries: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
+    found = _Reader("run", name, asked, queries).read(files)
+    if not isinstance(found, pl.DataFrame):
+        raise UnreadableInputError(name, "it holds no responses of a search engine")
+    return found
+
+
+def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame:
+    """Open texts with an object on each line."""
+    # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
+    literal: Any = [globbing.escape(file) if isinstance(file, str) else file for file in files]
+    frame = pl.scan_ndjson(literal, infer_schema_length=None)
+    try:
+        columns = frame.collect_schema().names()
+    except pl.exceptions.PolarsError as error:
+        for file in files:
+            _refuse_malformed(file, file if isinstance(file, str) else name, str(error))
+        raise
+    for file in files:
+        _refuse_repeated(file, file if isinstance(file, str) else name, columns)
+    return frame
+
+
+def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
+    """Write judgments or a run as `{query: {document: grade or score}}`.
+
+    Without scores, the negated rank is written, so that more is better.
+    """
+    value = next((column for column in (RELEVANCE, SCORE) if column in frame.columns), None)
+    number = -pl.col(RANK).cast(pl.Int64) if value is None else pl.col(value)
+    pair = pl.concat_str(_quoted(DOC), pl.lit(": "), number.cast(pl.String))
+    docs = frame.group_by(QUERY, maintain_order=True).agg(pair.str.join(", ").alias(DOC))
+    line = pl.concat_str(_quoted(QUERY), pl.lit(": {"), pl.col(DOC), pl.lit("}"))
+    content = b"{\n" + docs.select(line.str.join(",\n")).item().encode() + b"\n}\n"
+    if isinstance(target, str | Path):
+        Path(target).write_bytes(content)
+    else:
+        target.write(content)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads JSON texts of one input.
+
+    Attributes:
+        role: what the input is.
+        name: what errors call it.
+        asked: the names that the user gave to columns.
+        queries: the names of the queries of responses, in order.
+    """
+
+    role: Role | None
+    name: str
+    asked: Collection[str] = ()
+    queries: Sequence[str] | None = None
+
+    def read(self, files: Files) -> Found | pl.DataFrame:
+        """Read texts: hits of responses as a frame, and anything else lazily."""
+        if isinstance(files[0], str) and "://" in files[0]:
+            return open_json_lines(files, self.name)
+        lines, more = _first_lines(files[0])
+        if not lines or not lines[0].startswith(("{", "[")):
+            return open_json_lines(files, self.name)
+        values = [_parsed(line) for line in lines]
+        if _are_lines(lines, values, more=more):
+            return self._lines(files, values)
+        # If each file is one response, each answers one query.
+        each: list[Sequence[str] | None] = [self.queries] * len(files)
+        if self.queries is not None and len(self.queries) == len(files):
+            each = [[query] for query in self.queries]
+        found = [
+            replace(self, name=file if isinstance(file, str) else self.name, queries=queries)
+            ._document(file)
+            for file, queries in zip(files, each, strict=True)
+        ]  # fmt: skip
+        return found[0] if len(found) == 1 else self._combine(found)
+
+    def _combine(self, found: Sequence[Found | pl.DataFrame]) -> Found | pl.DataFrame:
+        """Combine the contents of several files."""
+        queries = [one for one in found if isinstance(one, Mapping)]
+        hits = [one for one in found if isinstance(one, pl.DataFrame)]
+        tables = [one for one in found if isinstance(one, pl.LazyFrame)]
+        if len(queries) == len(found):
+            return _merge(queries, self.name)
+        if len(hits) == len(found):
+            return pl.concat(hits, how="diagonal_relaxed")
+        if len(tables) == len(found):
+            return pl.concat(tables, how="diagonal_relaxed")
+        problem = "some of its files hold rows, and others something else"
+        raise UnreadableInputError(self.name, problem)
+
+    def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
+        """Read texts with a row, a response or a batch of responses on each line."""
+        first = values[0]
+        refuse_texts(first, self.role, self.name)
+        inside, responses = None, values
+        if isinstance(first, Mapping) and isinstance(first.get("responses"), list):
+            inside = ("responses",)
+            batches = (value.get("responses") for value in values if isinstance(value, Mapping))
+            responses = [one for batch in batches if isinstance(batch, list) for one in batch]
+        shape = shape_of(responses, self.asked)
+        if shape is not None:
+            texts = pl.concat([_scan_lines(file) for file in files])
+            return read_responses(texts, shape, self.name, self.queries, inside=inside)
+        if all(error_in(value) for value in values):
+            _refuse_error(first, self.name)
+        self._refuse_wide(first)
+        return open_json_lines(files, self.name)
+
+    def _document(self, file: str | IO[bytes]) -> Found | pl.DataFrame:
+        """Read a text that is one value."""
+        if isinstance(file, str):
+            with open(file, "rb") as raw:  # noqa: PTH123 (may be a name with brackets)
+                content = unpacked(raw.read(), file).getvalue()
+        else:
+            content = file.read()
+            file.seek(0)
+        text = content.decode("utf-8", errors="strict").lstrip("\ufeff \t\r\n")
+        if text.startswith("["):
+            return self._array(text)
+        # The responses to many requests at once are large: Python's objects would be larger.
+        inside = _RESPONSES.search(text, 0, 4096)
+        if inside and (shape := self._shape_at(text, inside.end())):
+            return self._responses([text], shape, inside=("responses",))
+        return self._object(parse_json(text, self.name), text)
+
+    def _array(self, text: str) -> pl.LazyFrame | pl.DataFrame:
+        begins = text[1:].lstrip()[:1]
+        if begins == "]" and not text.rstrip()[:-1].strip("[ \t\r\n"):
+            raise EmptyInputError(self.role or "input", self.name)
+        if begins != "{":
+            values = parse_json(text, self.name)
+            kind = _KINDS.get(type(values[0]), "values")
+            example = shorten(json.dumps(values[0]))
+            problem = f"it is a JSON array of {len(values):,} {kind}, e.g. {example}"
+            raise UnreadableInputError(self.name, problem, _ROW)
+        shape = self._shape_at(text, 1)
+        if shape is not None:
+            return self._responses([text], shape, inside=())
+        return self._rows(text).lazy()
+
+    def _object(self, value: Mapping[str, Any], text: str) -> Found | pl.DataFrame:
+        if not value:
+            raise EmptyInputError("input", self.name)
+        inner = list(value.values())
+        if is_by_query(value) and (shape := shape_of(inner, self.asked)):
+            texts = [json.dumps(one) for one in inner]
+            return read_responses(pl.LazyFrame({LINE: texts}), shape, self.name, list(value))
+        if (shape := shape_of([value], self.asked)) is not None:
+            return self._responses([text], shape)
+        if error_in(value) and len(value) <= _ERROR:
+            _refuse_error(value, self.name)
+        names = {plain_name(key) for key in value}
+        if all(names & keys for keys in KEYS):
+            return self._by_columns(value)
+        if _is_nested(value) and len({type(one) for one in inner}) == 1:
+            return value
+        raise UnreadableInputError(
+            self.name,
+            f"it is a JSON object with {listing(list(value), 6)}: neither rows, nor queries with "
+            "their documents, nor a response of a search engine",
+            'Give an array of rows, a row on each line, or {"q1": {"d7": 0.5}}',
+        )
+
+    def _responses(
+        self, texts: list[str], shape: Shape, inside: tuple[str, ...] | None = None
+    ) -> pl.DataFrame:
+        lines = pl.LazyFrame({LINE: texts})
+        return read_responses(lines, shape, self.name, self.queries, inside=inside)
+
+    def _shape_at(self, text: str, start: int) -> Shape | None:
+        """Return the shape of the elements of an array, if they are responses."""
+        decoder, values, blanks = json.JSONDecoder(), [], re.compile(r"[\s,]*")
+        for _ in range(_SAMPLE):
+            start = blanks.match(text, start).end()  # pyright: ignore[reportOptionalMemberAccess]
+            try:
+                value, start = decoder.raw_decode(text, start)
+            except (ValueError, RecursionError):
+                break
+            values.append(value)
+        return shape_of(values, self.asked)
+
+    def _rows(self, text: str) -> pl.DataFrame:
+        """Read an array of rows."""
+        try:
+            table = pl.read_json(text.encode(), infer_schema_length=None)
+        except pl.exceptions.PolarsError as error:
+            rows = parse_json(text, self.name)
+            other = next((i for i, row in enumerate(rows) if not isinstance(row, dict)), None)
+            if other is None:
+                reason = shorten(str(error).split("\n", maxsplit=1)[0], 120)
+                problem = f"its rows are no table ({reason})"
+            else:
+                example = shorten(json.dumps(rows[other]))
+                problem = (
+                    f"of its {len(rows):,} elements, number {other + 1:,} is no object: {example}"
+                )
+            raise UnreadableInputError(self.name, problem) from error
+        refuse_texts(dict.fromkeys(table.columns), self.role, self.name)
+        # polars does not notice a name that is twice in a row. A column has as many values as its
+        # name is in the text, unless it is twice in a row, or elsewhere: only then rows are parsed.
+        whole = pl.Series([text])
+        for column in table:
+            key = re.escape(json.dumps(column.name, ensure_ascii=False))
+            names = whole.str.count_matches(rf"{key}\s*:")[0]
+            if names != len(column) - column.null_count():
+                parse_json(text, self.name)
+                break
+        return table
+
+    def _by_columns(self, value: Mapping[str, Any]) -> pl.LazyFrame:
+        """Read a table that is written by columns: lists or, from pandas, objects by row name."""
+        if not _is_nested(value):
+            try:
+                return pl.read_json(json.dumps([value]).encode()).lazy()
+            except pl.exceptions.PolarsError as error:
+                problem = "its one row is no row of a table"
+                raise UnreadableInputError(self.name, problem) from error
+        columns = [list(one.values()) if isinstance(one, dict) else one for one in value.values()]
+        indexes = {tuple(one) for one in value.values() if isinstance(one, dict)}
+        lengths = {key: len(column) for key, column in zip(value, columns, strict=True)}
+        if len(set(lengths.values())) > 1 or len(indexes) > 1:
+            counts = ", ".join(f"{key!r} has {count:,}" for key, count in [*lengths.items()][:6])
+            problem = f"its columns do not have the same rows: {counts}"
+            raise UnreadableInputError(self.name, problem)
+        rows = [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+        return replace(self, role=None)._rows(json.dumps(rows, ensure_ascii=False)).lazy()
+
+    def _refuse_wide(self, value: Any) -> None:
+        """Refuse a row with very many names, none of which is known."""
+        if not isinstance(value, Mapping) or len(value) <= _MOST or value.keys() & set(self.asked):
+            return
+        if not any({plain_name(key) for key in value} & keys for keys in KEYS):
+            raise UnreadableInputError(
+                self.name,
+                f"its first line is an object with {len(value):,} names "
+                f"({listing(list(value), 3)}), none of which is that of a query or a document",
+                _ROW,
+            )
+
+
+def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
+    """Return the first lines that are not blank, and whether more follow."""
+
+    def take(text: IO[bytes]) -> Iterator[str]:
+        for line in islice((line for line in text if line.strip()), _SAMPLE + 1):
+            yield line.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
+
+    if isinstance(file, str):
+        with opened(file) as text:
+            lines = list(take(text))
+    else:
+        lines = list(take(file))
+        file.seek(0)
+    return lines[:_SAMPLE], len(lines) > _SAMPLE
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _are_lines(lines: Sequence[str], values: Sequence[Any], *, more: bool) -> bool:
+    """Return whether each line holds an object of its own: a row, or a response."""
+    if len(lines) > 1 or more:
+        # A line that is cut short may be the first; of one value on many lines, none is whole.
+        objects = [isinstance(value, dict) for value in values]
+        begin = all(line.startswith("{") for line in lines[:2])
+        return objects[0] or (begin and any(objects))
+    value = values[0]
+    if not isinstance(value, dict) or is_by_query(value):
+        return False
+    return not _is_nested(value) or shape_of([value]) is not None
+
+
+def _is_nested(value: Mapping[str, Any]) -> bool:
+    """Return whether an object holds nothing but objects and lists, as a whole input does."""
+    return all(isinstance(inner, dict | list) for inner in value.values())
+
+
+def _merge(objects: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    merged: dict[str, Any] = {}
+    for one in objects:
+        if twice := [key for key in one if key in merged]:
+            raise UnreadableInputError(
+                name, f"{len(twice):,} queries are in more than one of its files, e.g. {twice[0]!r}"
+            )
+        merged |= one
+    return merged
+
+
+def _refuse_error(value: Any, name: str) -> NoReturn:
+    raise UnreadableInputError(
+        name,
+        f"it holds the error of a search engine in place of hits ({error_in(value)})",
+        "Ask again",
+    )
+
+
+def _quoted(column: str) -> pl.Expr:
+    """Return text as JSON writes it: that of an object, without what is around."""
+    encoded = pl.struct(pl.col(column).alias("_")).struct.json_encode()
+    return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
+
+
+def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFrame:
+    source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
+    return pl.scan_lines(source, name=LINE, row_index_name=number, glob=False)
+
+
+def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
+    """Name the first line that is no object."""
+    full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
+    lines = _scan_lines(file, _NUMBER).filter(full).collect()
+    # allowed: until the first that is wrong, to say so
+    for number, line in zip(lines[_NUMBER], lines[LINE], strict=True):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as wrong:
+            problem = getattr(wrong, "msg", "") or shorten(error.split("\n", maxsplit=1)[0])
+            raise MalformedLineError(name, number + 1, line, f"{NO_JSON} ({problem})", 1) from wrong
+        if not isinstance(value, dict):
+            problem = 'a line holds an object such as {"query_id": "q1", …}'
+            raise MalformedLineError(name, number + 1, line, problem, 1)
+
+
+def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -> None:
+    """Refuse lines in which a name is there twice: either value could count.
+
+    The search is for text, which is quick; only lines that may have a name twice are taken apart.
+    """
+    keys = [json.dumps(column, ensure_ascii=False) for column in columns]
+    often = [pl.col(LINE).str.count_matches(key, literal=True) > 1 for key in keys]
+    lines = _scan_lines(file, _NUMBER).filter(pl.any_horizontal(often))
+    suspects = lines.collect(engine="streaming")
+    bare = suspects[LINE].str.strip_chars().str.strip_prefix("{").str.strip_suffix("}")
+    for _ in range(_DEEPEST):  # from the innermost on
+        if not bare.str.contains(r"[\[{]").any():
+            break
+        bare = bare.str.replace_all(_NESTED, "0")
+    bare = bare.str.replace_all(_TEXT, ":0")
+    for key, column in zip(keys, columns, strict=True):
+        escaped = "".join(c if c.isalnum() or c in '_"' else f"\\x{{{ord(c):x}}}" for c in key)
+        twice = suspects.filter(bare.str.count_matches(rf"{escaped}\s*:") > 1)
+        if twice.height:
+            number, line = twice[_NUMBER][0], twice[LINE][0]
+            problem = f"{column!r} is there more than once"
+            raise MalformedLineError(name, number + 1, line, problem, twice.height)
