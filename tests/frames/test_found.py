@@ -13,8 +13,8 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.frames.found import Found, matched
+from rankframe.frames.judgment_index import IndexedJudgments
 from rankframe.kernel.batch import Batch, hashed
-from rankframe.kernel.judgments import IndexedJudgments
 from tests.support.looked_up import by_hand, looked_up
 
 QRELS = pl.DataFrame(

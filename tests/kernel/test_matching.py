@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankframe.frames.judgment_index import IndexedJudgments
 from rankframe.kernel import batch
 from rankframe.kernel.batch import Batch, as_text, hashed
-from rankframe.kernel.judgments import IndexedJudgments
 from tests.support.looked_up import POOR_HASHES, layouts
 
 TYPES = [pl.String(), pl.Int64(), pl.Categorical(), pl.Enum([str(n) for n in range(200)])]

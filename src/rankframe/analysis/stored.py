@@ -28,6 +28,7 @@ from rankframe.engine.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
+from rankframe.frames.fingerprint import differ
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern
@@ -35,7 +36,6 @@ from rankframe.io.remote import Remote, scheme_of
 from rankframe.io.stores import STORES
 from rankframe.io.validate import check_rows
 from rankframe.kernel.duplicates import deduplicate
-from rankframe.kernel.fingerprint import differ
 from rankframe.metrics.names import Metric, Metrics, parse
 
 RUN = "run"

@@ -34,9 +34,9 @@ from rankframe.engine.terms import average_values
 from rankframe.frames.filled import WithHoles
 from rankframe.frames.found import Found, Matched, matched
 from rankframe.frames.judged import Judgments
+from rankframe.frames.listed import Listed, unlisted_holes
 from rankframe.frames.patterns import patterns
 from rankframe.io.queries import Attributes, Known
-from rankframe.kernel.listed import Listed, unlisted_holes
 from rankframe.kernel.segments import number_segments, sort_order
 from rankframe.kernel.source import workers
 from rankframe.metrics.names import Metric

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.frames.fingerprint import Fingerprint
 from rankframe.frames.found import Found
 from rankframe.frames.judged import Judgments
 from rankframe.frames.pair import Pairs
 from rankframe.frames.shows import Shows
-from rankframe.kernel.fingerprint import Fingerprint
 from rankframe.stats.exact import Exact, exact_sum
 
 TOP = 10

@@ -16,10 +16,10 @@ from rankframe.core.messages import did_you_mean, listing, shown
 from rankframe.core.options import StorageSettings
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
+from rankframe.frames.fingerprint import differ
 from rankframe.io.output_paths import place
 from rankframe.io.remote import Remote
 from rankframe.io.storage import reaching
-from rankframe.kernel.fingerprint import differ
 
 Stored: TypeAlias = str | os.PathLike[str] | Result
 HistoryOrder: TypeAlias = Literal["date", "given"]

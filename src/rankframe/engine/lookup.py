@@ -12,13 +12,13 @@ from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
 from rankframe.frames.found import Found
+from rankframe.frames.judgment_index import IndexedJudgments, by_document
+from rankframe.frames.listed import Listing
+from rankframe.frames.subtopic_rows import NO_SUBTOPIC
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.duplicates import deduplicate
-from rankframe.kernel.group_rows import NO_GROUP
-from rankframe.kernel.judgments import IndexedJudgments, by_document
-from rankframe.kernel.listed import Listing
 from rankframe.kernel.reading import read_batches, read_if_contiguous
 from rankframe.kernel.segments import spread
 from rankframe.kernel.source import OnProgress, ignore_progress
@@ -162,7 +162,7 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
     if groups is None or groups.weights is None or not len(groups.of):
         return
     order, begins = groups.instances(judgments.starts, judgments.height)
-    known, weights = groups.group[order[begins]] != NO_GROUP, groups.weights[order]
+    known, weights = groups.group[order[begins]] != NO_SUBTOPIC, groups.weights[order]
     least, most = (pick.reduceat(weights, begins) for pick in (np.minimum, np.maximum))
     bad = np.flatnonzero(known & (least != most))
     if len(bad):
@@ -172,7 +172,7 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
         raise BadValueError(
             role,
             "another weight than others of their group",
-            int(np.count_nonzero(others & (groups.group[order] != NO_GROUP))),
+            int(np.count_nonzero(others & (groups.group[order] != NO_SUBTOPIC))),
             f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
             f"{least[bad[0]]:g} and {most[bad[0]]:g}",
             "Give each group one",

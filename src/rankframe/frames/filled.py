@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.frames.found import Matched
+from rankframe.frames.listed import Listed
 from rankframe.kernel.batch import taken
-from rankframe.kernel.listed import Listed
 from rankframe.kernel.segments import number_segments, segment_lengths, sort_order
 
 Ints = NDArray[np.int64]

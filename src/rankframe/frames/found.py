@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.core.options import Policies
+from rankframe.frames.judgment_index import IndexedJudgments
+from rankframe.frames.listed import Listing
+from rankframe.frames.subtopic_rows import SubtopicRows
 from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.duplicates import deduplicate_batch
-from rankframe.kernel.group_rows import GroupRows
-from rankframe.kernel.judgments import IndexedJudgments
-from rankframe.kernel.listed import Listing
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.orders import ascending
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
@@ -188,7 +188,7 @@ class Matched:
     # the first of these judgments among all
     first: int
     # what the documents are about, where judgments say so
-    groups: GroupRows | None = None
+    groups: SubtopicRows | None = None
 
     def docs(self) -> pl.Series:
         """The judged documents, as text."""

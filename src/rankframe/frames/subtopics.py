@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.frames.found import Matched
+from rankframe.frames.greedy import About, greedy
 from rankframe.frames.judged import grade_codes
+from rankframe.frames.subtopic_rows import NO_SUBTOPIC
 from rankframe.kernel.batch import taken
-from rankframe.kernel.greedy import About, greedy
-from rankframe.kernel.group_rows import NO_GROUP
 from rankframe.kernel.segments import (
     number_segments,
     position,
@@ -55,7 +55,12 @@ class Groups:
         rank, code = part.rank[rows.of], number_segments(part.starts, len(part.rank))[rows.of]
         last = int(rank.max(initial=0)) + 1
         # The group and the grade settle the order of unretrieved rows, as far as values go.
-        keys = [code, np.where(rank, rank, last), rows.group - NO_GROUP, grade_codes(rows.grades)]
+        keys = [
+            code,
+            np.where(rank, rank, last),
+            rows.group - NO_SUBTOPIC,
+            grade_codes(rows.grades),
+        ]
         if settle:
             keys.append(self._ids_rising[rows.of])
         order = sort_order(*keys)
@@ -64,7 +69,7 @@ class Groups:
         self.starts = segment_starts(self.code)
         self._max_grade = float(self.grade.max(initial=0)) if max_grade is None else max_grade
         # The rows group by group, each as ranked, and where each group of a query begins.
-        self._grouped = sort_order(self.code, self.group - NO_GROUP)
+        self._grouped = sort_order(self.code, self.group - NO_SUBTOPIC)
         both = self.code.astype(np.int64) * (len(rows.names) + 1) + self.group
         self._begins = segment_starts(both[self._grouped])
 
@@ -102,14 +107,14 @@ class Groups:
 
     def _relevant(self, rel: float | None) -> NDArray[np.bool_]:
         relevant = self.grade > 0 if rel is None else self.grade >= rel
-        return relevant & (self.group != NO_GROUP)
+        return relevant & (self.group != NO_SUBTOPIC)
 
     def _names(self) -> pl.Series:
         rows = self._part.groups
         assert rows is not None
         named = rows.names if len(rows.names) else pl.Series([""])
         names = taken(named, np.maximum(self.group, 0))
-        known = pl.Series("known", self.group != NO_GROUP)
+        known = pl.Series("known", self.group != NO_SUBTOPIC)
         return pl.select(pl.when(known).then(names)).to_series()
 
     @cached_property
@@ -117,7 +122,7 @@ class Groups:
         rows = self._part.groups
         if rows is None or rows.weights is None:
             return np.ones(len(self.code))
-        return np.where(self.group == NO_GROUP, 1.0, rows.weights[self._order])
+        return np.where(self.group == NO_SUBTOPIC, 1.0, rows.weights[self._order])
 
     @cached_property
     def _ids_rising(self) -> Ints:
@@ -190,7 +195,7 @@ class Groups:
 
     def _ideal_dcg(self, gain: Floats, k: int | None) -> Floats:
         """The DCG of each group's documents by grade, down to k."""
-        gain = np.where(self.group == NO_GROUP, 0.0, gain)
+        gain = np.where(self.group == NO_SUBTOPIC, 0.0, gain)
         instance = self._by_group(number_segments(self._begins, len(self.code)))
         order = sort_order(instance, grade_codes(self.grade))
         place = position(self._begins, len(self.code)).astype(np.int64) + 1

@@ -25,8 +25,8 @@ from rankframe.core.progress import Progress, Report
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.found import Found
+from rankframe.frames.judgment_index import IndexedJudgments
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
-from rankframe.kernel.judgments import IndexedJudgments
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.segments import ranges, spread

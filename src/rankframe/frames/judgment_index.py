@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
-from rankframe.kernel.fingerprint import Fingerprint, Rows
-from rankframe.kernel.group_rows import GroupRows, numbered
+from rankframe.frames.fingerprint import Fingerprint, Rows
+from rankframe.frames.subtopic_rows import SubtopicRows, numbered
 from rankframe.kernel.matching import IndexedIds, QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
@@ -25,7 +25,7 @@ class IndexedJudgments(QueryIndex):
     rows_read: int | None = None
     # what documents are about, where judgments say so: each document is then judged once, by the
     # best of its grades
-    groups: GroupRows | None = None
+    groups: SubtopicRows | None = None
 
     @property
     def grades(self) -> NDArray[np.float64]:
@@ -82,6 +82,6 @@ def by_document(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
         numbers={RELEVANCE: best},
         starts=np.searchsorted(firsts, every.starts),
         rows_read=every.height,
-        groups=GroupRows(document, group, names, grades, weights),
+        groups=SubtopicRows(document, group, names, grades, weights),
     )
     return judgments, twice

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankframe.frames.fingerprint import Fingerprint, differ, hash_kind
+from rankframe.frames.judgment_index import IndexedJudgments
 from rankframe.kernel.batch import hashed
-from rankframe.kernel.fingerprint import Fingerprint, differ, hash_kind
-from rankframe.kernel.judgments import IndexedJudgments
 
 TABLE = pl.DataFrame(
     {

@@ -11,28 +11,28 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.kernel.fingerprint import Fingerprint, Rows
+from rankframe.frames.fingerprint import Fingerprint, Rows
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NO_GROUP = -1
+NO_SUBTOPIC = -1
 
 
 @dataclass(frozen=True)
-class GroupRows:
+class SubtopicRows:
     """Judgments of documents for groups; of a document, in order of the groups' names."""
 
     # the document of each, ascending: its place among the judged ones
     of: Ints
-    # the number of each one's group, which sort as their names do; NO_GROUP: it is of none
+    # the number of each one's group, which sort as their names do; NO_SUBTOPIC: it is of none
     group: Ints
     names: pl.Series
     grades: Floats
     # None: all groups count the same
     weights: Floats | None
 
-    def some(self, first: int, end: int) -> GroupRows:
+    def some(self, first: int, end: int) -> SubtopicRows:
         """Those of a stretch of documents."""
         low, high = np.searchsorted(self.of, [first, end]).tolist()
         rows = slice(low, high)
@@ -47,7 +47,7 @@ class GroupRows:
     @property
     def without(self) -> int:
         """How many are of no group."""
-        return int(np.count_nonzero(self.group == NO_GROUP))
+        return int(np.count_nonzero(self.group == NO_SUBTOPIC))
 
     def instances(self, starts: Ints, documents: int) -> tuple[Ints, Ints]:
         """The rows in order of their queries' groups, and where each of these begins.
@@ -55,18 +55,18 @@ class GroupRows:
         `starts`: the first document of each query, of so many.
         """
         query = number_segments(starts, documents)[self.of].astype(np.int64)
-        order = sort_order(query, self.group - NO_GROUP)
+        order = sort_order(query, self.group - NO_SUBTOPIC)
         both = query[order] * (len(self.names) + 1) + self.group[order]
         return order, segment_starts(both)
 
     def count(self, starts: Ints, documents: int) -> int:
         """How many groups there are, each of its query."""
         order, begins = self.instances(starts, documents)
-        return int(np.count_nonzero(self.group[order[begins]] != NO_GROUP))
+        return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, rows: Rows) -> Fingerprint:
         """What tells these from others, beside that of the documents."""
-        known = self.group != NO_GROUP
+        known = self.group != NO_SUBTOPIC
         of_names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))
         weights = np.where(known, 1.0 if self.weights is None else self.weights, 1.0)
         return Fingerprint.of_parts(
@@ -79,7 +79,7 @@ class GroupRows:
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
-    """Numbers that sort as names do, NO_GROUP for a null, and the names.
+    """Numbers that sort as names do, NO_SUBTOPIC for a null, and the names.
 
     >>> numbers, names = numbered(pl.Series(["b", None, "a", "b"]))
     >>> numbers, names.to_list()
@@ -87,6 +87,6 @@ def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
     """
     names = groups.unique().drop_nulls().sort()
     if names.is_empty():
-        return np.full(len(groups), NO_GROUP), names
+        return np.full(len(groups), NO_SUBTOPIC), names
     codes = groups.cast(pl.Enum(names)).to_physical().cast(pl.Int64)
-    return codes.fill_null(NO_GROUP).to_numpy(), names
+    return codes.fill_null(NO_SUBTOPIC).to_numpy(), names

@@ -10,8 +10,8 @@ import pytest
 
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
+from rankframe.frames.listed import Listed, unlisted_holes
 from rankframe.io.opening import open_table
-from rankframe.kernel.listed import Listed, unlisted_holes
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}, "q3": {"a": 2}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 2.0}, "q2": {"z": 1.0}, "other": {"a": 1.0}}

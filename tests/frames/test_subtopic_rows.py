@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from rankframe.frames.judgment_index import IndexedJudgments, by_document
+from rankframe.frames.subtopic_rows import NO_SUBTOPIC, numbered
 from rankframe.kernel.batch import hashed
-from rankframe.kernel.group_rows import NO_GROUP, numbered
-from rankframe.kernel.judgments import IndexedJudgments, by_document
 
 TABLE = pl.DataFrame(
     {
@@ -35,7 +35,7 @@ def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float
     found = zip(rows.of.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
     return sorted(
         (
-            (*judgments.ids.row(of), None if at == NO_GROUP else rows.names[at], grade)
+            (*judgments.ids.row(of), None if at == NO_SUBTOPIC else rows.names[at], grade)
             for of, at, grade in found
         ),
         key=str,
@@ -85,5 +85,5 @@ def test_keys_that_are_equal_by_chance() -> None:
 
 def test_numbers_of_no_group_at_all() -> None:
     numbers, names = numbered(pl.Series([None, None], dtype=pl.String))
-    assert numbers.tolist() == [NO_GROUP, NO_GROUP]
+    assert numbers.tolist() == [NO_SUBTOPIC, NO_SUBTOPIC]
     assert names.is_empty()
