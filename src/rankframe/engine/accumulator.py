@@ -26,10 +26,6 @@ class Averages:
     # whether values are summed up; else they are only kept
     summed: bool = True
 
-    def look_up(self, values: PerQuery) -> Known:
-        """Return the weights and slices of the queries."""
-        return Known() if self.attributes is None else self.attributes.of(values.queries)
-
 
 @dataclass
 class Accumulator:
@@ -45,14 +41,15 @@ class Accumulator:
         """Return an accumulator of no queries; `counts`: what is counted, all 0."""
         return cls(averages, counts, slices={WHOLE: SliceSums.empty(averages.metrics)})
 
-    def add(self, values: PerQuery, counts: Counts, known: Known | None = None) -> None:
-        """Add values of some queries, and what was counted of them."""
+    def add(self, values: PerQuery, counts: Counts) -> None:
+        """Add the values of queries, and what was counted for them."""
+        attributes = self.averages.attributes
+        known = Known() if attributes is None else attributes.of(values.queries)
         self.parts.append(values)
-        self.counts = self.counts.merge(counts)
+        self.counts = self.counts.merge(counts.with_queries(values.height, known))
         if self.averages.summed:
-            known = known or self.averages.look_up(values)
-            averages = self.averages
-            self._merge_slices(sum_by_slice(averages.metrics, values, known, averages.intervals))
+            metrics, intervals = self.averages.metrics, self.averages.intervals
+            self._merge_slices(sum_by_slice(metrics, values, known, intervals))
 
     def merge(self, other: Accumulator) -> None:
         """Add what was accumulated of other queries."""

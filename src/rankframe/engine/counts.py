@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from rankframe.frames.found import Found
 from rankframe.frames.judged import Judgments
 from rankframe.frames.pair import Pairs
 from rankframe.frames.shows import Shows
+from rankframe.io.queries import Known
 from rankframe.stats.exact import Exact, exact_sum
 
 TOP = 10
@@ -45,6 +46,10 @@ class Counts:
     @abstractmethod
     def rows(self) -> tuple[int, int]:
         """Return how many rows of each side were read."""
+
+    def with_queries(self, queries: int, known: Known) -> Self:  # noqa: ARG002 (of runs alone)
+        """Return these counts with those of queries with values, and of what is known of them."""
+        return self
 
     def merge(self, other: Self) -> Self:
         """Return these counts together with those of other queries."""
@@ -112,6 +117,16 @@ class RunCounts(Counts):
     def rows(self) -> tuple[int, int]:
         """Return how many rows beside the run, and of the run, were read."""
         return self.left_rows, self.run_rows
+
+    def with_queries(self, queries: int, known: Known) -> RunCounts:
+        """Return these counts with those of queries with values, and of what is known of them."""
+        return replace(
+            self,
+            evaluated=queries,
+            absent=known.absent,
+            unweighted=known.unweighted,
+            weightless=known.example,
+        )
 
     @classmethod
     def from_run(cls, found: Found) -> RunCounts:

@@ -108,6 +108,11 @@ class Evaluation:
             return self
         return replace(self, judged=replace(self.judged, max_grade=highest))
 
+    def empty(self) -> Accumulator:
+        """Return the accumulator of no queries."""
+        counts = RunCounts() if self.pairs is None else PairCounts()
+        return Accumulator.empty(self.averages, counts)
+
     # Evaluating ----------------------------------------------------------------------------------
 
     def evaluate(
@@ -133,51 +138,31 @@ class Evaluation:
             return self._evaluate_out_of_core(left, right, partitions, folder, on_progress)
         if self.pairs is not None:
             assert left is not None  # a comparison has two sides
-            report = _reporter(left, right, on_progress)
-            return self._merged(self._evaluate_pairs(left, right, report))
+            return self._evaluate_pairs(left, right, _reporter(left, right, on_progress))
         this, lookup = self._open(left, right)
         rows = None if self.retrieved is None else self._rows_beside(left)
-        read = left if lookup is not None else None
-        report = _reporter(read, right, on_progress)
-        return self._merged(this._evaluate_run(lookup, rows, right, report))
+        report = _reporter(None if lookup is None else left, right, on_progress)
+        return this._evaluate_run(lookup, rows, right, report)
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
         """Evaluate queries of which all rows, of both sides, are here, in any order."""
         if self.pairs is not None:
-            sides = part_of(left, "ranking a"), part_of(right, "ranking b")
-            return self._merged(self._evaluate_pairs(*sides))
+            return self._evaluate_pairs(part_of(left, "ranking a"), part_of(right, "ranking b"))
         judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
-        run = part_of(right, "run")
-        lookup = self._lookup(part_of(judgments.drop(WHAT, strict=False), "qrels"), run)
-        rows = None if self.retrieved is None else left
-        return self._merged(self._evaluate_run(lookup, rows, run))
-
-    def _merged(self, parts: Iterable[Accumulator]) -> Accumulator:
-        """Merge partial results; the values come in byte order of their queries."""
-        whole = self.empty()
-        for part in parts:
-            whole.merge(part)
-        whole.join()
-        return whole
-
-    def empty(self) -> Accumulator:
-        """Return the accumulator of no queries."""
-        counts = RunCounts() if self.pairs is None else PairCounts()
-        return Accumulator.empty(self.averages, counts)
-
-    def _accumulate(self, values: PerQuery, counts: Counts) -> Accumulator:
-        accumulator = self.empty()
-        accumulator.add(values, counts)
-        return accumulator
+        qrels, run = part_of(judgments.drop(WHAT, strict=False), "qrels"), part_of(right, "run")
+        this, lookup = self._open(qrels, run)
+        return this._evaluate_run(lookup, None if self.retrieved is None else left, run)
 
     def _evaluate_pairs(
         self, a: InputTable, b: InputTable, on_progress: OnProgress = ignore_progress
-    ) -> list[Accumulator]:
+    ) -> Accumulator:
         """Evaluate two rankings, the first of which is held in memory."""
         pairs = self.pairs
-        assert pairs is not None  # whoever calls looked
-        pairing = Pairing.of(a, b, pairs.policies)
-        return pairing.each(lambda batch: self._accumulate(*pairs.compute(batch)), on_progress)
+        assert pairs is not None  # there are two rankings
+        parts = Pairing.of(a, b, pairs.policies).each(
+            lambda batch: self._accumulate(*pairs.compute(batch)), on_progress
+        )
+        return _merge(self.empty(), parts)
 
     def _evaluate_run(
         self,
@@ -185,7 +170,7 @@ class Evaluation:
         rows: pl.DataFrame | None,
         run: InputTable,
         on_progress: OnProgress = ignore_progress,
-    ) -> Iterator[Accumulator]:
+    ) -> Accumulator:
         """Read a run once, and evaluate it.
 
         Args:
@@ -196,8 +181,7 @@ class Evaluation:
         """
         if self.retrieved is None or rows is None:
             assert lookup is not None  # metrics look at one or the other
-            yield from self._evaluate_judged(lookup.found(on_progress))
-            return
+            return _merge(*self._evaluate_judged(lookup.found(on_progress)))
         start = self.retrieved.start(rows)
         reading = read_batches(
             Batches(run, run.frame),
@@ -206,61 +190,38 @@ class Evaluation:
             heavy=True,
         )
         values, counts = reading.retrieved.finish()
-        counts = replace(counts, left_rows=rows.height)
         if self.judged is not None and reading.found is not None:
             blocks = list(self.judged.each_block(reading.found, lambda *block: block))
-            judged = PerQuery.joined(
-                [PerQuery.empty(self.judged.plan.metrics), *(part for part, _ in blocks)],
-                ordered=False,
-            )
-            values = _side_by_side(judged, values, self.labels)
+            parts = [PerQuery.empty(self.judged.plan.metrics), *(part for part, _ in blocks)]
+            values = _side_by_side(PerQuery.joined(parts, ordered=False), values, self.labels)
+            counts = replace(counts, run_rows=0)  # they are counted as they are looked up, too
             for of_block in (RunCounts.from_run(reading.found), *(block for _, block in blocks)):
-                counts = counts.merge(replace(of_block, left_rows=0, run_rows=0))
-        yield self._accumulate_run(values, counts)
+                counts = counts.merge(of_block)
+        return self._accumulate(values, replace(counts, left_rows=rows.height))
 
-    def _evaluate_judged(self, found: Found) -> Iterator[Accumulator]:
-        """Evaluate all judged queries of a run that was read."""
-        assert self.judged is not None  # whoever calls looked
-        start = self.empty()
-        start.counts = RunCounts.from_run(found)
-        yield start
+    def _evaluate_judged(self, found: Found) -> tuple[Accumulator, Iterator[Accumulator]]:
+        """Evaluate a run that was looked up: return its counts, and the judged queries in parts."""
+        assert self.judged is not None  # the run was looked up in judgments
+        counted = Accumulator.empty(self.averages, RunCounts.from_run(found))
         attributes = self.averages.attributes is not None
-        yield from self.judged.each_block(found, self._accumulate_run, attributes=attributes)
+        return counted, self.judged.each_block(found, self._accumulate, attributes=attributes)
 
-    def _accumulate_run(self, values: PerQuery, counts: RunCounts) -> Accumulator:
-        known = self.averages.look_up(values)
-        counts = replace(
-            counts,
-            evaluated=values.height,
-            absent=known.absent,
-            unweighted=known.unweighted,
-            weightless=known.example,
-        )
+    def _accumulate(self, values: PerQuery, counts: Counts) -> Accumulator:
         accumulator = self.empty()
-        accumulator.add(values, counts, known)
+        accumulator.add(values, counts)
         return accumulator
 
     def _open(
         self, qrels: InputTable | None, run: InputTable, at_once: int | None = None
     ) -> tuple[Evaluation, Lookup | None]:
-        """Read the judgments, and refuse grades that metrics do not take."""
-        lookup = None if qrels is None else self._lookup(qrels, run, at_once)
-        if lookup is None:
+        """Read the judgments if metrics look at them, and refuse grades that these do not take.
+
+        `at_once`: how many bytes of the run may be read ahead.
+        """
+        if self.judged is None:
             return self, None
-        grades = pl.LazyFrame({RELEVANCE: lookup.judgments.grades})
-        return self._with_checked_grades(grades), lookup
-
-    def _with_checked_grades(self, judgments: pl.LazyFrame) -> Evaluation:
-        if self.judged is None:
-            return self
-        return self.with_max_grade(check_grades(self.judged.plan.metrics, judgments))
-
-    def _lookup(
-        self, qrels: InputTable, run: InputTable, at_once: int | None = None
-    ) -> Lookup | None:
-        if self.judged is None:
-            return None
-        return Lookup.of(
+        assert qrels is not None  # metrics look at judgments
+        lookup = Lookup.of(
             qrels,
             run,
             self.judged.policies,
@@ -268,10 +229,17 @@ class Evaluation:
             at_once=at_once,
             as_text=self.retrieved is not None,
         )
+        if self.judged.max_grade is not None:
+            return self, lookup
+        return self._with_checked_grades(pl.LazyFrame({RELEVANCE: lookup.judgments.grades})), lookup
+
+    def _with_checked_grades(self, judgments: pl.LazyFrame) -> Evaluation:
+        assert self.judged is not None  # metrics look at judgments
+        return self.with_max_grade(check_grades(self.judged.plan.metrics, judgments))
 
     def _rows_beside(self, qrels: InputTable | None) -> pl.DataFrame:
         """Read what lies beside the run, as far as metrics look at it."""
-        assert self.retrieved is not None  # whoever calls looked
+        assert self.retrieved is not None  # metrics look at what was retrieved
         needed = self.retrieved.needed
         if qrels is not None and self.judged is None and JUDGED in needed:
             check_input(qrels)
@@ -305,9 +273,9 @@ class Evaluation:
                 assert lookup is not None  # there are judgments
                 found = lookup.found_if_contiguous(_reporter(left, right, on_progress))
                 if found is not None:
-                    parts = this._evaluate_judged(found)
+                    counted, parts = this._evaluate_judged(found)
                     return merge_parts(
-                        parts, self.empty(), values_file=values_file, on_progress=on_progress
+                        counted, parts, values_file=values_file, on_progress=on_progress
                     )
                 del lookup  # the judgments are read again, partition by partition
             else:
@@ -369,6 +337,14 @@ class Evaluation:
         if self.retrieved is None or exposure is None:
             return None
         return OverDocuments(exposure, self.retrieved.catalogue)
+
+
+def _merge(whole: Accumulator, parts: Iterable[Accumulator]) -> Accumulator:
+    """Merge partial results; the values come in byte order of their queries."""
+    for part in parts:
+        whole.merge(part)
+    whole.join()
+    return whole
 
 
 @dataclass

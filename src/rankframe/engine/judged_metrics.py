@@ -62,13 +62,13 @@ class JudgedMetrics:
             use: is called with the values and counts of each block, on the thread that made them.
             attributes: whether `use` looks queries up in a frame of them.
         """
-        this = self._with_max_grade(found)
+        _refuse_without_subtopics(self.plan, found.judgments.groups)
         blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
         if self.plan.whole_input:
             blocks = [(0, len(found.judgments.starts))]
 
         def work(block: tuple[int, int]) -> T:
-            return use(*this._compute(matched(found, *block)))
+            return use(*self._compute(matched(found, *block)))
 
         with ThreadPoolExecutor(workers()) as pool:
             # Not all at once: their values are held until they are written.
@@ -76,20 +76,13 @@ class JudgedMetrics:
 
     def values(self, found: Found) -> PerQuery:
         """Compute the values of all evaluated queries, in byte order, on this thread."""
-        this = self._with_max_grade(found)
+        _refuse_without_subtopics(self.plan, found.judgments.groups)
         parts = [PerQuery.empty(self.plan.metrics)]
         for block in found.judgments.blocks(_BLOCK_ROWS):
             part = matched(found, *block)
-            judged = this._judged(part)
-            parts.append(this._values(part, judged).kept(evaluated_queries(judged, this.policies)))
+            judged = self._judged(part)
+            parts.append(self._values(part, judged).kept(evaluated_queries(judged, self.policies)))
         return PerQuery.joined(parts, ordered=False)
-
-    def _with_max_grade(self, found: Found) -> JudgedMetrics:
-        _refuse_without_subtopics(self.plan, found.judgments.groups)
-        grades = found.judgments.grades
-        if self.max_grade is not None or not len(grades):
-            return self
-        return replace(self, max_grade=float(grades.max()))
 
     def _judged(self, part: Matched) -> Judgments:
         ids = DOC in self.plan.columns

@@ -108,16 +108,16 @@ def evaluate_partitions(
 
 
 def merge_parts(
+    whole: Accumulator,
     parts: Iterable[Accumulator],
-    empty: Accumulator,
     *,
     values_file: ValuesFile | None,
     on_progress: Report | None,
 ) -> Accumulator:
-    """Merge partial results, each in any order of its queries, as they come."""
+    """Merge partial results into one of no queries, as they come; each in any order of its own."""
     with scratch_folder() as folder:
         merger = _Merger(folder, values_file, on_progress or (lambda _: None), 0)
-        whole = merger.merge(((part, sum(part.counts.rows)) for part in parts), empty)
+        merger.merge(((part, 0) for part in parts), whole)
         merger.write(whole, ordered=False)
         return whole
 
@@ -184,7 +184,7 @@ class _Merger:
         `ordered`: the queries of each come after those of the one before.
         """
         self.files.clear()
-        self.rows = self.queries = 0
+        self.rows, self.queries = sum(whole.counts.rows), 0
         self.on_progress(Progress("reading", 0, self.total_rows, 0))
         trimmed = 0
         for part, count in parts:
