@@ -35,7 +35,7 @@ def test_small_inputs_are_read_once() -> None:
         for _ in range(2):
             assert load(side).equals(source.rows)
         assert source.reads == 1
-    assert found.pieces == (1, 1)
+    assert found.partitions == (1, 1)
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -54,7 +54,7 @@ def test_what_does_not_fit_stays_as_it_is() -> None:
     given = opened(*counted())
     found = hold(*given, ROW_BYTES, 1_000)
     assert (found.left, list(found.rights)) == given
-    assert min(found.pieces) > 1
+    assert min(found.partitions) > 1
 
 
 def test_what_fits_one_by_one_is_not_held_together(monkeypatch) -> None:
@@ -62,7 +62,7 @@ def test_what_fits_one_by_one_is_not_held_together(monkeypatch) -> None:
     monkeypatch.setattr(held, "estimated_need", lambda *_: 400)
     left, rights = opened(*counted())
     found = hold(left, rights, ROW_BYTES, 3_000, again=True)  # of which a third is for rows
-    assert (found.left is left, list(found.rights), found.pieces) == (False, rights, (1, 1))
+    assert (found.left is left, list(found.rights), found.partitions) == (False, rights, (1, 1))
 
 
 def test_names_and_roles_stay_and_what_is_odd_is_said_by_whoever_reads(

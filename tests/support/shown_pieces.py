@@ -23,7 +23,7 @@ def everywhere(
         }
         judged = None if qrels is None else qrels.sample(fraction=1, shuffle=True, seed=seed)
         other = run.sample(fraction=1, shuffle=True, seed=seed)
-        with patch("rankframe.engine.finish.count_pieces", return_value=pieces):
+        with patch("rankframe.engine.finish.count_partitions", return_value=pieces):
             found = rf.evaluate(judged, other, metrics, **{**options, **shuffled})
         for name in rf.Result.FRAMES:
             assert getattr(found, name).equals(getattr(whole, name)), (name, pieces)

@@ -123,7 +123,7 @@ def evaluate_runs(
     left = evaluation.left(None) if qrels is None else qrels
     held = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}
-    for name, run, pieces in zip(runs.sources, held.rights, held.pieces, strict=True):
+    for name, run, partitions in zip(runs.sources, held.rights, held.partitions, strict=True):
 
         def on_progress(done: Progress, name: str = name) -> None:
             if runs.progress is not None:
@@ -131,7 +131,9 @@ def evaluate_runs(
 
         with naming_the_run(repr(name)):
             sides = None if qrels is None else held.left, run
-            accumulator = evaluation.evaluate(*sides, partitions=pieces, on_progress=on_progress)
+            accumulator = evaluation.evaluate(
+                *sides, partitions=partitions, on_progress=on_progress
+            )
             check(evaluation, accumulator, sides)
         systems[name] = System(
             accumulator.join(),

@@ -35,17 +35,20 @@ class Accumulator:
     counts: Counts
     parts: list[PerQuery] = field(default_factory=list)
     slices: dict[SliceKey, SliceSums] = field(default_factory=dict)
+    # whether the values are one part, in byte order
+    _joined: bool = False
 
     @classmethod
     def empty(cls, averages: Averages, counts: Counts) -> Accumulator:
         """Return an accumulator of no queries; `counts`: what is counted, all 0."""
-        return cls(averages, counts, slices={WHOLE: SliceSums.empty(averages.metrics)})
+        return cls(averages, counts)
 
     def add(self, values: PerQuery, counts: Counts) -> None:
         """Add the values of queries, and what was counted for them."""
         attributes = self.averages.attributes
         known = Known() if attributes is None else attributes.of(values.queries)
         self.parts.append(values)
+        self._joined = False
         self.counts = self.counts.merge(counts.with_queries(values.height, known))
         if self.averages.summed:
             metrics, intervals = self.averages.metrics, self.averages.intervals
@@ -54,14 +57,21 @@ class Accumulator:
     def merge(self, other: Accumulator) -> None:
         """Add what was accumulated of other queries."""
         self.parts += other.parts
+        self._joined = False
         self.counts = self.counts.merge(other.counts)
         self._merge_slices(other.slices)
 
     def join(self, *, ordered: bool = False) -> PerQuery:
         """Return the values of all queries in byte order; `ordered`: they were added so."""
-        parts = self.parts or [PerQuery.empty(self.averages.metrics)]
-        self.parts = [PerQuery.joined(parts, ordered=ordered)]
+        if not self._joined:
+            parts = self.parts or [PerQuery.empty(self.averages.metrics)]
+            self.parts, self._joined = [PerQuery.joined(parts, ordered=ordered)], True
         return self.parts[0]
+
+    def sums(self) -> dict[SliceKey, SliceSums]:
+        """Return the sums of all queries first, even if there are none, and of every slice."""
+        whole = {WHOLE: SliceSums.empty(self.averages.metrics)} | self.slices
+        return {key: whole[key] for key in sorted(whole)}
 
     def _merge_slices(self, slices: dict[SliceKey, SliceSums]) -> None:
         for key, sums in slices.items():

@@ -18,7 +18,7 @@ from rankframe.engine.counts import PairCounts, RunCounts
 from rankframe.engine.document_metrics import Aggregate
 from rankframe.engine.evaluation import Evaluation, Sides
 from rankframe.engine.item_slices import item_slices
-from rankframe.engine.memory import count_pieces
+from rankframe.engine.memory import count_partitions
 from rankframe.engine.result import RESULT_FILES, Result
 from rankframe.engine.slice_sums import WHOLE, SliceKey
 from rankframe.engine.summary import (
@@ -50,7 +50,7 @@ def evaluate_to(
 ) -> Result:
     """Evaluate two inputs within a limit of memory, and write the result to an output, if any."""
     beside_run = evaluation.left(left)
-    partitions = count_pieces(beside_run, right, evaluation.row_bytes, max_memory)
+    partitions = count_partitions(beside_run, right, evaluation.row_bytes, max_memory)
     if output is None:
         return evaluate_inputs(
             evaluation, left, right, partitions=partitions, on_progress=on_progress
@@ -93,12 +93,12 @@ def finish(
     check(evaluation, accumulator, sides, find_ids)
     averages, retrieved = evaluation.averages, evaluation.retrieved
     metrics, intervals, attributes = averages.metrics, averages.intervals, averages.attributes
-    keys = sorted(key for key in accumulator.slices if key != WHOLE)
     kept = replicates_for_gaps(evaluation)
     sums = {
-        key: accumulator.slices[key].finish(metrics, intervals, kept.get(key[0], ()))
-        for key in (WHOLE, *keys)
+        key: of_slice.finish(metrics, intervals, kept.get(key[0], ()))
+        for key, of_slice in accumulator.sums().items()
     }
+    keys = [key for key in sums if key != WHOLE]
     named = {} if attributes is None else {attributes.name(*key): sums[key] for key in keys}
     summary = summarise(metrics, sums[WHOLE])
     slices = summarise_slices(metrics, named)

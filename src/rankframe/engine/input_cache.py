@@ -10,7 +10,7 @@ import polars as pl
 from rankframe.engine.memory import (
     estimated_need,
     limit_of,
-    pieces_for,
+    partitions_for,
     refuse_too_large_a_query,
 )
 from rankframe.io.formats.registry import READ_ERRORS
@@ -27,7 +27,7 @@ class Held:
     left: InputTable
     rights: tuple[InputTable, ...]
     # the number of partitions that each of the others needs
-    pieces: tuple[int, ...]
+    partitions: tuple[int, ...]
 
 
 def hold(
@@ -54,15 +54,15 @@ def hold(
     limit = limit_of(max_memory)
     need = estimated_need(first, row_bytes[0], limit)
     needs = [estimated_need(other, row_bytes[1], limit) for other in others]
-    pieces = tuple(pieces_for(need + one, max_memory) for one in needs)
-    if any(number > 1 for number in pieces):
-        for right, number in zip(rights, pieces, strict=True):
+    partitions = tuple(partitions_for(need + one, limit) for one in needs)
+    if any(number > 1 for number in partitions):
+        for right, number in zip(rights, partitions, strict=True):
             if number > 1 and max_memory is not None:
                 refuse_too_large_a_query((left, right), row_bytes, limit)
-        return Held(left, tuple(rights), pieces)
-    if again and pieces_for(need + sum(needs), max_memory) == 1:
+        return Held(left, tuple(rights), partitions)
+    if again and partitions_for(need + sum(needs), limit) == 1:
         others = [_kept(other) if other.seekable else _read(other) for other in others]
-    return Held(_read(first), tuple(others), pieces)
+    return Held(_read(first), tuple(others), partitions)
 
 
 def _kept(scanned: InputTable) -> InputTable:

@@ -28,10 +28,10 @@ R = TypeVar("R")
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
 # take, a piece.
-_SHARE, _PIECE_SHARE = 0.7, 0.4
+_SHARE, _PARTITION_SHARE = 0.7, 0.4
 # Of a limit, what is read ahead: several such stretches are in memory at a time.
 _AT_ONCE = 1 / 32
-_MOST_PIECES = 1000  # more files than this cost more than they save
+_MOST_PARTITIONS = 1000  # more files than this cost more than they save
 # Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
 # 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
 _SAMPLE, _STRETCHES = 10_000, 10
@@ -97,10 +97,10 @@ def bytes_at_once(*sides: InputTable) -> int:
     return int(min(limits, default=limit_of(None)) * _AT_ONCE)
 
 
-def bytes_for_pieces(*sides: InputTable) -> int:
-    """Return what the pieces of these inputs that are under way may need together, in bytes."""
+def bytes_for_partitions(*sides: InputTable) -> int:
+    """Return what the partitions of these inputs under way may need together, in bytes."""
     limits = [side.limit for side in sides if side.limit is not None]
-    return int(for_rows(min(limits, default=limit_of(None))) * _PIECE_SHARE)
+    return int(for_rows(min(limits, default=limit_of(None))) * _PARTITION_SHARE)
 
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
@@ -188,7 +188,7 @@ def _counted(path: Path, item: str) -> int:
     return int(found[1]) if found else 0
 
 
-def count_pieces(
+def count_partitions(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], max_memory: str | int | None
 ) -> int:
     """Return the number of partitions that keeps an evaluation within a limit.
@@ -200,22 +200,24 @@ def count_pieces(
         estimated_need(side, size, limit)
         for side, size in zip((left, right), row_bytes, strict=True)
     ]
-    pieces = pieces_for(sum(needs), max_memory)
-    if pieces > 1 and max_memory is not None:
+    partitions = partitions_for(sum(needs), limit)
+    if partitions > 1 and max_memory is not None:
         refuse_too_large_a_query((left, right), row_bytes, limit)
-    return pieces
+    return partitions
 
 
-def left_fits(left: InputTable, right: InputTable, row_bytes: tuple[int, int], pieces: int) -> bool:
+def left_fits(
+    left: InputTable, right: InputTable, row_bytes: tuple[int, int], partitions: int
+) -> bool:
     """Return whether the left side alone needs no more than about one of so many partitions."""
     need, other = map(estimated_need, (left, right), row_bytes)
-    return need * pieces <= need + other
+    return need * partitions <= need + other
 
 
-def pieces_for(need: int, max_memory: str | int | None) -> int:
-    """Return the number of partitions for a need in bytes."""
-    room = for_rows(limit_of(max_memory))
-    return 1 if need <= room else min(math.ceil(need / (room * _PIECE_SHARE)), _MOST_PIECES)
+def partitions_for(need: int, limit: int) -> int:
+    """Return the number of partitions that keeps a need within a limit, in bytes."""
+    room = for_rows(limit)
+    return 1 if need <= room else min(math.ceil(need / (room * _PARTITION_SHARE)), _MOST_PARTITIONS)
 
 
 def refuse_too_large_a_query(

@@ -30,7 +30,7 @@ from rankframe.core.messages import number_of
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.hashed_partitions import HashedPartitions
-from rankframe.engine.memory import bytes_for_pieces, need_of
+from rankframe.engine.memory import bytes_for_partitions, need_of
 from rankframe.engine.sorted_partitions import SortedPartitions
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
@@ -87,7 +87,7 @@ def evaluate_partitions(
             at_once = partitions * ((os.cpu_count() or 1) + 2)
             size = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
             in_order = SortedPartitions(left, right, size)
-            budget = MemoryBudget(bytes_for_pieces(left, right))
+            budget = MemoryBudget(bytes_for_partitions(left, right))
             # What is wrong with a row is better said of the whole.
             with suppress(BadValueError, DuplicateError):
                 parts = _evaluate_ahead(in_order, evaluate, row_bytes, budget)

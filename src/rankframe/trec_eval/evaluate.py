@@ -17,7 +17,7 @@ from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.memory import count_pieces
+from rankframe.engine.memory import count_partitions
 from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.result import Result
 from rankframe.io.formats.registry import READ_ERRORS
@@ -152,7 +152,7 @@ def evaluate_trec(
     lines = lines_of(asked, collection=options.collection, grades=grades)
     metrics = _metrics(lines, options.level)
     evaluation = evaluate_judged(metrics, options.policies, intervals=Intervals(ci=None))
-    partitions = count_pieces(judgments, documents, evaluation.row_bytes, None)
+    partitions = count_partitions(judgments, documents, evaluation.row_bytes, None)
     with _each_once():
         result = evaluate_inputs(evaluation, judgments, documents, partitions=partitions)
     _refuse_nothing_in_common(result)

@@ -22,7 +22,7 @@ from rankframe.engine.memory import (
     bytes_at_once,
     estimated_need,
     limit_of,
-    pieces_for,
+    partitions_for,
     refuse_too_large_a_query,
 )
 from rankframe.engine.out_of_core import merge_sorted_files
@@ -40,7 +40,7 @@ def count_partitions(runs: Mapping[str, InputTable], max_memory: str | int | Non
     """Return the number of partitions that stay within a limit, or within what the machine has."""
     limit, inputs = limit_of(max_memory), list(runs.values())
     need = sum(estimated_need(run, ROW_BYTES, limit) for run in inputs)
-    partitions = pieces_for(need, max_memory)
+    partitions = partitions_for(need, limit)
     if partitions > 1 and max_memory is not None:
         refuse_too_large_a_query(inputs, [ROW_BYTES] * len(inputs), limit)
     return partitions

@@ -213,7 +213,7 @@ def _rows(
     """What curves and lists are made of: all there is, or the rows of a sample and of movers."""
     queries = next(iter(found.per_query.values()))[QUERY]
     if len(queries) <= _CURVE_QUERIES:
-        if set(held.pieces) <= {1}:
+        if set(held.partitions) <= {1}:
             # Whatever is asked of a run below is answered from what is found now.
             for name, run in runs.items():
                 with naming_the_run(repr(name)):
