@@ -21,14 +21,14 @@ HIT_SCHEMA: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.
 class Hits:
     """Count the lists and relevant documents of a run, in whole numbers and exact sums.
 
-    No order of rows changes them, and those of different queries add up.
+    The counts do not depend on the order of rows, and counts of different queries add up.
     """
 
     # length, rank, count: relevant documents at a rank of lists with a length; at rank 0, the lists
     table: pl.DataFrame
     # the sum of average precision
     precision: Exact
-    # judged queries, with those that the run lacks
+    # judged queries, also if the run lacks them
     queries: int
 
     @classmethod
@@ -56,7 +56,7 @@ class Hits:
         return np.bincount(segment[inside], counts, minlength=len(ends)).astype(np.int64)
 
     def chances(self) -> NDArray[np.float64]:
-        """Return for each rank the share of lists with a relevant document, of those that reach it.
+        """Return for each rank the share of the lists reaching it that have a relevant document.
 
         Ranks go from 1 to the length of the longest list.
         """

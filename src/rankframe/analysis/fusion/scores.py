@@ -14,10 +14,10 @@ from rankframe.analysis.fusion.registry import Floats, Limits, compute_distinct,
 @registered(family="Scores", formula="min s", scored=True, synonyms=("comb_min", "combmin"))
 def min_of(documents: NormalisedStack) -> Floats:
     """The least of a document's scores."""
-    least = np.full(documents.height, np.inf)
+    lowest = np.full(documents.height, np.inf)
     for run in documents.runs:
-        np.minimum(least, documents.scores(run), out=least, where=documents.has_score(run))
-    return least
+        np.minimum(lowest, documents.scores(run), out=lowest, where=documents.has_score(run))
+    return lowest
 
 
 @registered(family="Scores", formula="max s", scored=True, synonyms=("comb_max", "combmax"))

@@ -15,7 +15,7 @@ from rankframe.analysis.fusion.hits import Hits, Ints
 from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.registry import Floats, Learned, Limits, registered
 
-# Where the segments of Aslam and Montague, and those of Shokouhi, end.
+# The ends of Aslam and Montague's segments of ranks, and of Shokouhi's.
 _BAYES = np.array([5, 10, 15, 20, 30, 100, 200, 500, 1000])
 _SEGMENTS = np.array([10 * 2**j - 5 for j in range(10)])
 # What bayesfuse takes for a probability of 0, or for an unknown one.

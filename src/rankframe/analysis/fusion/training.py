@@ -23,7 +23,7 @@ from rankframe.stats.exact import Exact, exact_sum
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """Hold what training takes from a judged run, query by query."""
+    """Hold the documents and precisions that training counts, query by query."""
 
     # query_id, rank, relevant, retrieved: the judged documents; None: not needed
     documents: pl.DataFrame | None

@@ -29,7 +29,7 @@ from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
 from rankframe.stats.intervals import finish_average
 
-# The types of columns; those of all others are Float64.
+# The types of columns; all other columns are Float64.
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("fusion", "norm", "method", "run", "baseline"), pl.String),
     **dict.fromkeys(("metric", "by", "slice"), pl.String),
@@ -182,14 +182,14 @@ class Findings:
         for fold, size in enumerate(self.folds.sizes):
             chosen, (run, run_values) = self.chosen[fold], runs[self.chosen_runs[fold]]
             trial = self.trials[chosen]
-            average_in, others = self.folds.average_in, self._averages[chosen][fold]
+            average_in, elsewhere = self.folds.average_in, self._averages[chosen][fold]
             rows.append(
                 {
                     "fold": fold + 1,
                     "queries": size,
                     "fusion": trial.candidate.name,
                     "norm": trial.candidate.norm,
-                    "value_on_others": self._finish(others, total - size),
+                    "value_on_others": self._finish(elsewhere, total - size),
                     "value": self._finish(average_in(fold, trial.values), size),
                     "run": run,
                     "run_value": self._finish(average_in(fold, run_values), size),

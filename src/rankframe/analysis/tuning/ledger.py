@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import polars as pl
 
+from rankframe.analysis.comparison import WARNING
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.missing_queries import lacks
 from rankframe.analysis.systems import System
 from rankframe.analysis.tuning.findings import Findings
-from rankframe.analysis.tuning.outcome import WARNING
 from rankframe.core.messages import number_of
 from rankframe.core.options import SharedPolicies
 from rankframe.engine.ledger import POLICY, SCHEMA
 from rankframe.engine.summary import SMALL
 
-# Items of the ledger of a run: those that are the same for all runs, and those of its own.
+# Items of a run's ledger: some are equal for all runs, the others are its own.
 _SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
            "all_judged_relevant")  # fmt: skip
 _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "queries_missing",

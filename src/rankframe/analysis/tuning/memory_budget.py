@@ -26,7 +26,7 @@ def count_values(families: Sequence[Family], runs: Sequence[str], budget: int, f
     total = 1  # plain RRF
     for family in families:
         candidates = list(family.candidates())
-        # A search starts with half of its budget, the same for all folds.
+        # All searches share the points that they start with, half of the budget.
         searched = (budget // 2 + 1) * (folds + 2)
         count = len(candidates) if family.denominator is None else searched
         trained = candidates[0].resolve(runs).definition.trained
@@ -45,19 +45,19 @@ class RunLimits(NamedTuple):
 def limit_runs(
     values: int, queries: int, judgment_bytes: int, metric: Metric, max_memory: str | int | None
 ) -> RunLimits:
-    """Return what is left for runs beside this many values per query; refuse too many values."""
+    """Subtract the memory of values and judgments from the limit; refuse too many values."""
     limit = limit_of(max_memory)
     room = for_rows(limit)
     size = _VALUE if metric.average in ("macro", "sum") else _VALUE + _SIDES
     need = values * queries * size + judgment_bytes
     left = room - need
     if left < room * _FOR_RUNS:
-        least = size_text(int(need / (1 - _FOR_RUNS)) + limit - room)
+        enough = size_text(int(need / (1 - _FOR_RUNS)) + limit - room)
         raise OptionError(
             f"the values of up to {number_of(values, 'candidate')} in "
             f"{number_of(queries, 'query')}, and the judgments, are held in memory and take about "
             f"{size_text(need)}: a limit of {size_text(limit)} cannot be held. Pass ",
-            Option("max_memory", least),
+            Option("max_memory", enough),
             ", or try fewer candidates.",
         )
     if max_memory is None:

@@ -1,4 +1,4 @@
-"""`Tuning`: what tuning a fusion gives, and how it is shown, stored and used."""
+"""`Tuning`, the result of tuning fusions: how it is shown, written and used."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from rankframe.analysis.comparison import WARNING
 from rankframe.analysis.fusion.fuse import fuse
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import named_runs
@@ -38,7 +39,6 @@ from rankframe.io.sources.writers import write_parquet
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric
 
-WARNING = "warning"  # the item of the ledger that holds one
 TUNING_FILES = tuple(
     f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
 )
@@ -47,17 +47,17 @@ _SHOWN = 5  # candidates on the screen of a notebook
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Tuning(Exported):
-    """What tuning a fusion gives.
+    """Hold the result of tuning fusions.
 
-    candidates: a row for each fusion, the best first: its value over all queries with its interval,
-        the difference from the best with its paired interval, whether it cannot be told apart from
-        the best (`as_good`: that interval contains 0), and for how many folds it was chosen. What
-        is trained on judgments was trained without the fold of each query.
-    against: the tuned fusion, out of fold, against the best single run and against plain RRF: a
-        paired test each. Where folds do not agree on the best run, also against the one that is
-        best over all queries.
-    folds: for each fold, what is best on all others, its value there and in the fold; and which
-        run is best by itself on all others.
+    candidates: a row for each fusion, the best first: its value over all queries with an interval,
+        the difference from the best with a paired interval, whether it cannot be told apart from
+        the best (`as_good`: this interval contains 0), and for how many folds it was chosen.
+        Trained fusions were trained without the fold of each query.
+    against: a paired test of the tuned fusion, out of fold, against the best single run and against
+        plain RRF. If folds do not agree on the best run, also against the run that is best over all
+        queries.
+    folds: for each fold, the fusion that is best on all others, its value there and in the fold;
+        and the run that is best by itself on all others.
     runs: each run by itself.
     per_query: the values that were tested.
     ledger: item, value, note.
@@ -78,19 +78,19 @@ class Tuning(Exported):
     best: Mapping[str, Any]
     # the runs, in the order of weights
     names: tuple[str, ...]
-    # by which they were fused
+    # of the fusions
     policies: FusionPolicies
-    # what was tuned, by name
+    # the names of the inputs
     inputs: Mapping[str, str]
 
     def fuse(
         self, runs: Mapping[str, Source] | Sequence[Source], *, qrels: Source | None = None
     ) -> pl.LazyFrame:
-        """Fuse other runs of the same systems by what was found: `rf.fuse` with the best method and
-        norm, and with the policies of the tuning.
+        """Fuse other runs of the same systems, by the best method and the policies of the tuning.
 
-        `runs`: as they were tuned, by the same names or in the same order. `qrels`: to train by,
-        where the best is trained on judgments.
+        Args:
+            runs: runs by the same names as those that were tuned, or a list in the same order.
+            qrels: judgments to train on, if the best method is trained.
         """
         named = named_runs(runs)
         if isinstance(runs, Mapping) and set(named) == set(self.names):
@@ -103,52 +103,51 @@ class Tuning(Exported):
 
     @property
     def value(self) -> float | None:
-        """The metric out of fold: every query has the value of what was chosen without it."""
+        """Return the metric out of fold: each query has the value of a fusion chosen without it."""
         return self.against["value"][0]
 
     @property
     def in_sample(self) -> float | None:
-        """The metric of the best fusion over the queries that it was chosen by."""
+        """Return the metric of the best fusion over the queries that it was chosen by."""
         return self.candidates["value"][0]
 
     @property
     def improved(self) -> bool:
-        """Whether it is surely better than the best single run, however that is chosen."""
+        """Tell whether the tuned fusion is significantly better than the best single run."""
         return bool(self.against.filter(pl.col("single"))["improved"].all())
 
     @property
     def as_good(self) -> pl.DataFrame:
-        """The candidates that cannot be told apart from the best, which is the first of them."""
+        """Return the candidates that cannot be told apart from the best, which comes first."""
         return self.candidates.filter(pl.col("as_good"))
 
     @property
     def best_run(self) -> str:
-        """The best single run: the one that is best without each fold, or several of them."""
+        """Return the best single run, or several of them if folds do not agree on it."""
         chosen = self.runs.filter(pl.col("folds") > 0)["run"].to_list()
         return chosen[0] if len(chosen) == 1 else " or ".join(chosen)
 
     @property
     def headline(self) -> str:
-        """What was found, in one sentence."""
+        """Return the result in one sentence."""
         metric, single = self.metric, self.against.filter(pl.col("single"))
-        # The least gain over a run, where there are several.
-        least = single.sort("difference", descending=not metric.higher_is_better, nulls_last=True)
-        row = least.row(0, named=True)
+        # The smallest gain over a run, if there are several.
+        gains = single.sort("difference", descending=not metric.higher_is_better, nulls_last=True)
+        row = gains.row(0, named=True)
         name, norm = self.candidates["fusion"][0], self.candidates["norm"][0]
-        found = (
+        sentence = (
             f"{name}{f' with {norm}' if norm else ''}: {metric.label} "
             f"{number_text(self.value, metric)} out of fold "
             f"({number_text(self.in_sample, metric)} in sample), "
         )
         difference = signed_text(row["difference"], metric)
         if self.improved:
-            found += f"{difference} over the best single run ({row['baseline']})"
+            sentence += f"{difference} over the best single run ({row['baseline']})"
         else:
-            found += f"no improvement over {row['baseline']} can be claimed ({difference}"
-        if row["ci_low"] is not None:
-            low, high = (signed_text(row[end], metric) for end in ("ci_low", "ci_high"))
-            found += f", {self._confidence} {low} to {high}"
-        return found + ("" if self.improved else ")")
+            sentence += f"no improvement over {row['baseline']} can be claimed ({difference}"
+        if bounds := range_text(row["ci_low"], row["ci_high"], metric, signed=True):
+            sentence += f", {self._confidence} {bounds}"
+        return sentence + ("" if self.improved else ")")
 
     @property
     def _confidence(self) -> str:
@@ -156,14 +155,12 @@ class Tuning(Exported):
 
     @property
     def tests(self) -> list[str]:
-        """The tests, a line each."""
+        """Return a line for each test."""
         lines = []
         for row in self.against.to_dicts():
-            low, high = row["ci_low"], row["ci_high"]
-            bounds = ""
-            if low is not None:
-                ends = (signed_text(end, self.metric) for end in (low, high))
-                bounds = f", {self._confidence} {' to '.join(ends)}"
+            bounds = range_text(row["ci_low"], row["ci_high"], self.metric, signed=True)
+            if bounds:
+                bounds = f", {self._confidence} {bounds}"
             star = "*" if row["significant"] else ""
             lines.append(
                 f"over {row['baseline']} ({number_text(row['baseline_value'], self.metric)}): "
@@ -175,41 +172,41 @@ class Tuning(Exported):
 
     @property
     def caveat(self) -> str:
-        """The ledger in a few words: what a reader of the numbers should know."""
+        """Return the ledger in a few words, for readers of the numbers."""
         tried, good = number_of(self.candidates.height, "candidate"), self.as_good.height
         queries = number_of(self.count("queries_tuned_by") or 0, "query")
-        said = [
+        parts = [
             f"{tried}, of which {good:,} cannot be told apart from the best",
             f"{queries} in {number_of(self.folds.height, 'fold')}",
         ]
         if undefined := self.count("queries_undefined"):
-            said.append(f"{number_of(undefined, 'query')} undefined: left out")
-        said += [EVERY_RELEVANT] if self.every_relevant else []
-        said.append(f"test: {self.note('policy_test')}")
+            parts.append(f"{number_of(undefined, 'query')} undefined: left out")
+        parts += [EVERY_RELEVANT] if self.every_relevant else []
+        parts.append(f"test: {self.note('policy_test')}")
         if self.note("policy_correction") != "none":
-            said.append(f"p values corrected ({self.note('policy_correction')})")
-        said.append(f"interval: {self.note('policy_ci')}")
-        return ", ".join(said)
+            parts.append(f"p values corrected ({self.note('policy_correction')})")
+        parts.append(f"interval: {self.note('policy_ci')}")
+        return ", ".join(parts)
 
     @property
     def every_relevant(self) -> bool:
-        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        """Tell whether documents of several grades all count as relevant, though not by `rel`."""
         return says_every_relevant(self.ledger)
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the numbers doubtful."""
+        """Return what makes the numbers doubtful."""
         return self.ledger.filter(pl.col("item") == WARNING)["note"].to_list()
 
     def count(self, item: str) -> float | None:
-        """A number of the ledger."""
-        found = self.ledger.filter(pl.col("item") == item)["value"]
-        return found[0] if len(found) else None
+        """Return a number of the ledger; None if it is not there."""
+        values = self.ledger.filter(pl.col("item") == item)["value"]
+        return values[0] if len(values) else None
 
     def note(self, item: str) -> str:
-        """What the ledger notes."""
-        found = self.ledger.filter(pl.col("item") == item)["note"]
-        return found[0] if len(found) else ""
+        """Return a note of the ledger; an empty one if it is not there."""
+        notes = self.ledger.filter(pl.col("item") == item)["note"]
+        return notes[0] if len(notes) else ""
 
     @reaching
     def write(
@@ -228,18 +225,17 @@ class Tuning(Exported):
                 write_parquet(getattr(self, name), fresh / file, about)
         return cast("Path", place(folder))  # as of a result
 
-    def parts(self, most: int | None = None) -> list[Part]:
+    def parts(self, limit: int | None = None) -> list[Part]:
         """Return what people read: the headline, candidates and runs, and how sure that is."""
         headline = Note.from_headline(self.headline, "good" if self.improved else "")
         notes = [Note(text) for text in (*self.tests, self.caveat)]
-        return [headline, self.table(most), *warning_notes(self.warnings), *notes]
+        return [headline, self.table(limit), *warning_notes(self.warnings), *notes]
 
-    def table(self, most: int | None = None) -> Table:
-        """Return as many of the candidates as wanted, the best first, then the runs.
+    def table(self, limit: int | None = None) -> Table:
+        """Return the best candidates (all, or up to a limit), then the runs.
 
-        Bold: what cannot be told apart from the best.
+        Candidates that cannot be told apart from the best are bold.
         """
-        shown = self.candidates if most is None else self.candidates.head(most)
         candidates = [
             (
                 Cell(row["fusion"], bold=row["as_good"]),
@@ -250,7 +246,7 @@ class Tuning(Exported):
                 range_text(row["difference_low"], row["difference_high"], self.metric, signed=True),
                 f"{row['folds']:,}" if row["folds"] else "",
             )
-            for row in shown.to_dicts()
+            for row in self.candidates[:limit].to_dicts()
         ]
         runs = [
             (
@@ -265,15 +261,15 @@ class Tuning(Exported):
             for row in self.runs.to_dicts()
         ]
         names = [self.metric.label, "interval", "from best", "its interval", "folds"]
-        both = [Table.from_texts(["fusion", "norm"], names, rows) for rows in (candidates, runs)]
-        groups = [group for table in both for group in table.groups]
+        tables = [Table.from_texts(["fusion", "norm"], names, rows) for rows in (candidates, runs)]
+        groups = [group for table in tables for group in table.groups]
         hidden_first = ("its interval", "folds", "interval", "from best")
-        return Table(both[0].columns, groups, dispensable=hidden_first)
+        return Table(tables[0].columns, groups, dispensable=hidden_first)
 
     def to_markdown(self, most: int | None = 10) -> str:
-        """Write what was found, and a table of so many candidates and of the runs.
+        """Return the result as Markdown, with a table of up to `most` candidates and the runs.
 
-        Bold: what cannot be told apart from the best.
+        Candidates that cannot be told apart from the best are bold.
         """
         return as_markdown(self.parts(most))
 

@@ -47,7 +47,7 @@ from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.engine.memory import estimated_need, limiting
 from rankframe.engine.prepare import refuse_idle
-from rankframe.engine.terms import Terms
+from rankframe.engine.terms import Floats, Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers
@@ -147,22 +147,22 @@ def tune(
     # Where memory is short, indexes of runs are not kept beside the runs.
     again = max_memory is None
     requested = Runs(qrels, sources, policies, columns, max_memory, progress, again=again)
-    systems, held = evaluate_runs(requested, [tuned_by], attributes=attributes)
+    systems, cached = evaluate_runs(requested, [tuned_by], attributes=attributes)
     if shared.missing == "zero_if_few":
         refuse_unshared(systems)
     ids = next(iter(systems.values())).values[QUERY]
-    known = Known() if attributes is None else attributes.of(ids)
-    refuse_strangers(known.absent, len(ids), ids)
+    of_queries = Known() if attributes is None else attributes.of(ids)
+    refuse_strangers(of_queries.absent, len(ids), ids)
     if tuned_by.average == "weighted":
-        known.refuse_unweighted(len(ids))
-    single = SingleRuns(tuned_by, policies, systems, held, known)
+        of_queries.refuse_unweighted(len(ids))
+    single = SingleRuns(tuned_by, policies, systems, cached, of_queries.weights)
     dealt = single.deal(folds, intervals.seed, skip_missing=shared.missing == "skip")
     for family in families:
         refuse_unscored(next(family.candidates()).resolve(names), unscored(single.inputs))
     limits = limit_runs(
         count_values(families, names, budget, folds),
         len(ids),
-        estimated_need(held.left, JudgedMetrics.row_bytes[0]),
+        estimated_need(cached.left, JudgedMetrics.row_bytes[0]),
         tuned_by,
         max_memory,
     )
@@ -170,7 +170,7 @@ def tune(
         trials = Trials(
             single.make_evaluator(loaded, limits.rank_bytes, progress),
             dealt,
-            Training(held.left, single.inputs, fusing, ids, dealt),
+            Training(cached.left, single.inputs, fusing, ids, dealt),
             budget,
             intervals.seed,
         )
@@ -197,7 +197,8 @@ def tune(
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=names,
         policies=fusing,
-        inputs={"qrels": held.left.name} | {name: run.name for name, run in single.inputs.items()},
+        inputs={"qrels": cached.left.name}
+        | {name: run.name for name, run in single.inputs.items()},
     )
 
 
@@ -231,24 +232,25 @@ class SingleRuns:
     metric: Metric
     policies: Policies
     systems: Mapping[str, System]
-    held: Held
-    known: Known
+    cached: Held
+    # of queries, if the metric is averaged by them
+    weights: Floats | None
 
     @property
     def inputs(self) -> dict[str, InputTable]:
         """Return the runs by name, as they were read."""
-        return dict(zip(self.systems, self.held.rights, strict=True))
+        return dict(zip(self.systems, self.cached.rights, strict=True))
 
     @cached_property
     def values(self) -> dict[str, QueryValues]:
         """Return the values of each run."""
         return {
-            name: QueryValues(Terms.of(self.metric, system.computed, self.known.weights))
+            name: QueryValues(Terms.of(self.metric, system.computed, self.weights))
             for name, system in self.systems.items()
         }
 
     def deal(self, folds: int, seed: int, *, skip_missing: bool) -> Folds:
-        """Deal the queries into folds; with `skip_missing`, without those that a run lacks."""
+        """Deal the queries into folds; with `skip_missing`, leave out queries that a run lacks."""
         systems = list(self.systems.values())
         queries = systems[0].values[QUERY]
         has = [(system.values[system.evidence[0]] > 0).to_numpy() for system in systems]
@@ -262,9 +264,10 @@ class SingleRuns:
         self, runs: LoadedRuns | PartitionedRuns, rank_bytes: int | None, on_progress: Report | None
     ) -> Evaluator:
         """Index the judgments, to evaluate fusions of the runs."""
-        plan, qrels = judged_plan([self.metric]), self.held.left
+        plan, qrels = judged_plan([self.metric]), self.cached.left
         judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
         highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
         judged = JudgedMetrics(plan, self.policies, highest)
-        weights = self.known.weights
-        return Evaluator(runs, judgments, self.metric, judged, weights, on_progress, rank_bytes)
+        return Evaluator(
+            runs, judgments, self.metric, judged, self.weights, on_progress, rank_bytes
+        )

@@ -122,32 +122,32 @@ def climb(points: Sequence[Point], denominator: int, budget: int) -> Climb:
 
     Of equally good points, the first is the best.
     """
-    goodness = dict(zip(points, (yield list(points)), strict=True))
-    best = max(goodness, key=goodness.__getitem__)
+    scores = dict(zip(points, (yield list(points)), strict=True))
+    best = max(scores, key=scores.__getitem__)
     step = max(int(denominator * _FIRST_STEP), 1)
-    while step and len(goodness) < budget:
-        new = [point for point in neighbours(best, step) if point not in goodness]
-        new = new[: budget - len(goodness)]
+    while step and len(scores) < budget:
+        new = [point for point in neighbours(best, step) if point not in scores]
+        new = new[: budget - len(scores)]
         if new:
-            goodness |= zip(new, (yield new), strict=True)
-        better = max(goodness, key=goodness.__getitem__)
+            scores |= zip(new, (yield new), strict=True)
+        better = max(scores, key=scores.__getitem__)
         if better == best:
             step //= 2
         best = better
-    return list(goodness)
+    return list(scores)
 
 
 def climb_together(
     climbs: Mapping[Name, Climb],
     evaluate: Callable[[Sequence[Point]], None],
-    goodness: Callable[[Name, Point], float],
+    score: Callable[[Name, Point], float],
 ) -> dict[Name, list[Point]]:
     """Run searches side by side, so that their points are evaluated together; return their points.
 
     Args:
         climbs: the searches by name.
-        evaluate: called with points, before `goodness` is called with any of them.
-        goodness: returns how good a point is to a search.
+        evaluate: called with points, before `score` is called with any of them.
+        score: returns how good a point is to a search.
     """
     requested = {name: next(search) for name, search in climbs.items()}
     visited: dict[Name, list[Point]] = {}
@@ -155,7 +155,7 @@ def climb_together(
         evaluate(list(dict.fromkeys(point for points in requested.values() for point in points)))
         for name, points in list(requested.items()):
             try:
-                requested[name] = climbs[name].send([goodness(name, point) for point in points])
+                requested[name] = climbs[name].send([score(name, point) for point in points])
             except StopIteration as ended:
                 visited[name] = ended.value
                 del requested[name]
