@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
-from rankframe.io.formats.trec_mistakes import LINE, NUMBER, Bad, Mistakes
+from rankframe.io.formats.trec_format import LINE, NUMBER, Bad, Mistakes
 
 
 def test_the_first_of_all_lines_is_named_by_its_place_in_the_whole() -> None:

@@ -11,8 +11,7 @@ import polars as pl
 from rankframe.core.columns import RANK, SCORE, Role
 from rankframe.core.errors import MalformedLineError
 from rankframe.io.formats.json_text import NO_JSON, open_json_lines
-from rankframe.io.formats.trec_format import Kind, read_even, some_lines
-from rankframe.io.formats.trec_mistakes import Mistakes
+from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
 
 
 class LineReader(Protocol):

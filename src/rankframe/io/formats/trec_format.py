@@ -1,12 +1,12 @@
 """The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
 
-Fields are parted by any white space; blank lines, comments and words that follow the tag of a run
-are passed over. A comment starts with # and has not the fields of a line: `#q1 0 d7 2` judges a
-document for the query #q1, as trec_eval 10 has it. Where one blank (or one tab) parts all fields of
-all lines, polars reads the file as a table, in a third of the time; of any other text, and of its
-mistakes, the parser of lines has the say.
+Fields are separated by white space. Blank lines, comments and words after the tag of a run are
+skipped. A comment starts with # and does not have the fields of a line: `#q1 0 d7 2` judges a
+document for the query #q1, as in trec_eval 10. If one blank (or one tab) separates all fields of
+all lines, polars reads the file as a table, in a third of the time; any other text is parsed line
+by line, which also finds mistakes. Mistakes of parts of a text add up to those of the whole.
 
-Scores that a float may not hold stay text, so that whole ones are ranked as whole numbers.
+Scores that a float cannot hold stay text, so that whole numbers are ranked as whole numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import io
 import mmap
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Final, Literal, NoReturn
 
 import polars as pl
 
@@ -31,19 +32,25 @@ from rankframe.core.columns import (
     SCORE,
     TEXTS,
 )
-from rankframe.core.errors import OutputError
-from rankframe.io.formats.numbers import beyond_float
-from rankframe.io.formats.trec_mistakes import (
-    FIELDS,
-    ITERATION,
-    LINE,
-    NUMBER,
-    NUMERIC,
-    Bad,
-    Kind,
-    Mistakes,
+from rankframe.core.errors import (
+    EmptyInputError,
+    MalformedLineError,
+    OutputError,
+    UnreadableInputError,
 )
+from rankframe.io.formats.numbers import beyond_float
 
+Kind = Literal["qrels", "run"]
+
+# What stands before the document of a judgment: nothing that matters, or its subtopic.
+ITERATION: Final = "iteration"
+FIELDS: dict[Kind, tuple[str, ...]] = {
+    "qrels": (QUERY, ITERATION, DOC, RELEVANCE),
+    "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
+}
+NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
+# Of a table of lines.
+LINE, NUMBER = "_line", "_number"
 _TAG = 5
 _GAP = "_gap"
 NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
@@ -76,7 +83,7 @@ def read_trec(
 def read_even(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False
 ) -> pl.DataFrame | None:
-    """What `read_lines` gives, from a text that is a table; None if it is not, or has mistakes."""
+    """Read a text that is a table; return None if it is not, or has mistakes."""
     content = _content(source)
     if content is None:
         return None
@@ -117,20 +124,18 @@ def read_even(
 
 
 def _without_iteration(fields: pl.DataFrame) -> pl.DataFrame:
-    """Judgments without the column of zeros that most have; where some lines of a text say more,
-    those that are without it had 0.
-    """
+    """Drop the iteration of judgments if it is 0 in all rows, as in most files."""
     plain = ITERATION in fields.columns and (fields[ITERATION] == NO_ITERATION).all()
     return fields.drop(ITERATION) if plain else fields
 
 
 def _may_be_rounded(scores: pl.Series) -> bool:
-    """Whether some may have been whole numbers of up to 128 bits that no float is."""
+    """Return whether a score may have been a whole number that a float cannot hold."""
     return bool(scores.abs().is_between(*_ROUNDED).any())
 
 
 def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
-    """What a file holds, unpacked; None where it must be read in another way."""
+    """Return the uncompressed content of a file; None if it must be read in another way."""
     if isinstance(source, io.BytesIO):
         return source.getvalue()
     if not isinstance(source, str):
@@ -146,7 +151,7 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
 def read_lines(
     source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
 ) -> pl.DataFrame:
-    """The same, from lines as loosely written as they may be; says what is wrong with one."""
+    """Read lines with any white space; refuse lines with mistakes."""
     table, mistakes = some_lines(source, role, whole=whole)
     mistakes.refuse(role, name)
     return table
@@ -155,7 +160,7 @@ def read_lines(
 def some_lines(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
 ) -> tuple[pl.DataFrame, Mistakes]:
-    """What lines hold, none where there are mistakes, and these. exact: scores stay text."""
+    """Read lines; return their rows, or none and the mistakes. exact: scores stay text."""
     lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
     held = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
@@ -208,7 +213,7 @@ def _rounded(fields: pl.DataFrame) -> bool:
 
 
 def whole_grades(grades: pl.Series) -> pl.Series:
-    """The whole number that each begins with; 0 for another number, null for what is none."""
+    """Return the whole number that each grade begins with; 0 for other numbers, else null."""
     begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
     return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
 
@@ -243,7 +248,7 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
 
 
 def _refuse_lost_groups(frame: pl.DataFrame) -> None:
-    """Refuse what the fields of a judgment have no room for."""
+    """Refuse columns that TREC text has no field for."""
     lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
     if GROUP in frame.columns and frame[GROUP].null_count():
         lost.append("judgments that are about no group, beside those that are")
@@ -252,24 +257,24 @@ def _refuse_lost_groups(frame: pl.DataFrame) -> None:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line says something to people only."""
+    """Return whether a line is a comment."""
     fields = line.split()
     return line.startswith("#") and (fields[0] == "#" or not _are_fields(fields))
 
 
 def looks_like_trec(first_line: str) -> bool:
-    """Whether a line has the fields of a run or of qrels."""
+    """Return whether a line has the fields of a run or of qrels."""
     return _are_fields(first_line.split())
 
 
 def looks_like_tabbed_trec(first_line: str) -> bool:
-    """Whether tabs part the fields of a run or of qrels, each of which is a word."""
+    """Return whether a line has the fields of a run or of qrels, separated by tabs."""
     fields = [field.strip(" ") for field in first_line.split("\t")]
     return _are_fields(fields) and not any(" " in field for field in fields[: len(FIELDS["run"])])
 
 
 def tag_of(line: str) -> str | None:
-    """The tag in a line of a run; None if it is none."""
+    """Return the tag in a line of a run; None for any other line."""
     fields = line.split()
     is_run = len(fields) > len(FIELDS["qrels"]) and _are_fields(fields)
     return fields[_TAG] if is_run else None
@@ -289,15 +294,16 @@ def _kind_of(first_line: str) -> Kind:
 
 
 def _of_other_fields(lines: pl.DataFrame, role: Kind) -> pl.DataFrame:
-    """The lines that have not the fields of their kind."""
+    """Return the lines with a wrong number of fields."""
     others = len(FIELDS[role]) - 1
     wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != others)
     return wrong.filter(~_only_followed(pl.col(LINE))) if role == "run" else wrong
 
 
 def _only_followed(line: pl.Expr) -> pl.Expr:
-    """Whether a line is one of a run that words follow. With a blank in an id, what should be the
-    rank is a word, or what should be the tag is a number.
+    """Return whether a line of a run is only followed by words.
+
+    If an id has a blank, the field of the rank is a word, or that of the tag is a number.
     """
     fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
     rank, tag, word = (fields.field(f"field_{at}") for at in (3, _TAG, len(FIELDS["run"])))
@@ -315,3 +321,71 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class Bad:
+    """Count the lines with a mistake; of the first, keep its number (from 0) and text."""
+
+    count: int = 0
+    number: int = 0
+    text: str = ""
+
+    @classmethod
+    def of(cls, lines: pl.DataFrame) -> Bad:
+        """Count lines with a mistake."""
+        return cls(lines.height, *lines.select(NUMBER, LINE).row(0)) if lines.height else cls()
+
+    def and_then(self, other: Bad, above: int) -> Bad:
+        """Add those of the next part of the text; this part has `above` lines."""
+        first = self if self.count else replace(other, number=other.number + above)
+        return replace(first, count=self.count + other.count)
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """The mistakes in a text with this many lines that are not blank."""
+
+    kind: Kind = "run"
+    lines: int = 0
+    fields: Bad = Bad()
+    numbers: Bad = Bad()
+
+    def and_then(self, other: Mistakes, above: int) -> Mistakes:
+        """Add those of the next part of the text; this part has `above` lines."""
+        return Mistakes(
+            self.kind if self.lines else other.kind,
+            self.lines + other.lines,
+            self.fields.and_then(other.fields, above),
+            self.numbers.and_then(other.numbers, above),
+        )
+
+    def refuse(self, role: Kind | None, name: str) -> None:
+        """Refuse a text that has mistakes, or no lines."""
+        if not self.lines:
+            raise EmptyInputError(role or "input", name)
+        _refuse_field_count(self, name)
+        if self.numbers.count:
+            _refuse(self.numbers, name, f"the {NUMERIC[self.kind]} is not a number")
+
+
+def _refuse_field_count(found: Mistakes, name: str) -> None:
+    role, wrong = found.kind, found.fields
+    if not wrong.count:
+        return
+    wanted, has = len(FIELDS[role]), len(wrong.text.split(" "))
+    if wrong.count == found.lines and has == len(FIELDS["run" if role == "qrels" else "qrels"]):
+        looks, needed = ("a run", "qrels") if role == "qrels" else ("qrels", "a run")
+        raise UnreadableInputError(
+            name,
+            f"it looks like {looks}, where {needed} should be",
+            "The judgments come first, then the run",
+        )
+    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
+    if role == "run" and has > wanted:
+        problem += " (more may follow if the rank is a number, the tag not)"
+    _refuse(wrong, name, problem)
+
+
+def _refuse(bad: Bad, name: str, problem: str) -> NoReturn:
+    raise MalformedLineError(name, bad.number + 1, bad.text, problem, bad.count)
