@@ -1,4 +1,4 @@
-"""What is complete takes the place of what was there: in one step, and on the disk."""
+"""Replace a file or a folder by a complete new one: in one step, and durably."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
 
 
 def put_file(fresh: Path, target: Path) -> None:
-    """A complete file takes the place of a target, whether there is one or not."""
+    """Move a complete file to a target, whether that exists or not."""
     on_disk(fresh)
     fresh.replace(target)
     on_disk(target.parent)
 
 
 def put_folder(fresh: Path, target: Path, aside: Path) -> None:
-    """A complete folder takes the place of a target; the old one is then at `fresh`, or `aside`.
+    """Move a complete folder to a target; an old one is then at `fresh`, or at `aside`.
 
-    Where both cannot be exchanged in one step, the old one is at `aside` for a moment, and nowhere
-    else: whoever finds it there after a kill puts it back (`restore`).
+    If both cannot be exchanged in one step, the old folder is at `aside` for a moment, and nowhere
+    else: after a kill, the next process that finds it there puts it back (`restore`).
     """
     for folder, _, files in os.walk(fresh):
         for file in files:
@@ -46,13 +46,13 @@ def put_folder(fresh: Path, target: Path, aside: Path) -> None:
 
 
 def restore(aside: Path, target: Path) -> None:
-    """Put back what was set aside, if nothing took its place."""
+    """Put back a folder that was set aside, if nothing replaced it."""
     if not target.exists():
         aside.rename(target)
 
 
 def on_disk(path: Path) -> None:
-    """Have a file, or the names in a folder, written out, so that it outlives a loss of power."""
+    """Flush a file, or the names in a folder, so that it survives a power loss."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -64,7 +64,7 @@ def on_disk(path: Path) -> None:
 
 
 def like_the_old(fresh: Path, old: Path) -> None:
-    """Give what is new the mode of what it replaces, and the owner, where that may be given."""
+    """Copy the mode of the old files, and their owner if permitted."""
     for new in (fresh, *fresh.rglob("*")):
         with suppress(OSError):
             found = (old / new.relative_to(fresh)).stat()
@@ -74,7 +74,7 @@ def like_the_old(fresh: Path, old: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; False where that cannot be done."""
+    """Exchange two names in one step; return False if that is not possible."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -89,7 +89,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 @cache
 def _renameat2() -> Callable[..., int] | None:
-    """The call of Linux that can exchange; None on other systems."""
+    """Return Linux's call that exchanges names; None on other systems."""
     try:
         return ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):

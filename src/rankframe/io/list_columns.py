@@ -1,6 +1,4 @@
-"""One row per query, and its documents in a list: found among the columns, and unrolled as they are
-read, some rows at a time.
-"""
+"""Find columns with one row per query and lists of documents, and unroll them as they are read."""
 
 from __future__ import annotations
 
@@ -48,25 +46,25 @@ _ROW = "_row"
 
 
 def is_list(kind: pl.DataType) -> bool:
-    """Whether a column of this type holds a list in each row."""
+    """Return whether a column of this type holds lists."""
     return isinstance(kind, pl.List | pl.Array)
 
 
 @dataclass(frozen=True)
 class Flat:
-    """The columns of a table, with the fields of a list of structs in its place, each a list."""
+    """The columns of a table; a list of structs is replaced by its fields, each a list."""
 
     schema: dict[str, pl.DataType]
     struct: str | None = None
     fields: tuple[str, ...] = ()
 
     def found_as(self, name: str) -> str:
-        """The column of the table that a column is, or is in."""
+        """Return the column of the table that a column is, or is inside."""
         return self.struct if self.struct is not None and name in self.fields else name
 
 
 def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], called: str) -> Flat:
-    """A list of structs taken apart, where documents are in no other column.
+    """Replace a list of structs by its fields if no other column has documents.
 
     A field hides a column of the same name.
     """
@@ -97,7 +95,7 @@ def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], cal
 
 
 def called_like(ours: str, role: Role, schema: Schema) -> list[str]:
-    """The columns of lists whose names say that they are this one of ours."""
+    """Return the columns of lists whose names mean this column of ours."""
     lists = {name: kind for name, kind in schema.items() if is_list(kind)}
     if ours == DOC:
         ids = {name: kind for name, kind in lists.items() if not _holds_flags(kind)}
@@ -108,13 +106,13 @@ def called_like(ours: str, role: Role, schema: Schema) -> list[str]:
 
 
 def as_text(role: Role, schema: Schema) -> str | None:
-    """The column that is called like lists of documents and holds text, as in CSV; None without."""
+    """Return the column of text that has a name for lists of documents, as in CSV; None without."""
     texts = [name for name, kind in schema.items() if kind == pl.String]
     return next(iter(_called(texts, _document_names(role))), None)
 
 
 def looks_judged(schema: Schema) -> bool:
-    """Whether there are lists of relevant documents, by their name, and none of retrieved ones."""
+    """Return whether lists are called relevant documents, and none retrieved documents."""
     lists = [name for name, kind in schema.items() if is_list(kind) and not _holds_flags(kind)]
     known = _plain_names(*SYNONYMS[DOC], DOC, *LIST_SYNONYMS[DOC], *LIST_SYNONYMS_OF["run"])
     return bool(_called(lists, [LIST_SYNONYMS_OF["qrels"]])) and not any(
@@ -123,8 +121,9 @@ def looks_judged(schema: Schema) -> bool:
 
 
 def all_relevant(schema: Schema, doc: str) -> bool:
-    """Whether a column holds lists of relevant documents, where there are no grades: not if this
-    looks like a run, which has scores or ranks beside.
+    """Return whether a column holds lists of relevant documents without grades.
+
+    That is not so if the table looks like a run, which has scores or ranks.
     """
     if not is_list(schema[doc]):
         return False
@@ -140,9 +139,9 @@ def lists_of(
     role: str,
     limit: int | None = None,
 ) -> Lists | None:
-    """What has to be unrolled, of a table whose columns were found; None if nothing.
+    """Return the lists to unroll in a table whose columns were found; None without lists.
 
-    `limit`: how many bytes the work may take, where any stretch of the table can be read alone.
+    `limit`: how many bytes the work may take, if any slice of the table can be read alone.
     """
     doc, schema = mapping.get(DOC), flat.schema
     if doc is None or not is_list(schema[doc]):
@@ -164,7 +163,7 @@ def lists_of(
 
 @dataclass(frozen=True)
 class Lists:
-    """A table with one row per query, as found."""
+    """A table with one row per query."""
 
     frame: pl.LazyFrame
     flat: Flat
@@ -189,23 +188,23 @@ class Lists:
         }
 
     def unrolled(self) -> pl.LazyFrame:
-        """A row for each document: read some lists at a time, those of a query in their order."""
+        """Return a row for each document, in the order of its list; lists are read in slices."""
         from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where needed)
 
         return register_io_source(self._read, schema=self.schema)
 
     def count(self) -> int:
-        """How many documents there are."""
+        """Count the documents."""
         return self._lengths().select(pl.col("0").sum()).collect(engine="streaming").item()
 
     def about(self) -> int:
-        """The same by the first lists, which are read much faster than all."""
+        """Estimate the number of documents from the first lists, which is much faster."""
         lists = self.frame.select(pl.len()).collect(engine="streaming").item()
         first = self._lengths(self.frame.head(_SAMPLE)).select(pl.col("0").mean()).collect().item()
         return round(lists * (first or 0))
 
     def _source(self, names: Sequence[str]) -> list[pl.Expr]:
-        """What has to be read of the table to have these columns, each list as a List."""
+        """Return the columns of the table that hold these columns, each list as a List."""
         schema = self.frame.collect_schema()
         return [
             pl.col(name).arr.to_list() if isinstance(schema[name], pl.Array) else pl.col(name)
@@ -213,7 +212,7 @@ class Lists:
         ]
 
     def _lengths(self, frame: pl.LazyFrame | None = None) -> pl.LazyFrame:
-        """How many elements the lists of each row have, in columns 0, 1, …; null has none."""
+        """Return the lengths of the lists of each row, in columns 0, 1, …; null has length 0."""
         lists = (self.frame if frame is None else frame).select(self._source(self.columns))
         names = lists.collect_schema().names()
         return lists.select(
@@ -249,13 +248,13 @@ class Lists:
         yield pl.DataFrame(schema=self.schema).select(wanted)
 
     def _stretches(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Lists in order, some at a time."""
+        """Yield the lists in order, in slices."""
         if self.limit is None:
             return frame.collect_batches(lazy=True, maintain_order=True)
         return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """A row for each element, in tables of about as many rows as any other input has."""
+        """Yield a row for each element, in tables of about as many rows as other inputs have."""
         found = list(dict.fromkeys(map(self.flat.found_as, lists)))
         lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
         if any(not np.array_equal(lengths[0], one) for one in lengths[1:]):
@@ -297,7 +296,7 @@ class Lists:
         )
 
     def _refuse_repeated(self) -> None:
-        """Lists have an order of their own: which of two would come first?"""
+        """Refuse a query with two lists: either could come first."""
         key = pl.col(self.query).cast(pl.String).alias(QUERY)
         rows = self.frame.select(key).with_row_index(_ROW, offset=1).drop_nulls()
         twice = rows.filter(pl.col(QUERY).is_duplicated()).collect(engine="streaming")
@@ -317,13 +316,13 @@ def _has_documents(schema: Schema, role: Role | None) -> bool:
 
 
 def _document_names(role: Role | None) -> list[tuple[str, ...]]:
-    """What lists of documents are called, those that say their side first."""
+    """Return the names of lists of documents; names for one side come first."""
     sides = [LIST_SYNONYMS_OF[role]] if role else list(LIST_SYNONYMS_OF.values())
     return [*sides, LIST_SYNONYMS[DOC]]
 
 
 def _called(names: Mapping[str, Any] | Sequence[str], known: Sequence[Sequence[str]]) -> list[str]:
-    """Those that have one of these names: of the first group of which there is any."""
+    """Return the columns that have a name of the first group of which any has one."""
     for group in known:
         plain = _plain_names(*group)
         if found := [name for name in names if plain_name(name) in plain]:

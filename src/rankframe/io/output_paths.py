@@ -1,6 +1,4 @@
-"""What a place is that a user names for an output: where it really lies, and whether it may be
-written to. All of it is asked before any work is done.
-"""
+"""Check the place of an output before any work is done: where it is, and whether it is writable."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _MOST_LINKS = 40
 
 
 def place(folder: Named) -> Path | Remote:
-    """Where a folder or a file is, whatever the working directory will be; links are followed."""
+    """Return the absolute place of a file or folder; links are followed."""
     try:
         text = os.fsdecode(folder)
         if DATABASE.match(text):
@@ -67,7 +65,7 @@ def _at_address(text: str) -> Remote:
 def refuse_taken(
     folder: Named | Remote, files: Collection[str], *, overwrite: bool = False
 ) -> Path | Remote:
-    """Where a folder is, unless it has other files than these, or must not be replaced."""
+    """Return the place of a folder; refuse one with other files, or that must not be replaced."""
     target = folder if isinstance(folder, Remote) else place(folder)
     try:
         found = list(target.iterdir()) if target.is_dir() else []
@@ -90,8 +88,9 @@ def refuse_taken(
 def refuse_taken_among(
     folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
 ) -> Path | Remote:
-    """Where a folder of results is, unless one of these names in it is taken, or something else
-    than results is there.
+    """Return the place of a folder of results; refuse one with other content.
+
+    Results with one of these names must not be there, unless they may be overwritten.
     """
     target = place(folder)
     try:
@@ -116,7 +115,7 @@ def refuse_taken_among(
 
 
 def file_place(target: Named) -> Path | Remote:
-    """Where a file is, or will be, unless nothing can be written there."""
+    """Return the place of a file; refuse a place that cannot be written to."""
     path = place(target)
     if isinstance(path, Remote):
         try:
@@ -146,7 +145,7 @@ def file_place(target: Named) -> Path | Remote:
 
 
 def in_place(path: Path | Remote) -> bool:
-    """Whether something is written to as it stands: a device, a pipe, an open file."""
+    """Return whether a place is written to directly: a device, a pipe, an open file."""
     if isinstance(path, Remote):
         return False
     if descriptor(path) is not None:
@@ -159,7 +158,7 @@ def in_place(path: Path | Remote) -> bool:
 
 
 def descriptor(path: Path) -> int | None:
-    """The number of the open file that a path such as /dev/stdout stands for, if it does."""
+    """Return the number of the open file behind a path such as /dev/stdout; None without."""
     for _ in range(_MOST_LINKS):
         if found := _DESCRIPTOR.fullmatch(str(path)):
             ours = not (found[1] or "").isdigit() or int(found[1]) == os.getpid()
@@ -171,7 +170,7 @@ def descriptor(path: Path) -> int | None:
 
 
 def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bool = False) -> None:
-    """Refuse an output that is one of the inputs, lies in one, or (a folder) holds one."""
+    """Refuse an output that is an input, lies in an input, or (a folder) holds one."""
     if target is None:
         return
     path = place(target)
@@ -210,7 +209,7 @@ def _refuse_addresses(target: Remote, sources: Iterable[object], *, folder: bool
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
-    """A file name for each of these names: distinct, and never one that leads elsewhere.
+    """Return a file name for each name: distinct, and inside the folder.
 
     >>> safe_names(["bm25", "runs/bm25.gz", "..", "", "BM25"])
     ['bm25', 'runs_bm25.gz', '_', 'run', 'BM25-2']
@@ -231,7 +230,7 @@ def safe_names(names: Sequence[str]) -> list[str]:
 
 
 def cannot_write(target: object, error: BaseException) -> OutputError:
-    """What a failed write means for the reader of the message."""
+    """Return the error that explains a failed write."""
     if isinstance(target, Remote):
         problem, advice = explained(str(target), error)
         return OutputError(f"cannot write {target}: {problem}.", f" {advice}." if advice else "")
@@ -242,7 +241,7 @@ def cannot_write(target: object, error: BaseException) -> OutputError:
 
 
 def _paths_of(source: Any) -> Iterator[Path]:
-    """The files and folders that a source names: itself, or what its pattern finds."""
+    """Yield the files and folders of a source: itself, or the matches of its pattern."""
     if hasattr(source, "fileno"):  # redirected to us: it has no name
         source = os.devnull if _closed(source) else f"/dev/fd/{source.fileno()}"
     if not isinstance(source, str | os.PathLike):
@@ -265,7 +264,7 @@ def _closed(file: Any) -> bool:
 
 
 def _same(real: Path, source: Any) -> bool:
-    """Whether both are one file, though under different names."""
+    """Return whether both are one file under different names."""
     try:
         theirs = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
         return os.path.samestat(real.stat(), theirs)

@@ -1,10 +1,10 @@
-"""Outputs, all or nothing: written beside their place, complete on the disk, then put there.
+"""Write outputs all or nothing: complete beside their target, flushed, then moved in place.
 
-At an address, files are sent whole, those of a folder one by one: an old ledger goes first, the new
-one comes last, so that what is not complete is known by its lack.
+To an address, files are sent whole, and files of a folder one by one: an old ledger is removed
+first and the new one is sent last, so that an incomplete result has none.
 
-What lies on the way is in a folder `.rankframe-…` beside the target, under a lock (`scratch.py`).
-Whoever writes beside next removes what a killed process left, and puts back what it had set aside.
+Temporary files are in a locked folder `.rankframe-…` beside the target (`scratch.py`). The next
+process that writes there removes what a killed process left, and restores what it had set aside.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
 def fresh_folder(
     folder: Named, files: Collection[str], *, overwrite: bool = False
 ) -> Iterator[Path]:
-    """An empty folder that takes the place of `folder` when it is complete; else nothing does.
+    """Yield an empty folder that replaces `folder` when it is complete, or not at all.
 
-    What it must not replace is refused before any work is done, and looked for again at the end.
+    Anything that must not be replaced is refused before any work is done, and again at the end.
     """
 
     def refuse() -> Path | Remote:
@@ -58,8 +58,9 @@ def fresh_folder(
 def fresh_folders(
     folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
 ) -> Iterator[Path]:
-    """The same for a folder with one of each of these names in it: all of them, or none. Results of
-    other names that are in `folder` already stay there.
+    """Yield an empty folder for several results that replace those in `folder`, all or none.
+
+    `names` are the names of the results. Other results in `folder` stay there.
     """
 
     def refuse() -> Path | Remote:
@@ -104,7 +105,7 @@ def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Ite
 
 
 def _send_folder(fresh: Path, target: Remote) -> None:
-    """Results one by one, and their ledgers after all else."""
+    """Send results one by one, and their ledgers last."""
     files = [one.relative_to(fresh).as_posix() for one in sorted(fresh.rglob("*")) if one.is_file()]
     folders = {Path(file).parent.as_posix().strip(".") for file in files}
     old = {f"{name}/{one}".lstrip("/") for name in folders for one in (target / name).files()}
@@ -118,9 +119,9 @@ def _send_folder(fresh: Path, target: Remote) -> None:
 
 
 def write_file(target: Named, write: Callable[[Path], object]) -> None:
-    """Have one file written under another name, then put it in its place.
+    """Write one file under a temporary name, then move it to its target.
 
-    Devices, pipes and open files are written to as they are; a file keeps its mode.
+    Devices, pipes and open files are written to directly; a file keeps its mode.
     """
     path = file_place(target)
     if isinstance(path, Remote):
@@ -144,9 +145,9 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
 
 
 def recover(target: Path | Remote) -> bool:
-    """Put back a folder that a killed process had set aside, if that is why it is not there.
+    """Put back a folder that a killed process had set aside, if the target is missing.
 
-    Whether a process that is alive has set it aside, so that it is there in a moment.
+    Returns whether a live process has set it aside, so that it will be back in a moment.
     """
     if isinstance(target, Remote) or target.exists():
         return False
@@ -163,7 +164,7 @@ def _restored(staging: Path) -> None:
 
 
 def _keep_others(target: Path, fresh: Path) -> None:
-    """Give what is new all else that the old folder holds: by links, where the disk has them."""
+    """Copy the other results of the old folder to the new one, as links if the disk has them."""
     kept = [one for one in target.iterdir() if one.is_dir()] if target.is_dir() else []
     for one in kept:
         if not (fresh / one.name).exists():
@@ -179,7 +180,7 @@ def _linked(source: str, target: str) -> None:
 
 @contextmanager
 def _in_turn(folder: Path) -> Iterator[None]:
-    """One process at a time puts folders in place; the kernel ends the turn of a dead one."""
+    """Wait until no other process moves folders here; the kernel releases locks of dead ones."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         ends = time.monotonic() + _PATIENCE
@@ -194,7 +195,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A device, a pipe or an open file, to write to as it stands."""
+    """Open a device, a pipe or an open file for writing."""
     number = descriptor(path)
     # One that is open goes on where it is; opened anew, it would be overwritten from its beginning.
     file = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
@@ -204,7 +205,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
-    """Errors speak of where things were to be, not of where they were on the way."""
+    """Name the target in errors, not the temporary place."""
     try:
         yield
     except OutputError as error:
@@ -217,7 +218,7 @@ def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
 
 @contextmanager
 def _explained(target: object) -> Iterator[None]:
-    """What the disk, or the library that wrote, says of a failure, in our words."""
+    """Explain errors of the disk, or of the library that writes."""
     try:
         yield
     except RankframeError:

@@ -1,4 +1,4 @@
-"""What is known of queries besides their rankings: weights to average by, and slices to look at."""
+"""Weights of queries to average by, and slices of queries to look at."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _MOST_SLICES = 1_000
 
 
 class Averaged(Protocol):
-    """Something that is averaged over queries: a metric."""
+    """A metric that is averaged over queries."""
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """The name of the metric."""
         ...
 
     @property
     def average(self) -> Average:
-        """How."""
+        """The kind of average."""
         ...
 
 
@@ -55,7 +55,7 @@ class Attributes:
     asked: Mapping[str, bool] = field(default_factory=dict)
 
     def of(self, queries: pl.Series) -> Known:
-        """What is known of these queries."""
+        """Look up the weights and slices of these queries."""
         found = queries.to_frame().join(
             self.frame.with_columns(_here=pl.lit(value=True)),
             on=QUERY,
@@ -81,18 +81,18 @@ class Attributes:
 
     @property
     def weights_alone(self) -> Attributes:
-        """Without the slices."""
+        """The weights without the slices."""
         return Attributes(self.frame)
 
     def name(self, way: int, number: int) -> tuple[str, str]:
-        """What a slice is called: the attribute, and its value."""
+        """Return the attribute of a slice, and its value."""
         by, names = self.slices[way]
         return by, names[number] if number < len(names) else _no_value(by)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of some queries, in their order."""
+    """Weights and slices of some queries, in their order."""
 
     # 0 where a query has no proper weight
     weights: NDArray[np.float64] | None = None
@@ -105,13 +105,16 @@ class Known:
     example: str | None = None
 
     def refuse_unweighted(self, queries: int) -> None:
-        """Refuse queries without a weight, of so many."""
+        """Refuse queries without a weight; `queries` is the number of queries."""
         if self.unweighted:
             raise unweighted_error(self.unweighted, queries, self.example)
 
 
 def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
-    """Refuse a frame of queries that has none of those that were evaluated, `some` of which."""
+    """Refuse a frame of queries that has none of the evaluated queries.
+
+    `some` are a few of these, for the message.
+    """
     if queries and absent == queries:
         example = f", e.g. query_id {some[0]!r}" if len(some) else ""
         raise OptionError(
@@ -121,7 +124,7 @@ def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
 
 
 def unweighted_error(count: int, queries: int, example: str | None) -> OptionError:
-    """What to say of queries without a weight."""
+    """Return the error for queries without a weight."""
     return OptionError(
         f"{count:,} of {number_of(queries, 'evaluated query')} "
         f"{'has' if count == 1 else 'have'} no weight, or one that is negative, not finite or "
@@ -175,7 +178,7 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
 
 
 def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
-    """Of the columns asked for of no side in particular, those that it has."""
+    """Return which of our columns that are named for no input in particular queries have."""
     return {} if attributes is None else attributes.asked
 
 
@@ -200,7 +203,7 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
 
 
 def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """What a slice is called; of -0.0 and 0.0, the same."""
+    """Return the expression for the name of a slice; -0.0 and 0.0 have one name."""
     values = (
         pl.when(pl.col(name) == 0).then(0.0).otherwise(pl.col(name))
         if schema[name].is_float()
@@ -212,7 +215,7 @@ def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
 
 
 def _no_value(by: str) -> str:
-    """The slice of queries of which nothing is known."""
+    """Return the name of the slice of queries that are not in the frame of queries."""
     return _JOIN.join([NO_VALUE] * len(by.split(_JOIN)))
 
 
@@ -257,7 +260,7 @@ def _check_options(
 
 
 def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
-    """Ways of slicing, each as the attributes that it combines.
+    """Return the ways of slicing, each as the attributes that it combines.
 
     >>> slicings(["locale", ("locale", "device")])
     [('locale',), ('locale', 'device')]

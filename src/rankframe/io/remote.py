@@ -1,8 +1,8 @@
-"""Files and folders at an address, asked as one asks a `Path`: what is there, and bytes to and fro.
+"""Files and folders at an address, with the methods of a `Path`.
 
-pyarrow's file systems do it; polars, which reads Parquet at an address, can neither list nor remove
-anything. Both are told the same (`storage.py`), under the names that polars has. What fails is an
-`OSError` of the library; `explained` says it in our words.
+pyarrow lists, reads and writes them, since polars, which reads Parquet at an address, can neither
+list nor remove files. Both take the same options (`storage.py`), under the names of polars. A
+failure is an `OSError` of the library; `explained` turns it into a message.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _ADVICE = {
 
 
 def is_address(place: str | os.PathLike[str]) -> bool:
-    """Whether something lies elsewhere: `s3://bucket/folder`."""
+    """Return whether a place is an address: `s3://bucket/folder`."""
     return _ADDRESS.match(os.fsdecode(place)) is not None
 
 
 def scheme_of(address: str | os.PathLike[str]) -> str:
-    """What an address begins with: "s3"."""
+    """Return the scheme of an address, such as "s3"; "" for a path."""
     found = _ADDRESS.match(os.fsdecode(address))
     return found[1].lower() if found else ""
 
@@ -74,7 +74,7 @@ class Remote:
 
     @classmethod
     def at(cls, address: str | os.PathLike[str]) -> Remote:
-        """What is at an address, reached as the options in force say."""
+        """Return the place at an address, reached by the storage options in force."""
         text = os.fsdecode(address)
         found = _ADDRESS.match(text)
         assert found is not None  # whoever calls has looked
@@ -100,60 +100,60 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last part of the path."""
         return PurePosixPath(self.path).name
 
     @property
     def suffix(self) -> str:
-        """Its ending."""
+        """The ending of the path."""
         return PurePosixPath(self.path).suffix
 
     def exists(self) -> bool:
-        """Whether there is a file, or anything below."""
+        """Return whether there is a file, or anything below."""
         return self._kind() != _MISSING_INFO
 
     def is_dir(self) -> bool:
-        """Whether it is no file, and there is something below."""
+        """Return whether this is no file, and there is something below."""
         return self._kind() == "Directory"
 
     def size(self) -> int | None:
-        """Of the file; None if there is none."""
+        """Return the size of the file; None if there is none."""
         return self.system.get_file_info(self.path).size
 
     def iterdir(self) -> Iterator[Remote]:
-        """What is in the folder."""
+        """Return the files and folders in the folder."""
         return (self / name for name in sorted(self._below(recursive=False)))
 
     def files(self) -> dict[str, int]:
-        """All files below, by their paths from here, and how large they are."""
+        """Return all files below, by their paths from here, with their sizes."""
         found = self._below(recursive=True)
         return {name: found[name].size for name in sorted(found) if found[name].is_file}
 
     def glob(self, pattern: str) -> list[Remote]:
-        """The files below whose paths from here fit a pattern: *, **, ?, [a-z]."""
+        """Return the files below whose paths from here match a pattern: *, **, ?, [a-z]."""
         fits = re.compile(_as_expression(pattern))
         return [self / name for name in self.files() if fits.fullmatch(name)]
 
     def state(self) -> tuple[tuple[str, str], ...]:
-        """The files here as they are: what is written anew differs from what was."""
+        """Return marks of the files here, which change when a file is written again."""
         names = [self / name for name in self.files()] if self.is_dir() else [self]
         return tuple((one.path, one._mark()) for one in names)
 
     def read(self) -> bytes:
-        """The whole file."""
+        """Read the whole file."""
         with self.system.open_input_stream(self.path, compression=None) as file:
             return file.read()
 
     def head(self, size: int) -> bytes:
-        """How the file begins."""
+        """Read the beginning of the file."""
         with self.system.open_input_file(self.path) as file:
             return file.read(size)
 
     def put(self, source: Path) -> None:
-        """A file of this machine under this address: whole, or not at all.
+        """Send a local file to this address: whole, or not at all.
 
-        It is given in one piece: an upload that ends before its end, by a signal, is never
-        completed, whereas a file that is closed after a part of it would be.
+        It is sent in one piece: an upload that a signal ends is then never completed, whereas a
+        file that is closed after a part of it would be.
         """
         import pyarrow as pa  # noqa: PLC0415 (only for addresses)
 
@@ -189,7 +189,7 @@ class Remote:
 
 
 def explained(place: str, error: BaseException) -> tuple[str, str]:
-    """What a failure at an address means for the reader of the message, and what to do."""
+    """Return what a failure at an address means, and what to do."""
     text = " ".join(str(error).split())
     said = _NAMES.sub("", text)
     found = (told for sign, told in _MEANINGS.items() if re.search(sign, said, re.IGNORECASE))
@@ -205,7 +205,7 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
 
 
 def _as_expression(pattern: str) -> str:
-    """A pattern of names as a regular expression: * stays within a folder, ** does not."""
+    """Return a regular expression for a pattern of names: * stays within a folder, ** does not."""
     parts = re.split(r"(\*\*/?|\*|\?|\[!?[^\]]+\])", pattern)
     stands = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return "".join(

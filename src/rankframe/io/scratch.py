@@ -1,8 +1,8 @@
-"""Folders for temporary files, each with a lock that the kernel releases when its process ends.
+"""Temporary folders, each with a lock that the kernel releases when its process ends.
 
-They are removed when their work is done, on an error, and on a signal; where a process was killed,
-by the next one that opens a folder beside. Whether a process is alive is asked of the lock alone:
-numbers of processes mean nothing in another container that shares the disk.
+They are removed after their work, on an error, and on a signal; after a kill, by the next process
+that opens a folder beside. Only the lock tells whether a process is alive: process ids mean nothing
+in another container that shares the disk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _live: dict[Path, int] = {}
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder in the system's place for temporary files (TMPDIR), gone afterwards."""
+    """Yield a folder in the system's place for temporary files (TMPDIR), removed afterwards."""
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir()).absolute()
@@ -53,7 +53,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 class KeptFolder:
-    """Such a folder, gone when nobody has this object any more, or the process ends."""
+    """A temporary folder that is removed with its last reference, or when the process ends."""
 
     def __init__(self) -> None:
         stack = ExitStack()
@@ -63,7 +63,7 @@ class KeptFolder:
 
 @contextmanager
 def room_for(folder: Path) -> Iterator[None]:
-    """Say what to do where temporary files find no room, whichever library writes them."""
+    """Explain what to do if temporary files do not fit on the disk."""
     try:
         yield
     except RankframeError:
@@ -81,7 +81,7 @@ def room_for(folder: Path) -> Iterator[None]:
 def locked_folder(
     parent: Path, start: str, restore: Callable[[Path], object] | None = None
 ) -> Iterator[Path]:
-    """A folder of this process alone, under a name that begins so; those of dead ones are swept."""
+    """Yield a folder of this process with such a name; remove those of dead processes."""
     sweep(parent, start, restore)
     folder, opened = _made(parent, start)
     _live[folder] = os.getpid()
@@ -94,7 +94,7 @@ def locked_folder(
 
 
 def lock(opened: int) -> bool | None:
-    """Lock an open file; False if somebody else has, None where there are no locks."""
+    """Lock an open file; return False if another process has, None if there are no locks."""
     try:
         if fcntl is None:
             return None
@@ -107,7 +107,7 @@ def lock(opened: int) -> bool | None:
 
 
 def sweep(parent: Path, start: str, restore: Callable[[Path], object] | None = None) -> None:
-    """Remove the folders of that kind whose processes have ended; `restore` sees each before."""
+    """Remove the folders of dead processes; `restore` is called with each before."""
     if fcntl is None:
         return
     ours = re.compile(re.escape(start) + "[0-9a-f]{32}")
@@ -135,7 +135,7 @@ def remove_live() -> None:
 
 
 def _made(parent: Path, start: str) -> tuple[Path, int]:
-    """A new folder and its lock, held."""
+    """Make a new folder, and lock it."""
     while True:
         folder = parent / f"{start}{uuid.uuid4().hex}"
         folder.mkdir(mode=0o700)
@@ -155,7 +155,7 @@ def _made(parent: Path, start: str) -> tuple[Path, int]:
 
 
 def _abandoned(folder: Path) -> int | None:
-    """The lock of a folder, held by us now, if its process has ended; else None."""
+    """Lock a folder whose process has ended and return the lock; None for any other."""
     opened = None
     try:
         found = folder.lstat()
@@ -175,7 +175,7 @@ def _abandoned(folder: Path) -> int | None:
 
 
 def _remove_surely(folder: Path) -> None:
-    """Remove a folder, though threads of a failed writer may still be creating files in it."""
+    """Remove a folder, even while threads of a failed writer still create files in it."""
     for _ in range(_ATTEMPTS):
         with suppress(OSError):
             _remove(folder)
@@ -185,7 +185,7 @@ def _remove_surely(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the lock last: what is left by a kill on the way is known to be ours."""
+    """Remove a folder, its lock last, so that the rest is recognised after a kill."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

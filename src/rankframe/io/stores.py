@@ -25,7 +25,7 @@ _ANY_REGION = "us-east-1"
 
 
 def file_system(scheme: str, account: str) -> Any:
-    """The file system of pyarrow for such addresses, reached as the options in force say."""
+    """Return pyarrow's file system for a scheme, reached by the storage options in force."""
     if scheme in S3:
         return _s3()
     return _google() if scheme in GOOGLE else _azure(account)
@@ -62,7 +62,7 @@ def polars_arguments(scheme: str) -> dict[str, Any]:
 
 
 def option_of(*names: str) -> str | None:
-    """An option under any of its names, else what the environment says under one of them."""
+    """Return an option under any of its names, else from the environment."""
     given = {key.lower(): value for key, value in storage_options().items()}
     found = [given[name] for name in names if name in given]
     said = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
@@ -71,18 +71,18 @@ def option_of(*names: str) -> str | None:
 
 
 def endpoint_of_s3() -> str | None:
-    """Where S3 is, if not at Amazon's."""
+    """Return the endpoint of S3; None for Amazon's."""
     names = ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint")
     return option_of(*names)
 
 
 def region_of_s3() -> str | None:
-    """The region, where somebody says it."""
+    """Return the region of S3, if it is configured."""
     return option_of("aws_region", "region", "aws_default_region", "default_region")
 
 
 def credentials_of_s3() -> dict[str, str]:
-    """Keys, where somebody says them, under the names of polars; nothing for what is public."""
+    """Return the keys of S3, under the names of polars; nothing for public data."""
     if _is_true(option_of("aws_skip_signature", "skip_signature")):
         return {"aws_skip_signature": "true"}
     keys = {

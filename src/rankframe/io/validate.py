@@ -1,6 +1,6 @@
-"""What makes an input unfit: named rules as polars expressions, checked in one cheap pass.
+"""Check the rows of an input against named rules, in one pass.
 
-A clean input costs a few scans and one hash per row. Only a failed rule pays for its example.
+A clean input costs a few scans and one hash per row. Only a broken rule pays for its example.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SAMPLE = 1_000
 
 @dataclass(frozen=True)
 class Rule:
-    """Rows that `broken` picks out are refused as rows with `problem`."""
+    """A problem, and the expression that finds rows with it."""
 
     column: str
     problem: str
@@ -45,7 +45,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Broken:
-    """A rule, its place among the rules, and how many rows break it."""
+    """A broken rule, its position among the rules, and the number of rows that break it."""
 
     place: int
     rule: Rule
@@ -124,7 +124,7 @@ def check_rows(
 ) -> None:
     """Refuse a frame without rows, or with a row that breaks a rule.
 
-    `numbered`: the numbers of its rows mean something to whoever has the input.
+    `numbered`: whether row numbers mean something to the owner of the input.
     """
     rows, broken = first_broken(frame, engine=engine)
     if not rows:
@@ -139,7 +139,7 @@ def check_rows(
 def first_broken(
     frame: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
 ) -> tuple[int, Broken | None]:
-    """How many rows a frame has, and the first rule that some of them break."""
+    """Count the rows of a frame, and find the first rule that a row breaks."""
     rules = _rules(frame.collect_schema().names())
     broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
     rows, *counts = frame.select(pl.len(), *broken).collect(engine=engine).row(0)
@@ -148,14 +148,14 @@ def first_broken(
 
 
 def refuse_no_overlap(qrels: InputTable, run: InputTable, *, shared_queries: bool) -> NoReturn:
-    """Say what ids look like on each side when not one judged document was retrieved."""
+    """Refuse inputs without a common id, with examples of the ids of each."""
     if shared_queries:
         raise NoOverlapError(DOC, some_ids(run, DOC, qrels), some_ids(qrels, DOC, run))
     raise NoOverlapError(QUERY, some_ids(run, QUERY), some_ids(qrels, QUERY))
 
 
 def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> list[str]:
-    """Some ids of an input, of queries that the other one has too."""
+    """Return a few ids of an input, of queries that the other input has too."""
     rows = side.frame
     if other is not None:
         rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
@@ -172,5 +172,5 @@ def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:
 
 
 def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:
-    """The ids of a row, but for the column that something is wrong with."""
+    """Return the ids of a row in quotes, except the one with the problem."""
     return [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]

@@ -1,4 +1,4 @@
-"""What the bytes of files mean: a table of formats, each with how it begins, is read and written.
+"""File formats: how files of each begin, and how they are read and written (`registry.py`).
 
-Where a file lies, and what its columns mean, is not known here: see `sources` and `inputs`.
+Where files are (`sources`) and what their columns mean (`column_names.py`) is not known here.
 """

@@ -1,5 +1,5 @@
-"""Collections as BEIR and MTEB lay them out: a folder with `corpus.jsonl`, `queries.jsonl`, and the
-judgments in `qrels/`, a file for each split; in these, the grade is called score.
+"""Collections in the layout of BEIR and MTEB: a folder with `corpus.jsonl`, `queries.jsonl`, and
+judgments in `qrels/`, a file for each split, in which the grade is called score.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DOC = plain_name("corpus-id")
 
 
 def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
-    """The one file with the judgments of a collection; None for any other place."""
+    """Return the file with the judgments of a collection; None for any other place."""
     qrels = folder if folder.name == "qrels" else folder / "qrels"
     if not qrels.is_dir():
         return None
@@ -54,8 +54,9 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
 
 
 def with_grades(table: pl.LazyFrame, *, alone: bool = False) -> pl.LazyFrame:
-    """Judgments whose documents are called as in BEIR, with their scores as grades: elsewhere, a
-    score is what a run has. `alone`: without the score, so that they are known as judgments.
+    """Use the scores of BEIR's judgments as grades.
+
+    `alone`: without the score, so that they are recognised as judgments.
     """
     names = {plain_name(name): name for name in table.collect_schema()}
     if _DOC not in names or SCORE not in names or _GRADES & names.keys():
@@ -66,7 +67,7 @@ def with_grades(table: pl.LazyFrame, *, alone: bool = False) -> pl.LazyFrame:
 
 
 def refuse_texts(value: Any, role: Role | None, name: str) -> None:
-    """Refuse documents, or queries, with their texts: of a collection, not of what was found in it.
+    """Refuse the corpus or the queries of a collection.
 
     `value`: the first row.
     """

@@ -1,4 +1,4 @@
-"""Parquet files with categories, read as text.
+"""Read Parquet files with categories as text.
 
 polars numbers categories over all row groups, which takes several times as long as reading them; in
 the files they are texts, each once a row group, and numbers that point to them.
@@ -15,9 +15,9 @@ _ROWS = 1 << 17  # as many as polars reads at a time
 
 
 def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyFrame | None:
-    """The rows of local files, to be read from the first to the last, with texts for categories.
+    """Scan local files with text in place of categories; return None without categories.
 
-    None where there are no categories. `frame`: the same rows as they are.
+    `frame`: the same rows with categories.
     """
     schema = frame.collect_schema()
     local = [file for file in files if isinstance(file, str) and "://" not in file]
@@ -55,7 +55,7 @@ def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
 
 
 def _text(name: str, column: Any) -> pl.Series:
-    """A column of a table of pyarrow."""
+    """Return a column of pyarrow's table, with text in place of categories."""
     if not hasattr(column, "dictionary"):
         return pl.Series(name, column)
     texts, numbers = pl.Series(name, column.dictionary), pl.Series(column.indices)

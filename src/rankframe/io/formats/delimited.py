@@ -42,7 +42,7 @@ _FIRST_TWO = {QUERY: "column_1", DOC: "column_2"}
 
 
 class Noted(NamedTuple):
-    """A table, and how it was read where its columns had to be told from its look."""
+    """A table, and how it was read if its columns were told from its content."""
 
     frame: pl.LazyFrame
     note: str
@@ -56,9 +56,9 @@ def open_delimited(
     *,
     separators: str,
 ) -> pl.LazyFrame | Noted:
-    """A table parted by the one of these separators that it has, else the first.
+    """Open a table with the separator that it has, else the first of `separators`.
 
-    `asked`: names that the user gave to columns of some input.
+    `asked`: the names that the user gave to columns of any input.
     """
     head = head_of(files[0], _HEAD)
     found = separator_of(head)
@@ -75,7 +75,7 @@ def open_delimited(
 
 
 def _refuse_repeated(names: Sequence[str], name: str) -> None:
-    """Refuse a header in which a name is there twice, of which polars renames the second."""
+    """Refuse a header with a name that is there twice, since polars renames the second."""
     if twice := [one for one, count in Counter(names).items() if one and count > 1]:
         raise UnreadableInputError(
             name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
@@ -83,7 +83,7 @@ def _refuse_repeated(names: Sequence[str], name: str) -> None:
 
 
 def separator_of(head: bytes) -> str | None:
-    """What parts the fields of a table; None where there seems to be none."""
+    """Return the separator of the fields of a table; None if there seems to be none."""
     line = first_line(head)
     if line.startswith(("{", "[")) or looks_like_trec(line):
         return None
@@ -91,13 +91,13 @@ def separator_of(head: bytes) -> str | None:
 
 
 def first_line(head: bytes) -> str:
-    """The first line that says something."""
+    """Return the first line that is neither blank nor a comment."""
     lines = head.decode("utf-8", errors="replace").lstrip("\ufeff").splitlines()
     return next((s for s in map(str.strip, lines) if s and not is_comment(s)), "")
 
 
 def fields_of(head: bytes, separator: str) -> list[str]:
-    """The fields of the first line."""
+    """Return the fields of the first line."""
     line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0]
     try:
         return [one.strip() for one in next(csv.reader([line], delimiter=separator), [])]
@@ -106,8 +106,10 @@ def fields_of(head: bytes, separator: str) -> list[str]:
 
 
 def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
-    """Whether a first line can be no header: no name that is known or asked for, and digits in
-    every field, or the fields of TREC text.
+    """Return whether a first line cannot be a header.
+
+    It then has no name that is known or that the user gave, and digits in every field, or the
+    fields of TREC text.
     """
     if len(fields) < 2 or is_named(fields) or set(asked) & set(fields):
         return False
@@ -116,7 +118,7 @@ def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
 
 
 def is_named(fields: Sequence[str]) -> bool:
-    """Whether a first line has the name of a column."""
+    """Return whether a first line has a known name of a column."""
     return any(plain_name(one) in _KNOWN for one in fields)
 
 
@@ -141,7 +143,7 @@ def _without_header(
     role: Role | None,
     name: str,
 ) -> Noted:
-    """A table whose columns are known by their number, and by what they hold."""
+    """Open a table whose columns are known by their number, and by their content."""
     count = len(fields)
     if count == len(FIELDS["qrels"]) and fields[1] in _ITERATIONS and role != "run":
         names = FIELDS["qrels"]
@@ -167,9 +169,10 @@ def _without_header(
 
 
 def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
-    """What the third of three columns is: a rank where all queries have 1, 2, 3, …, in any order;
-    else a grade, if these are judgments; else nobody knows: of a score more is better, of a
-    distance less.
+    """Return what the third of three columns is: a rank, a grade, or "" if that is unknown.
+
+    It is a rank if all queries have 1, 2, 3, …, in any order; else a grade in judgments. In a run,
+    it could be a score, of which more is better, or a distance, of which less is.
     """
     most = 0 if _falls(table) else _longest_ranking(table)
     if role != "qrels":
@@ -184,7 +187,7 @@ def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
 
 
 def _falls(table: pl.LazyFrame) -> bool:
-    """Whether numbers fall from row to row: then they may be scores, of which more is better."""
+    """Return whether numbers fall from row to row: they may be scores, of which more is better."""
     some = table.head(_LOOKED_AT).collect()
     number = some[RANK].str.strip_chars().cast(pl.Int64, strict=False)
     steps = number.diff().filter(some[QUERY] == some[QUERY].shift()).drop_nulls()
@@ -192,7 +195,7 @@ def _falls(table: pl.LazyFrame) -> bool:
 
 
 def _longest_ranking(table: pl.LazyFrame) -> int:
-    """How many ranks the longest ranking has; 0 if not all of them are 1, 2, 3, … or 0, 1, 2, …"""
+    """Return the length of the longest ranking; 0 unless all have ranks 1, 2, … or 0, 1, …."""
     rank = pl.col(RANK).str.strip_chars().cast(pl.Int64, strict=False)
     by_query = table.group_by(QUERY).agg(
         rows=pl.len(),

@@ -1,4 +1,4 @@
-"""What a file looks like that is none of the formats, so that a message can say so."""
+"""Recognise files of other formats, so that a message can name them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Look(NamedTuple):
-    """What a file is, by its first bytes, and what to do about it."""
+    """The kind of a file, by its first bytes, and what to do about it."""
 
     kind: str
     advice: str = ""
@@ -50,7 +50,7 @@ _TAR = 257  # where a tar archive says that it is one
 
 
 def look_of(head: bytes) -> Look | None:
-    """What begins like this, if that is known and is none of the formats."""
+    """Return the kind of a file that begins like this, if it is known and cannot be read."""
     for begin, look in _MAGIC:
         if head.startswith(begin) and (begin != b"ORC" or b"\x00" in head):
             return _WORKBOOK if begin == b"PK\x03\x04" and _is_workbook(head) else look
@@ -72,7 +72,7 @@ def _is_workbook(head: bytes) -> bool:
 
 
 def _wide_text(head: bytes) -> str | None:
-    """An encoding of two or four bytes a letter: by its mark, or by its many zeros."""
+    """Return an encoding of two or four bytes a letter, by its mark or its many zeros."""
     if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         return "UTF-32"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -1,8 +1,7 @@
-"""Numbers as given → Float64, and of whole ones also what a float cannot hold.
+"""Numbers as given → Float64, and the part of whole numbers that a float cannot hold.
 
-Floats hold whole numbers up to 2^53; nanosecond timestamps are larger. What rounding takes from a
-score is a column of its own beside it (`SCORE_REST`), by which equal floats are ranked; whatever
-computes with scores takes the floats.
+Floats hold whole numbers up to 2^53; nanosecond timestamps are larger. The rounding error of a
+score is a column of its own (`SCORE_REST`), which orders equal floats; computations use the floats.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NUMBERS = (int, float, np.number)
 
 
 def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """A mapping of columns with what scores lose as floats, where their type can hold such."""
+    """Add the rounding error of scores to a mapping of columns, if their type can have one."""
     kept = {ours: of for ours, of in mapping.items() if ours != SCORE_REST}
     if SCORE in kept and _may_be_large(schema[kept[SCORE]]):
         kept[SCORE_REST] = kept[SCORE]
@@ -34,13 +33,14 @@ def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> 
 
 
 def as_float(source: str, dtype: pl.DataType) -> pl.Expr:
-    """A column of numbers, or of text that holds them."""
+    """Return a column of numbers, or of text that holds them, as floats."""
     return _stripped(source, dtype).cast(pl.Float64)
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
-    """What a whole number of up to 128 bits is larger than its float; 0 for any other. A column
-    that holds nothing else is taken as it is.
+    """Return a whole number of up to 128 bits minus its float; 0 for any other number.
+
+    A column of floats is taken as the rounding error itself.
     """
     column = _stripped(source, dtype)
     if dtype.is_float():
@@ -55,10 +55,10 @@ def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
-    """Scores as the whole numbers that they were, if they all are; without what floats lack.
+    """Restore scores that were whole numbers, with the digits that floats lack.
 
-    OverflowError: some are such numbers, and others none, or too large for 64 bits: no type that
-    every format can hold keeps their order.
+    OverflowError: some are such numbers, and others are not, or are too large for 64 bits: no type
+    that every format can hold keeps their order.
     """
     if SCORE_REST not in frame.columns:
         return frame
@@ -76,9 +76,9 @@ def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def given_numbers(values: Sequence[Any]) -> pl.Series:
-    """Python's numbers as a column: floats, or whole numbers that are too large for them.
+    """Return Python's numbers as a column of floats, or of whole numbers too large for floats.
 
-    ValueError: one that is no number.
+    ValueError: a value that is not a number.
     """
     kinds = set(map(type, values))
     if bad := tuple(kind for kind in kinds if issubclass(kind, _NO_NUMBERS)):
@@ -99,7 +99,7 @@ def given_numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def turned(numbers: pl.Series) -> pl.Series:
-    """The same with the other sign."""
+    """Negate numbers."""
     if numbers.dtype == pl.Float64:
         return -numbers
     return pl.Series([0], dtype=pl.Int128) - numbers.cast(pl.Int128)

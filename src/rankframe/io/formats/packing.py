@@ -1,7 +1,7 @@
 """Compression of whole files: gzip, zstd and bzip2, known by how a file begins, not by its name.
 
-polars unpacks gzip and zstd as it reads. What it cannot unpack (bzip2), and what comes through a
-pipe, is held in memory, and bounded: beyond so much, nothing that grows like a bomb is unpacked.
+polars decompresses gzip and zstd as it reads. Files that it cannot decompress (bzip2), and pipes,
+are decompressed into memory, up to a bound that stops decompression bombs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
 
 @dataclass(frozen=True)
 class Packing:
-    """A compression: what it is called, how its files end and begin, how they are read, written."""
+    """A compression: its name, ending and first bytes, its reader and its writer."""
 
     name: str
     ending: str
@@ -69,7 +69,7 @@ ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
 class Held(io.BytesIO):
-    """What a file held, unpacked, under its name."""
+    """The decompressed content of a file, with its name."""
 
     def __init__(self, content: bytes = b"", name: str = "") -> None:
         super().__init__(content)
@@ -77,18 +77,18 @@ class Held(io.BytesIO):
 
 
 def packing_of(head: bytes) -> Packing | None:
-    """The compression of what begins so."""
+    """Return the compression of content that begins like this."""
     return next((one for one in PACKINGS if head.startswith(one.begins)), None)
 
 
 def by_name(path: str | Path) -> Packing | None:
-    """The compression that an ending says."""
+    """Return the compression of an ending."""
     ending = Path(path).suffix.lower()
     return next((one for one in PACKINGS if one.ending == ending), None)
 
 
 def bare_name(path: str | os.PathLike[str]) -> str:
-    """The name of a file without the ending of its compression."""
+    """Return the name of a file without the ending of its compression."""
     name = Path(path).name
     packing = by_name(name)
     return name[: -len(packing.ending)] if packing else name
@@ -96,7 +96,7 @@ def bare_name(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def opened(file: str) -> Iterator[IO[bytes]]:
-    """A file, unpacked as it is read."""
+    """Open a file, decompressed as it is read."""
     with Path(file).open("rb") as raw:
         packing = packing_of(raw.read(_LONGEST))
         raw.seek(0)
@@ -108,7 +108,7 @@ def opened(file: str) -> Iterator[IO[bytes]]:
 
 
 def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
-    """How a file begins, unpacked."""
+    """Return the beginning of a file, decompressed."""
     if not isinstance(file, str):
         head = file.read(size)
         file.seek(0)
@@ -118,7 +118,7 @@ def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
 
 
 def unpacked(content: bytes, name: str) -> Held:
-    """What was read, without its compression; refused where that seems to have no end."""
+    """Decompress content; refuse what grows like a decompression bomb."""
     packing = packing_of(content)
     if packing is None:
         return Held(content, name)
@@ -140,8 +140,9 @@ def unpacked(content: bytes, name: str) -> Held:
 def without_packing(
     files: Sequence[str], known: Collection[str] = NATIVE
 ) -> list[str] | list[IO[bytes]]:
-    """Files for a reader that knows some packings: all by their paths, or, where one is packed in
-    another way, all as what they hold.
+    """Return files for a reader that knows some compressions.
+
+    If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
     packings = (_packing_at(file) for file in files)
     if all(one is None or one.name in known for one in packings):

@@ -38,7 +38,7 @@ _COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Arra
 
 
 def open_arrow(source: Any, role: str, name: str) -> RawTable | None:
-    """A table, stream or dataset of another library; None if it is nothing of the kind."""
+    """Open a table, stream or dataset of another library; return None for any other object."""
     if isinstance(source, pl.Series) or any(_is(source, *kind) for kind in _COLUMNS):
         raise UnreadableInputError(
             name, "this is a single column", "Pass a frame: a column each for queries and documents"
@@ -58,13 +58,13 @@ def open_arrow(source: Any, role: str, name: str) -> RawTable | None:
 
 
 def _is(source: object, module: str, kind: str) -> bool:
-    """Whether it is of a class of a module, which is imported if it is."""
+    """Return whether an object is of a class, without importing the module of the class."""
     found = getattr(sys.modules.get(module), kind, None)
     return isinstance(found, type) and isinstance(source, found)
 
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:
-    """With the levels of its index that have names: `query_id` is often one."""
+    """Return a frame of pandas with the named levels of its index: `query_id` is often one."""
     if twice := sorted({str(column) for column in source.columns[source.columns.duplicated()]}):
         raise UnreadableInputError(
             name,
@@ -81,7 +81,7 @@ def _from_pandas(source: Any, name: str) -> pl.DataFrame:
 
 
 def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
-    """A dataset, read by batches whenever somebody asks for rows."""
+    """Scan a dataset by batches whenever rows are needed."""
 
     def batches(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _size: int | None
@@ -96,7 +96,7 @@ def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
 
 
 def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
-    """A stream, read to its end: held if it is small, else spooled."""
+    """Read a stream to its end: into memory if it is small, else into a temporary file."""
     import pyarrow as pa  # noqa: PLC0415 (only where it is needed)
 
     with _explained(name):
@@ -122,7 +122,7 @@ def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
 def _spooled(
     begun: list[pa.RecordBatch], reader: pa.RecordBatchReader, schema: pl.Schema, name: str
 ) -> pl.LazyFrame:
-    """A stream as a temporary file, written a row group at a time while it is read."""
+    """Write a stream to a temporary file, a row group at a time."""
 
     def batches(*_: object) -> Iterator[pl.DataFrame]:
         with _explained(name):
@@ -150,7 +150,7 @@ def _spooled(
 def _frames(
     batches: Iterable[pa.RecordBatch], predicate: pl.Expr | None = None, rows: int | None = None
 ) -> Iterator[pl.DataFrame]:
-    """Batches as polars has them, the first so many rows, of these the ones that are asked for."""
+    """Yield batches as frames of polars: of the first rows, those that match the predicate."""
     left = rows
     for batch in batches:
         frame = _plain(pl.DataFrame(batch))
@@ -166,13 +166,13 @@ def _schema(schema: pa.Schema) -> pl.Schema:
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts for categories, which every batch numbers in its own way."""
+    """Turn categories into text, since every batch numbers them in its own way."""
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """What another library says of a failure, in one sentence."""
+    """Explain another library's failure in one sentence."""
     try:
         yield
     except RankframeError:

@@ -42,7 +42,7 @@ _PREFIX = re.compile(
 
 
 def open_database(kind: str, place: str, asked: str | None, name: str) -> RawTable:
-    """A table or a query of a database of this kind: a file, or the address of a server."""
+    """Open a table or a query of a database: of a file, or at the address of a server."""
     if kind == "sqlite":
         return RawTable(_held(_sqlite_file(place), asked, name).lazy(), seekable=True)
     ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
@@ -60,7 +60,7 @@ def open_database(kind: str, place: str, asked: str | None, name: str) -> RawTab
 
 
 def _small(batches: Any) -> pl.DataFrame | None:
-    """All batches as a table, unless they are many, or large."""
+    """Read all batches as a table; return None if they are many, or large."""
     tables: list[pl.DataFrame] = [pl.DataFrame(batches.schema.empty_table())]
     for batch in batches:
         tables.append(pl.DataFrame(batch))
@@ -73,15 +73,16 @@ def _small(batches: Any) -> pl.DataFrame | None:
 
 
 def is_query(source: object) -> bool:
-    """Whether something is a connection, and what to ask of it."""
+    """Return whether a source is a connection with a query."""
     if not (isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str)):
         return False
     return any(hasattr(source[0], name) for name in ("cursor", "execute", "connect"))
 
 
 def open_query(connection: Any, query: str, *, name: str) -> RawTable:
-    """What an open connection answers to a query (or the name of a table): of DuckDB, ADBC,
-    SQLAlchemy, or any other that Python's interface for databases describes.
+    """Read the answer of an open connection to a query, or a table by its name.
+
+    DuckDB, ADBC, SQLAlchemy and any other DB-API connection will do.
     """
     name = name.replace(" tuple", " query")
     query = _select(_quoted(query)) if _TABLE.fullmatch(query) else query
@@ -97,8 +98,9 @@ def open_query(connection: Any, query: str, *, name: str) -> RawTable:
 def _streamed(
     ask: Ask, query: str, types: Mapping[str, Any], odd: Sequence[str], name: str
 ) -> pl.LazyFrame:
-    """The rows of a query, which is asked anew, for what is needed of it, with every pass. Columns
-    of odd types are asked for as text.
+    """Scan a query, which runs again with every pass, with the columns that are needed.
+
+    Columns of odd types are cast to text.
     """
     from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
 
@@ -125,7 +127,7 @@ def _is_extension(kind: Any) -> bool:
 
 
 def _query(asked: str | None, name: str, tables: Callable[[], list[str]]) -> str:
-    """What was asked as it stands in another query."""
+    """Return a table or a query as it is written inside another query."""
     if not asked:
         raise UnreadableInputError(
             name, "a table or a query is needed after a #", f"Its tables: {listing(tables())}"
@@ -141,7 +143,7 @@ def _select(query: str, columns: str = "*", rows: int | None = None) -> str:
 
 
 def _quoted(name: str, *, whole: bool = False) -> str:
-    """A name as it stands in a query, be it a word of SQL or not."""
+    """Quote a name for a query, even if it is a word of SQL."""
     parts = [name] if whole else name.split(".")
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
@@ -194,7 +196,7 @@ def _sqlite_file(place: str) -> Path:
 
 
 def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
-    """A table or a query of a SQLite file."""
+    """Read a table or a query of a SQLite file."""
     if not path.is_file():
         raise UnreadableInputError(name, f"there is no file {str(path)!r}")
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _PATIENCE, uri=True)
@@ -213,7 +215,7 @@ def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
 
 @contextmanager
 def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
-    """What the library of a database says of a failure, in one line."""
+    """Explain the failure of a database in one line."""
     try:
         yield
     except (RankframeError, GeneratorExit):

@@ -59,7 +59,7 @@ def example(name: ExampleName) -> Example:
 
 
 def _folder() -> Path:
-    """Where all of it lies: inside an installed package, or beside its sources."""
+    """Return the folder of the data: inside an installed package, or in the repository."""
     here = Path(__file__).resolve().parents[2]
     for folder in (here / "data", here.parent.parent / "data"):
         if (folder / "shop" / "qrels.parquet").is_file():

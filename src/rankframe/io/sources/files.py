@@ -1,4 +1,4 @@
-"""Files, folders and pipes → a LazyFrame as found, in whatever format (`formats.py`)."""
+"""Open files, folders and pipes, in any format (`formats/registry.py`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RawTable(NamedTuple):
 
     @classmethod
     def of(cls, found: Found, *, seekable: bool, held: bool = False) -> RawTable:
-        """What a format gave; `held`: to be read now."""
+        """Wrap what a format returned; `held`: read it now."""
         if isinstance(found, Mapping):
             return cls(pl.LazyFrame(), seekable=True, by_query=found)
         frame, note = found if isinstance(found, Noted) else (found, "")
@@ -66,10 +66,14 @@ def open_path(
     asked: Collection[str] = (),
     limit: int | None = None,
 ) -> RawTable:
-    """A file, a glob pattern, or a folder of Parquet files.
+    """Open a file, a glob pattern, or a folder of Parquet files.
 
-    `asked`: names that the user gave to columns of some input. `limit`: how much memory there is;
-    text that is large beside it goes through temporary files.
+    Args:
+        path: the file, pattern or folder.
+        role: what the input is.
+        name: what errors call it.
+        asked: the names that the user gave to columns of any input.
+        limit: how many bytes may be in memory at once; larger text goes through temporary files.
     """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
@@ -118,7 +122,7 @@ def open_stream(
     asked: Collection[str] = (),
     limit: int | None = None,
 ) -> RawTable:
-    """An open file or a pipe, read to its end. `asked`, `limit`: as for `open_path`."""
+    """Read an open file or a pipe to its end. `asked`, `limit`: as for `open_path`."""
     try:
         content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
@@ -145,7 +149,7 @@ def _open_saved(
     asked: Collection[str],
     limit: int,
 ) -> RawTable:
-    """What came through a pipe and is too large to be held, from a temporary file."""
+    """Open the content of a pipe that was too large for memory, from a temporary file."""
     found = by_beginning(head_of(path)) or TREC
     large = _spooled(found, [path], role, [name], asked, limit, folder)
     if large is not None:
@@ -164,7 +168,7 @@ def _spooled(
     limit: int,
     folder: KeptFolder | None = None,
 ) -> RawTable | None:
-    """Large text by way of temporary files; None where its format does not go by lines."""
+    """Open large text through temporary files; return None if its format has no lines."""
 
     def read(text: IO[bytes]) -> object:
         return found.open([text], role, names[0], asked)
@@ -174,14 +178,15 @@ def _spooled(
 
 
 def _is_blank(held: io.BytesIO) -> bool:
-    """Whether there is nothing to read, seen without a copy of it."""
+    """Return whether there is nothing to read, without a copy of it."""
     content = held.getbuffer()
     return not content or (bytes(content[:STEP]).isspace() and held.getvalue().isspace())
 
 
 def trec_texts(source: object) -> Files | None:
-    """The files of a path, or what a file in memory holds, if it is TREC text; None if it is not,
-    or cannot be read.
+    """Return the files of a path, or a file in memory, if they are TREC text.
+
+    Returns None for any other content, and if it cannot be read.
     """
     try:
         if isinstance(source, io.BytesIO):
@@ -198,7 +203,7 @@ def trec_texts(source: object) -> Files | None:
 
 
 def files_at(path: str) -> list[str]:
-    """The file of this very name, or those that a pattern stands for."""
+    """Return the file of this very name, or the matches of a pattern."""
     return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 
@@ -254,7 +259,7 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
 
 
 def _visible_files(folder: Path) -> list[Path]:
-    """The files in a folder and those below, in order; links are followed, but not in circles."""
+    """Return the files in and below a folder, in order; links are followed, but not in circles."""
     found: list[Path] = []
     seen: set[str] = set()
     for where, folders, names in os.walk(folder, followlinks=True):
@@ -274,7 +279,7 @@ def _hive_columns(path: Path) -> tuple[str, ...]:
 
 
 def _refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
-    """Refuse files of no bytes beside others: something was cut short."""
+    """Refuse empty files among others: something was cut short."""
     empty = [file for file, size in sizes.items() if size == 0]
     if empty:
         raise UnreadableInputError(

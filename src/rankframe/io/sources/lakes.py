@@ -1,5 +1,7 @@
-"""Tables that are folders with a history: Delta and Iceberg. Their files tell only with it which of
-them are still part of the table, so that a folder is looked at for it before its files are read.
+"""Open tables that are folders with a history: Delta and Iceberg.
+
+Only the history tells which files are still part of the table, so that a folder is searched for one
+before its files are read.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _PYICEBERG = {
 
 
 def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
-    """The table that a folder with these files is (by their paths from it); None if it is none."""
+    """Open the table in a folder with these files (paths from the folder); None without one."""
     every = list(files)
     if any(file.startswith(f"{_DELTA}/") for file in every):
         return open_delta(root, name)
@@ -40,7 +42,7 @@ def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
 
 
 def lake_in(path: str, name: str) -> pl.LazyFrame | None:
-    """The same for a folder of this machine, or a file of Iceberg's metadata."""
+    """Open the table in a local folder, or that of a file of Iceberg's metadata."""
     folder = Path(path)
     if path.endswith(_METADATA) and folder.is_file():
         return open_iceberg(path, name)
@@ -52,12 +54,12 @@ def lake_in(path: str, name: str) -> pl.LazyFrame | None:
 
 
 def is_metadata(address: str) -> bool:
-    """Whether a file is Iceberg's metadata, by its name."""
+    """Return whether a file is Iceberg's metadata, by its name."""
     return address.endswith(_METADATA)
 
 
 def open_delta(root: str, name: str) -> pl.LazyFrame:
-    """A Delta table as it is now: neither removed files nor removed rows."""
+    """Open a Delta table as it is now: without removed files and removed rows."""
     try:
         from deltalake.exceptions import DeltaError  # noqa: PLC0415 (an optional part)
     except ImportError as error:
@@ -71,7 +73,7 @@ def open_delta(root: str, name: str) -> pl.LazyFrame:
 
 
 def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
-    """An Iceberg table as a file of its metadata says."""
+    """Open an Iceberg table by a file of its metadata."""
     try:
         import pyiceberg.exceptions  # noqa: F401, PLC0415 (an optional part)
     except ImportError as error:

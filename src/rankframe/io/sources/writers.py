@@ -1,8 +1,7 @@
-"""Frames into files, by their endings: plain or packed, whole or not at all.
+"""Write frames as files, by their endings: compressed or not, whole or not at all.
 
-Every Parquet file that is an output is written by `write_parquet`, by polars: its files were the
-same before they said what they are about, and text goes in as polars has it, where pyarrow's writer
-would first have to be given a copy.
+`write_parquet` writes every Parquet file that is an output, with polars: text is written as polars
+holds it, where pyarrow would need a copy.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _ROWS = 1 << 17
 def write_parquet(
     frame: pl.DataFrame | pl.LazyFrame, target: Path | IO[bytes], about: About | None = None
 ) -> None:
-    """Write a frame, a row group at a time, and what it is about."""
+    """Write a frame in row groups, with metadata about it."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     said = json.dumps({"version": __version__, **(about or {})}, ensure_ascii=False)
@@ -45,7 +44,7 @@ def write_parquet(
 
 
 def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
-    """What a Parquet file says that it is about; nothing if others wrote it, or older versions."""
+    """Read rankframe's metadata of a Parquet file; empty if there is none."""
     try:
         found = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (OSError, ValueError, pl.exceptions.PolarsError):
@@ -54,14 +53,12 @@ def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
 
 
 def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
-    """Write a frame in the format of the target's ending; formats without a place for what it is
-    about leave that out.
-    """
+    """Write a frame in the format of the target's ending, with metadata if the format has any."""
     write_as(format_of(target), frame, target, about)
 
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
-    """The format that a target's ending says: one for any table, or for judgments and runs."""
+    """Return the format of a target's ending: for any table, or for judgments and runs."""
     found = by_ending(target)
     if found is None or (any_table and not found.any_table):
         raise OutputError(
@@ -72,7 +69,7 @@ def format_of(target: Path, *, any_table: bool = True) -> Format:
 
 
 def write_as(form: Format, frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
-    """Write a frame in this format; packed where the target's ending says so."""
+    """Write a frame in a format, compressed if the target's ending says so."""
     packing = by_name(target)
 
     def put(into: Path | IO[bytes]) -> None:
