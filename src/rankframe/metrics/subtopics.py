@@ -50,7 +50,7 @@ def _groups(rel: float | None) -> pl.Expr:
 
 
 def _covered(k: int | None, rel: float | None) -> pl.Expr:
-    """Compute the share of groups that have a relevant document in the top k."""
+    """Count the groups (or sum their weights) that have a relevant document in the top k."""
     return total(where(pl.col(at_level("first", rel)) & within(k)))
 
 
