@@ -1,4 +1,4 @@
-"""Rooms and frames in docs/how_it_works.md: from their docstrings, and from their columns."""
+"""Write the packages in docs/how_it_works.md and the frames in docs/reference/frames.md."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ from rankframe.frames import retrieved_columns as shown_columns
 from rankframe.metrics import subtopic_columns as group_columns
 
 PAGE = DOCS / "how_it_works.md"
+FRAMES = DOCS / "reference" / "frames.md"
+FRAMES_HEADER = """<!-- Written by docs/make.py. -->
+
+# Frames
+
+Metrics are expressions over these frames. Columns that no metric uses are not computed. The last
+column of each table shows how a column is named for a parameter: `found_rel2` counts documents of
+grade 2 and above, `concordant_top10` compares the top 10 of both lists.
+"""
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
 # What follows the name of a column for a parameter: an example.
 _FOR = {
@@ -25,12 +34,15 @@ _FOR = {
 
 
 def written() -> dict[Path, str]:
-    """What the page should hold."""
-    return {PAGE: with_sections(PAGE, {"rooms": rooms(), "frames": frames()})}
+    """Return the text of both pages."""
+    return {
+        PAGE: with_sections(PAGE, {"packages": packages()}),
+        FRAMES: f"{FRAMES_HEADER}\n{frames()}\n",
+    }
 
 
-def rooms() -> str:
-    """The rooms, from the roof to the ground, with what their docstrings say."""
+def packages() -> str:
+    """Return the table of packages, top floor first, with their docstrings."""
     layers = runpy.run_path(str(LAYERS))
     top = len(layers["LINES"]) - 1
     rows = [
@@ -38,7 +50,7 @@ def rooms() -> str:
         for at, line in enumerate(layers["LINES"])
         for room in line
     ]
-    return table(["floor", "room", "what it is for", "home of"], rows)
+    return table(["floor", "package", "what it is for", "may import"], rows)
 
 
 def _said(room: str) -> str:

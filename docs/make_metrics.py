@@ -32,7 +32,7 @@ is below, `average=quantile(q=0.1)`.
 
 Metrics of what was shown look at every document of a list, judged or not, those of the catalogue
 at every document over all lists: `train` are interactions from before, `items` the documents that
-could be shown, with their attributes ([frames](how_it_works.md#the-frames)).
+could be shown, with their attributes ([frames](reference/frames.md)).
 
 `gap(ndcg@10, by=group)`, of any metric that has values per query, is how far its averages over
 slices by an attribute of `queries` are apart: the largest less the least; with `kind=mean`, the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import rankframe as rf
@@ -94,10 +96,13 @@ def test_charts_are_drawn_by_one_command(tmp_path: Path) -> None:
 def test_the_example_of_how_it_works_runs() -> None:
     page = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    *lines, last = code.strip().splitlines()
     names: dict[str, object] = {}
-    exec("\n".join(lines), names)
-    assert eval(last, names).rows() == [("q1", 0.5, pytest.approx(2.5 / (2 + 1 / 1.5849625007)))]
+    exec(code.replace("values.collect()", "values = values.collect()"), names)
+    values = names["values"]
+    assert isinstance(values, pl.DataFrame)
+    dcg, ideal = 2 + 1 / 2, 2 + 1 / math.log2(3)
+    rows = [("q1", 1.0, dcg, pytest.approx(dcg / ideal, abs=1e-15)), ("q2", 0.0, 0.0, 0.0)]
+    assert values.rows() == rows
 
 
 def links(text: str) -> Iterator[str]:

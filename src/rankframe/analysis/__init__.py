@@ -1,4 +1,4 @@
-"""From numbers to decisions: comparisons with their tests, diffs, gates, unjudged documents.
+"""Turn values per query into decisions: compare, diff, gate, bounds, curves, fusion and tuning.
 
-Works on per-query values of several systems. How they are shown or drawn is not decided here.
+How results are shown is left to `present`.
 """

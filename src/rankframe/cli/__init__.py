@@ -1,6 +1,7 @@
-"""The command line: one module a command. typer lives here and nowhere else.
+"""Offer every function as a command, one module per command.
 
-Commands read options, call the rooms below, and show what they give; heavy imports wait for that.
+Commands parse flags, call the packages below and print the results. Heavy imports happen only
+when a command needs them.
 """
 
 from rankframe.cli.process import guarded

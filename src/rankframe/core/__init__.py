@@ -1,4 +1,4 @@
-"""What every room may use: errors, column names, options, progress, wording, places for outputs.
+"""Declare what every package uses: options, column names, errors, messages, progress, tables.
 
-Nothing here reads data or computes with it; nothing here imports another room.
+Nothing here reads data or imports another package.
 """

@@ -1,4 +1,4 @@
-"""Evaluate metrics over two inputs: in memory, partition by partition, or on a cluster.
+"""Evaluate metrics: plan, values per query, accumulators, `Result`. In memory or in partitions.
 
-Plans, pieces, memory and sums that add up. What a judgment is, the engine does not know.
+Also the ledger, memory limits, and the public functions that evaluate.
 """

@@ -1,4 +1,4 @@
-"""The judged and the pair frame: ranking, matching, and every column that metrics look at.
+"""Build the frames that metrics look at from matches and ranks.
 
-Columns are flat arrays over all queries, made when they are asked for. Nothing is averaged here.
+Columns are flat arrays over all queries, computed only when a metric needs them.
 """

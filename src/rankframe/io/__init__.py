@@ -1,4 +1,4 @@
-"""Whatever users have → frames with our columns: scanning, validation, lists, queries.
+"""Turn anything that people have into checked lazy tables; write outputs atomically.
 
-What is unfit is refused here, with an example. Nothing is ranked here, and no metric computed.
+`sources` knows where data lies, `formats` what bytes mean. Bad input is refused here.
 """

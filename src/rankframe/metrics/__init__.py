@@ -1,6 +1,6 @@
 """Define the metrics: functions that return a polars expression, by family, and their registry.
 
-Their names are read here. No data is: a metric is an expression over one of the frames.
+Names of metrics are parsed here. No data is read.
 """
 
 from rankframe.metrics import (

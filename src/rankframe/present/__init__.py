@@ -1,4 +1,4 @@
-"""What people look at: tables (terminal, HTML, Markdown), charts and the report page.
+"""Show results: tables for terminal, HTML, Markdown and LaTeX, charts, and the report.
 
-Nothing is computed here that could be decided on; results come from the packages below.
+Nothing is computed here that a decision could depend on.
 """

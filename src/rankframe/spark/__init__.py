@@ -1,7 +1,7 @@
-"""Evaluate and fuse on a Spark cluster: the same code on every partition, the same bits.
+"""Evaluate and fuse on a Spark cluster, with the same code on every partition and the same bits.
 
-Needs the extra `spark`, there and here. Sessions, inputs and partitions of Spark are known here
-only; what is done with a partition is the work of the rooms below.
+Requires the extra `spark` on driver and executors. Only this package knows sessions, inputs and
+partitions of Spark.
 """
 
 from rankframe.spark.entry import SparkResult, agree, evaluate

@@ -1,4 +1,4 @@
-"""Exact sums, resampling, intervals, and tests of significance over numbers that belong to queries.
+"""Compute exact sums, bootstrap intervals and significance tests over values per query.
 
-The only room that may use scipy, and only where it is needed. No metric is known here by its name.
+The only package that imports scipy.
 """
