@@ -19,7 +19,7 @@ from rankframe.core.errors import OptionError, OutputError, RankframeError
 from rankframe.core.progress import Progress
 from tests.support.fusing import QRELS, random_runs
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 A = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 1.0}}
 B = {"q1": {"c": 0.9, "d": 0.5}, "q0": {"z": 1.0}}
 

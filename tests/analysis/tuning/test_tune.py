@@ -20,7 +20,7 @@ from rankframe.stats.bootstrap import hash_ids
 
 FAST: dict[str, Any] = {"replicates": 100, "folds": 3}
 Run = dict[str, dict[str, float]]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def data(
