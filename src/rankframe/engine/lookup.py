@@ -1,4 +1,4 @@
-"""The judgments of a run's documents: judgments held and indexed, the run read once beside them."""
+"""Look up a run in judgments: these are indexed in memory, and the run is read once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Lookup:
     judgments: IndexedJudgments
     run: Batches
     policies: Policies
-    # of the judged frame, those that are asked for
+    # columns of the judged frame that are needed
     columns: Collection[str]
-    # whether all documents of judged queries are asked for, and their ids
+    # whether all documents of judged queries are needed, and their ids
     listed: bool = False
     ids: bool = False
 
@@ -78,7 +78,7 @@ class Lookup:
 
     @property
     def _key(self) -> Hashable:
-        """Whatever else is asked of the run, with the same key the same is found."""
+        """Return a key: a run is looked up once for each."""
         # Units are in the run already, and what queries have had is not.
         done = ("unit", "train", "exclude_seen")
         names = [name for name in JudgedOptions.__annotations__ if name not in done]
@@ -87,7 +87,7 @@ class Lookup:
         return Found, *options, *scanned.mapping.items(), scanned.distance
 
     def _is_enough(self, found: Found) -> bool:
-        """Whether what is asked for was found already."""
+        """Return whether a run that was read before has all that is needed."""
         listing = found.listing
         return (
             found.judgments is self.judgments
@@ -102,7 +102,7 @@ class Lookup:
 
     @property
     def _scores(self) -> bool:
-        """Whether scores of all queries are compared, and there are any."""
+        """Return whether scores of all queries are compared, and there are any."""
         pooled = any(map(JUDGED_FRAME.of_whole_input, self.columns))
         return pooled and SCORE in self.run.scanned.mapping
 
@@ -145,7 +145,7 @@ def read_judgments(
 def _read_groups(
     qrels: InputTable, table: pl.DataFrame, duplicates: Duplicates
 ) -> IndexedJudgments:
-    """The same of judgments for groups: each document once for each of these."""
+    """Index judgments of subtopics: each document once for each of these."""
     judgments, twice = by_document(table)
     if twice:
         texts = table.drop(HASHES, strict=False)

@@ -1,4 +1,4 @@
-"""Judgments with documents among them that nobody judged, as if these had grades."""
+"""Put documents without a judgment among the judgments, as if they had grades."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Some = TypeVar("Some", bound="NDArray[Any] | pl.Series")
 
 @dataclass(frozen=True)
 class Filled(Matched):
-    """The judgments of whole queries and, among them, documents that were given grades."""
+    """Hold the judgments of whole queries and, among them, documents that were given grades."""
 
     # where these are known
     ids: pl.Series | None = None
 
     def docs(self) -> pl.Series:
-        """The documents, as text."""
-        assert self.ids is not None  # whoever asks for them listed them
+        """Return the documents, as text."""
+        assert self.ids is not None  # documents were listed with their ids
         return self.ids
 
     def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """The queries in stretches of about so many rows: the first, and the one after."""
+        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
         cuts = np.unique(np.searchsorted(self.starts, np.arange(0, len(self.rank), rows)))
         ends = [*cuts[1:].tolist(), len(self.starts)]
         return [(a, b) for a, b in zip(cuts.tolist(), ends, strict=True) if a < b]
 
     def some(self, first: int, end: int) -> Filled:
-        """A stretch of queries."""
+        """Select consecutive queries."""
         last = self.starts[end] if end < len(self.starts) else len(self.rank)
         rows = slice(int(self.starts[first]), int(last))
 
@@ -61,7 +61,7 @@ class Filled(Matched):
 
 @dataclass(frozen=True)
 class WithHoles:
-    """Judgments and documents without one, and where their rows go, query by query."""
+    """Hold judgments, documents without one, and where their rows go, query by query."""
 
     part: Matched
     holes: Listed
@@ -79,7 +79,7 @@ class WithHoles:
         return cls(part, holes, order, np.cumsum(lengths) - lengths)
 
     def filled(self, grades: Floats) -> Filled:
-        """With grades for the holes."""
+        """Give grades to the holes."""
         part, holes = self.part, self.holes
 
         def joined(ours: Floats | None, theirs: Floats | None) -> Floats | None:

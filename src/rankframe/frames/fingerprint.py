@@ -1,4 +1,4 @@
-"""What tells one table from another: sums over its rows, whatever their order and types of ids.
+"""Tell tables apart by sums over their rows, whatever the order of rows and the types of ids.
 
 Of every row, the ids as text and the bits of its number count. One sum is of numbers and lengths
 alone, and means the same everywhere. The other is of polars' hashes, which cost nothing where keys
@@ -24,7 +24,7 @@ _BLOCK = 1 << 15  # rows: what fits in the cache
 
 
 class Rows(NamedTuple):
-    """A table, query by query."""
+    """Hold a table, query by query."""
 
     # each query, and how many rows it has
     queries: pl.Series
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Sums over rows; those of different rows add up."""
+    """Hold sums over rows; sums over different rows add up."""
 
     # of the bits of numbers, and of how long the ids are
     plain: int = 0
@@ -47,7 +47,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, rows: Rows) -> Fingerprint:
-        """Of a table."""
+        """Sum up the rows of a table."""
         bits = (rows.numbers + 0.0).view(np.uint64)  # -0.0 is 0.0
         queries, docs = as_text(rows.queries), as_text(rows.docs)
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
@@ -64,8 +64,8 @@ class Fingerprint:
         letters: NDArray[np.integer],
         numbers: tuple[NDArray[np.float64], NDArray[np.float64]],
     ) -> Fingerprint:
-        """Of what belongs to rows of a table: which row each is `of`, the hash of its name and how
-        long that is, and two numbers.
+        """Sum up what belongs to rows of a table: the row that each is `of`, the hash and the
+        length of its name, and two numbers.
         """
         bits, others = ((some + 0.0).view(np.uint64) for some in numbers)
         plain = int(bits.sum()) + int(others.sum()) + int(letters.sum()) * int(_FACTORS[1])
@@ -80,7 +80,7 @@ class Fingerprint:
 
 
 def _text_key(rows: Rows) -> NDArray[np.uint64]:
-    """The key of each row, by the text of its ids."""
+    """Return the key of each row, by the text of its ids."""
     if rows.queries.dtype == rows.docs.dtype == pl.String:
         return rows.key
     key = text_hashes(DOC, rows.docs)
@@ -89,14 +89,14 @@ def _text_key(rows: Rows) -> NDArray[np.uint64]:
 
 
 def differ(one: str, other: str) -> bool:
-    """Whether two fingerprints, as they are written, are of different tables."""
+    """Return whether two fingerprints, as text, are of different tables."""
     (plain, *hashes), (others, *their_hashes) = one.split("-"), other.split("-")
     return plain != others or (hashes[:1] == their_hashes[:1] and hashes != their_hashes)
 
 
 @cache
 def hash_kind() -> str:
-    """Which hashes polars makes, told by that of a text."""
+    """Return what identifies the hash function of polars: the hash of a text."""
     return f"{int(text_hashes(DOC, pl.Series(['a document']))[0]) >> 48:04x}"
 
 

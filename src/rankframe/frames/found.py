@@ -1,8 +1,4 @@
-"""Which judged documents a run has, and where: filled chunk by chunk, in any order of chunks.
-
-A chunk is matched from the judgments' side, in a table of its rows that fits in the cache. What the
-keys say is compared by the ids themselves, so that no collision of hashes changes anything.
-"""
+"""Collect the ranks of judged documents in a run, batch by batch, in any order of batches."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Seen:
-    """What was counted in a run."""
+    """Count what a run has."""
 
     rows: int = 0
     queries: int = 0
@@ -48,7 +44,7 @@ class Seen:
 
 
 class Found:
-    """Every judgment's rank in a run, as far as the run was read."""
+    """Collect every judgment's rank in a run."""
 
     def __init__(
         self,
@@ -59,7 +55,7 @@ class Found:
         scores: bool = False,
         listing: Listing | None = None,
     ) -> None:
-        """`tied_rank`, `scores`: these are asked for too; `listing`: is to have all documents."""
+        """Begin; `tied_rank`, `scores`: collect these too; `listing`: collects all documents."""
         self.judgments = judgments
         self.policies = policies
         # 0: not retrieved
@@ -76,7 +72,7 @@ class Found:
 
     @property
     def pool(self) -> Floats | None:
-        """The scores of all documents of judged queries, ascending."""
+        """Return the scores of all documents of judged queries, ascending."""
         if self.score is None:
             return None
         if self.policies.judged_only:
@@ -148,9 +144,9 @@ class Found:
 
 
 def _lengths(chunk: Batch, policies: Policies, given: Ints | None = None) -> Ints:
-    """How long each query's list is; of ranks that are kept, what the last of them says.
+    """Return the length of each query's list; where ranks are kept, the last rank.
 
-    `given`: of what units were made of, where these keep its ranks.
+    `given`: lengths before documents were rolled up, where ranks are kept.
     """
     lengths = chunk.lengths if given is None else given
     if policies.ranks == "kept" and chunk.height:
@@ -159,7 +155,7 @@ def _lengths(chunk: Batch, policies: Policies, given: Ints | None = None) -> Int
 
 
 def _top_scores(chunk: Batch, of: NDArray[np.bool_], most: int | None) -> list[Floats]:
-    """The scores of some queries' documents, of each as many as are looked at."""
+    """Return the scores of the documents of flagged queries, down to `k_max`."""
     if most is None:
         return [chunk.numbers[SCORE][np.repeat(of, chunk.lengths)]]
     best = ascending(-chunk.numbers[SCORE], chunk.starts, chunk.lengths)
@@ -169,7 +165,7 @@ def _top_scores(chunk: Batch, of: NDArray[np.bool_], most: int | None) -> list[F
 
 @dataclass(frozen=True)
 class Matched:
-    """Judgments of whole queries, query by query, and what a run made of each."""
+    """Hold judgments of whole queries, query by query, and their ranks in a run."""
 
     # as text
     queries: pl.Series
@@ -191,13 +187,13 @@ class Matched:
     groups: SubtopicRows | None = None
 
     def docs(self) -> pl.Series:
-        """The judged documents, as text."""
+        """Return the judged documents, as text."""
         rows = np.arange(self.first, self.first + len(self.rank))
         return as_text(self.judgments.ids_of(DOC, rows))
 
 
 def matched(found: Found, first: int, end: int) -> Matched:
-    """The judgments of a stretch of queries."""
+    """Return the judgments of consecutive queries."""
     judgments = found.judgments
     rows = judgments.rows_of(first, end)
 
@@ -222,7 +218,7 @@ def matched(found: Found, first: int, end: int) -> Matched:
 
 
 def condensed(part: Matched) -> Matched:
-    """As if the run had only documents that were judged.
+    """Close the gaps that documents without a judgment leave.
 
     As in trec_eval, a negative grade says "in the pool, but not judged".
     """
@@ -246,5 +242,5 @@ def condensed(part: Matched) -> Matched:
 
 
 def _block_key(code: Ints, tied_rank: Floats) -> Ints:
-    """A number that changes where the query or the (doubled) mean rank does."""
+    """Return a number that changes where the query or the (doubled) mean rank does."""
     return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)

@@ -24,14 +24,14 @@ Floats = NDArray[np.float64]
 # What a group is worth is a whole number of so many bits, and a document may be about 2^17 of them:
 # sums of whole numbers are the same in any order, so that equal worth is seen to be equal.
 _BITS = 46
-# From this share of documents that are left, those that were taken are passed over.
+# When this share of the documents is left, the documents that were taken are dropped.
 _FEW = 0.5
 _TAKEN = -1
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """Where each document stands, and what stands above it."""
+    """Hold the rank of each document, and what is above it."""
 
     # one a document, from 1; 0: below what was asked for
     rank: Ints
@@ -41,7 +41,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class About:
-    """What documents are about: a row for each document and group, document by document."""
+    """Hold what documents are about: a row for each document and subtopic, document by document."""
 
     # the query of each document, ascending; of equal ones, the first document is taken first
     query: Ints
@@ -50,7 +50,7 @@ class About:
     group: Ints
 
     def some(self, documents: NDArray[np.bool_]) -> tuple[About, Ints]:
-        """Some of the documents, and which of the rows are theirs."""
+        """Select documents; return also the rows that are theirs."""
         kept = np.flatnonzero(documents)
         lengths = segment_lengths(self.starts, len(self.group))[kept]
         rows = ranges(self.starts[kept], lengths)
@@ -59,7 +59,7 @@ class About:
 
 
 def greedy(about: About, weights: Floats, alpha: float, deepest: int | None = None) -> Greedy:
-    """Of each query, take the document whose groups are worth most, again and again.
+    """Take, again and again, the document of each query whose subtopics are worth most.
 
     A group is worth its weight, (1 − α) times as much each time that it was seen. `weights`: of the
     groups. `deepest`: how many documents are taken at the most.
@@ -73,7 +73,7 @@ def greedy(about: About, weights: Floats, alpha: float, deepest: int | None = No
     seen = np.zeros(len(weights), np.int64)
     scaled = _scaled(about, weights)
     worth = np.rint(scaled).astype(np.int64)
-    # Where what is left was before.
+    # The documents and rows that are left, as numbered at first.
     documents, rows = np.arange(len(rank)), np.arange(len(above))
     left, free = len(rank), np.ones(len(rank), np.bool_)
     at = 0

@@ -1,4 +1,4 @@
-"""All documents that a run has for judged queries, also those that nobody judged."""
+"""List all documents that a run has for judged queries, with and without a judgment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Listed:
-    """Documents of judged queries, in whatever order."""
+    """Hold documents of judged queries, in any order."""
 
     # the number of the query, and of the judgment; -1: not judged
     query: NDArray[np.integer]
@@ -32,7 +32,7 @@ class Listed:
     docs: pl.Series | None = None
 
     def some(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Listed:
-        """Some of them."""
+        """Select documents."""
 
         def taken(values: Floats | None) -> Floats | None:
             return None if values is None else values[rows]
@@ -50,7 +50,7 @@ class Listed:
 
 @dataclass
 class Listing:
-    """Documents as they come, chunk by chunk."""
+    """Collect documents, batch by batch."""
 
     tied_rank: bool = False
     docs: bool = False
@@ -61,7 +61,7 @@ class Listing:
     def add(
         self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, found: DocumentRanks
     ) -> None:
-        """The documents of a chunk.
+        """Add the documents of a batch.
 
         `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;
         `found`: the places of all rows.
@@ -85,7 +85,7 @@ class Listing:
         self._parts.append(part if keep.all() else part.filter(pl.Series(keep)))
 
     def all(self) -> Listed:
-        """Those of all chunks."""
+        """Return the documents of all batches."""
         if not self._parts:
             nothing = np.empty(0, np.int64)
             ids = pl.Series(DOC, [], pl.String) if self.docs else None
@@ -107,8 +107,9 @@ class Listing:
 
 
 def unlisted_holes(starts: Ints, rank: NDArray[np.int32], retrieved: Ints) -> Listed:
-    """Documents without a judgment, given the ranks of those with one (0: not retrieved) and how
-    many each query has: the ranks that are left.
+    """Return documents without a judgment: the ranks that judged documents leave.
+
+    `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
     """
     code = number_segments(starts, len(rank))
     firsts = np.cumsum(retrieved) - retrieved

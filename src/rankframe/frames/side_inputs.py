@@ -1,4 +1,4 @@
-"""What lies beside a run, query by query: judgments, rows of train, another run.
+"""Bring together what lies beside a run, query by query: judgments, rows of train, another run.
 
 They come as one table, whose rows say what they are, so that they are split, streamed and sent to
 executors with the rows of the run, as one side of the work.
@@ -39,7 +39,7 @@ def beside(
     *,
     limit: int | None = None,
 ) -> InputTable:
-    """All of these as one table: query_id, doc_id, relevance (grade, count, goodness), `_what`."""
+    """Return all as one table: query_id, doc_id, relevance (grade, count, score), `_what`."""
     parts: list[pl.LazyFrame] = []
     if qrels is not None:
         groups = [name for name in (GROUP, GROUP_WEIGHT) if name in qrels.mapping]
@@ -67,7 +67,7 @@ def _part(frame: pl.LazyFrame, value: pl.Expr, what: float, *others: str) -> pl.
 
 
 def _goodness(base: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
-    """The rows of a run, and what is larger for the better document."""
+    """Return the rows of a run, and an expression that is larger for the better document."""
     if SCORE in base.mapping:
         return base.frame, pl.col(SCORE)
     if RANK in base.mapping:
@@ -77,7 +77,7 @@ def _goodness(base: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
 
 @dataclass(frozen=True)
 class Sides:
-    """The rows beside a run in memory, each kind by itself; None where nobody asks for it."""
+    """Hold the rows beside a run, each kind by itself; None: it is not needed."""
 
     judged: QueryIndex | None = None
     trained: QueryIndex | None = None
@@ -89,7 +89,7 @@ class Sides:
     def of(
         cls, rows: pl.DataFrame, asked: Collection[float], ties: Ties, duplicates: Duplicates
     ) -> Sides:
-        """Index the rows of each kind that is asked for."""
+        """Index the rows of each kind that is needed."""
         made: dict[float, QueryIndex] = {}
         for what in asked:
             some = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
@@ -105,7 +105,7 @@ class Sides:
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))
 
     def numbered(self, catalogue: Catalogue, columns: Collection[str]) -> Sides:
-        """With the documents of train as a catalogue numbers them, where columns need these."""
+        """Number the documents of train as a catalogue does, where columns need that."""
         train = self.trained
         if train is None or not any(SHOWN_FRAME.split(one)[0] == "divergence" for one in columns):
             return self

@@ -1,6 +1,6 @@
-"""What documents are about, as flat arrays: a row for each document and group.
+"""Hold what documents are about, as flat arrays: a row for each document and subtopic.
 
-A group is a subtopic, an intent or a fact of a query; judgments say which documents are about it.
+A subtopic (an intent, a fact) belongs to a query; judgments say which documents are about it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_SUBTOPIC = -1
 
 @dataclass(frozen=True)
 class SubtopicRows:
-    """Judgments of documents for groups; of a document, in order of the groups' names."""
+    """Hold judgments of documents for subtopics; of a document, in order of their names."""
 
     # the document of each, ascending: its place among the judged ones
     of: Ints
@@ -33,7 +33,7 @@ class SubtopicRows:
     weights: Floats | None
 
     def some(self, first: int, end: int) -> SubtopicRows:
-        """Those of a stretch of documents."""
+        """Select the rows of consecutive documents."""
         low, high = np.searchsorted(self.of, [first, end]).tolist()
         rows = slice(low, high)
         return replace(
@@ -46,11 +46,11 @@ class SubtopicRows:
 
     @property
     def without(self) -> int:
-        """How many are of no group."""
+        """Count the rows without a subtopic."""
         return int(np.count_nonzero(self.group == NO_SUBTOPIC))
 
     def instances(self, starts: Ints, documents: int) -> tuple[Ints, Ints]:
-        """The rows in order of their queries' groups, and where each of these begins.
+        """Order the rows by their queries' subtopics; return also where each of these begins.
 
         `starts`: the first document of each query, of so many.
         """
@@ -60,12 +60,12 @@ class SubtopicRows:
         return order, segment_starts(both)
 
     def count(self, starts: Ints, documents: int) -> int:
-        """How many groups there are, each of its query."""
+        """Count the subtopics of all queries."""
         order, begins = self.instances(starts, documents)
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, rows: Rows) -> Fingerprint:
-        """What tells these from others, beside that of the documents."""
+        """Return the fingerprint of these rows, to be added to that of the documents."""
         known = self.group != NO_SUBTOPIC
         of_names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))
         weights = np.where(known, 1.0 if self.weights is None else self.weights, 1.0)
@@ -79,7 +79,7 @@ class SubtopicRows:
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
-    """Numbers that sort as names do, NO_SUBTOPIC for a null, and the names.
+    """Return numbers that sort as names do, NO_SUBTOPIC for a null, and the names.
 
     >>> numbers, names = numbered(pl.Series(["b", None, "a", "b"]))
     >>> numbers, names.to_list()

@@ -1,4 +1,4 @@
-"""An input as a stream of tables, each row with its key, checked as they come."""
+"""Read an input as a stream of tables, each row with its key, and check them as they come."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Batches:
 
     @property
     def bounded(self) -> bool:
-        """Whether not everything may be in memory at once."""
+        """Return whether memory is limited."""
         return self._at_once is not None
 
     def budget(self) -> MemoryBudget:
@@ -61,7 +61,7 @@ class Batches:
         return MemoryBudget(None if self._at_once is None else _UNDER_WAY * self._at_once)
 
     def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Every row, hashed, not checked yet: tables of at most so many rows, each in one piece.
+        """Read all rows with hashes, not checked yet, in tables of at most `rows` rows.
 
         They are cut from the tables as they are read, small ones put together: nothing is copied
         where these are large. Within a limit they are small enough for each of so many threads to
@@ -85,7 +85,7 @@ class Batches:
             yield pl.concat(small, rechunk=True)
 
     def _tables(self, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """As polars reads them: as a rule a row group at a time; or in steps."""
+        """Read tables as polars does, as a rule a row group at a time; or in steps."""
         hashes, at_once = hashed(self._frame), self._at_once
         if at_once is not None:  # a batch for each thread, one that waits, one that is read
             at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
@@ -105,7 +105,7 @@ class Batches:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """The first rows, hashed; none where these cannot be had without reading more."""
+        """Read the first rows with hashes; none where that means to read more."""
         some = self._frame.head(rows if self.scanned.seekable else 0)
         try:
             return hashed(some).collect(engine="in-memory")
@@ -113,7 +113,7 @@ class Batches:
             return hashed(self._frame.clear()).collect()
 
     def whole(self) -> pl.DataFrame:
-        """All rows, hashed and checked."""
+        """Read all rows with hashes, and check them."""
         if self._at_once is not None:
             table = pl.concat(self._tables(), rechunk=True)
         else:
@@ -129,7 +129,7 @@ class Batches:
         return table
 
     def by_name(self) -> Batches:
-        """The same in order of the queries' names, held in memory."""
+        """Sort the input by the names of its queries, in memory."""
         query = pl.col(QUERY).cast(pl.String)
         try:
             frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
@@ -162,7 +162,7 @@ class Batches:
         check_rows(rows, side.role, side.name, engine=engine, numbered=side.numbered)
 
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
-        """Whether no rule can be broken, as far as is quickly seen."""
+        """Return whether no row can break a rule, as far as is quickly seen."""
         numbers = numbers_of(batch)
         if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
             return False
@@ -188,5 +188,5 @@ class Batches:
 
 
 def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
-    """A hashed table as rules look at it: ids as text, without hashes."""
+    """Return a table as rules look at it: ids as text, without hashes."""
     return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))

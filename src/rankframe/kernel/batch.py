@@ -1,4 +1,4 @@
-"""A table of ids and numbers in chunks of whole queries, each row with a key of 64 bits."""
+"""Hold rows of whole queries, each with a key of 64 bits that stands for its query and document."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _FEW = 1 << 10  # ids that are compared as they are
 
 
 class Ids(Protocol):
-    """A column of ids."""
+    """Look up ids by their rows."""
 
     def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Those of some rows."""
+        """Return the ids of these rows."""
         ...
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of ids as it is."""
+    """Look up ids in a column."""
 
     ids: pl.Series
 
     def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Those of some rows."""
+        """Return the ids of these rows."""
         return taken(self.ids, rows)
 
 
 def taken(values: pl.Series, rows: NDArray[np.integer]) -> pl.Series:
-    """Some rows of a column. (The quickest way that polars has: 10 µs, where others take 200.)"""
+    """Select rows of a column. (The quickest way that polars has: 10 µs, where others take 200.)"""
     return values[pl.Series(rows.astype(np.uint32, copy=False))]
 
 
 class Documents(NamedTuple):
-    """What documents are matched by: their keys, the numbers of their queries, and their ids."""
+    """Hold what documents are matched by: keys, numbers of their queries, and ids."""
 
     key: NDArray[np.uint64]
     code: NDArray[np.integer]
@@ -56,7 +56,7 @@ class Documents(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of whole queries, those of each query together."""
+    """Hold the rows of whole queries, contiguous by query."""
 
     # of the query and the document together
     key: NDArray[np.uint64]
@@ -89,23 +89,23 @@ class Batch:
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Count the rows."""
         return len(self.key)
 
     def frame(self) -> pl.DataFrame:
-        """The rows as a table."""
-        every = np.arange(self.height)
+        """Return the rows as a table."""
+        rows = np.arange(self.height)
         return pl.DataFrame(
             {
                 QUERY: taken(self.queries, self.code),
-                DOC: self.docs.taken(every),
+                DOC: self.docs.taken(rows),
                 **self.numbers,
             }
         )
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """How many rows each query has."""
+        """Count the rows of each query."""
         return segment_lengths(self.starts, self.height)
 
     @property
@@ -115,12 +115,12 @@ class Batch:
 
     @cached_property
     def code(self) -> NDArray[np.int32]:
-        """The number of each row's query."""
+        """Return the number of each row's query."""
         return number_segments(self.starts, self.height)
 
 
 def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """With a hash of each row's query, and the row's key."""
+    """Add a hash of each row's query, and the row's key."""
     schema = frame.collect_schema()
     query, doc = (hash_of(name, schema[name], _SEEDS[name]) for name in (QUERY, DOC))
     return frame.with_columns(query.alias(QUERY_HASH)).with_columns(
@@ -129,23 +129,23 @@ def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def numbers_of(table: pl.DataFrame) -> list[str]:
-    """The columns of a hashed table that are neither ids nor hashes."""
+    """Return the columns of a table with hashes that are neither ids nor hashes."""
     return [name for name in table.columns if name not in (*TEXTS, *HASHES)]
 
 
 def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
-    """A hash of each id; of categories, by their numbers."""
+    """Hash each id; categories by their numbers."""
     column = pl.col(name)
     return (column.to_physical() if _is_categorical(dtype) else column).hash(seed)
 
 
 def text_hashes(name: str, ids: pl.Series) -> NDArray[np.uint64]:
-    """What the text of ids is hashed to, of whatever type they are; keys join those of both."""
+    """Hash the text of ids, whatever their type; a key combines the hashes of both of its ids."""
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
-    """What an empty id is hashed to; None where there can be none."""
+    """Return the hash of an empty id; None where ids of this type cannot be empty."""
     if not (dtype == pl.String or _is_categorical(dtype)):
         return None
     try:
@@ -157,12 +157,12 @@ def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
 
 
 def as_text(ids: pl.Series) -> pl.Series:
-    """Ids as they are written."""
+    """Return ids as text."""
     return ids if ids.dtype == pl.String else ids.cast(pl.String)
 
 
 def query_starts(query: pl.Series) -> NDArray[np.int64]:
-    """Rows whose query is not that of the row above."""
+    """Return the rows whose query is not that of the row above."""
     if _is_categorical(query.dtype):
         query = query.to_physical()
     differ = _differing_bytes(query)
@@ -172,7 +172,7 @@ def query_starts(query: pl.Series) -> NDArray[np.int64]:
 
 
 def _differing_bytes(ids: pl.Series) -> NDArray[np.int64] | None:
-    """Rows whose text is not that of the row above; None where this is not quickly seen.
+    """Return the rows whose text is not that of the row above; None where that takes long.
 
     What lies in the same place, or in the column itself with the same bytes, is the same; only
     others are compared. (Less than half the time of comparing all.)
@@ -190,9 +190,10 @@ def _differing_bytes(ids: pl.Series) -> NDArray[np.int64] | None:
 
 
 def views(ids: pl.Series) -> NDArray[np.uint32] | None:
-    """How ids lie in memory, four words each: the length, and the text itself with zeros up to the
-    end, where it has up to `SHORT` bytes; else how it begins and where it is. None where ids are
-    not text.
+    """Return ids as they lie in memory, four words each; None where ids are not text.
+
+    The first word is the length. Texts of up to `SHORT` bytes follow, with zeros up to the end; of
+    longer ones, how the text begins and where it is.
     """
     if ids.dtype != pl.String or not len(ids):
         return None

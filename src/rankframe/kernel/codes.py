@@ -20,10 +20,10 @@ _MANY = 1 << 10  # ids that are put in order by their bytes; fewer are sorted as
 
 
 def text_order(ids: pl.Series) -> NDArray[np.int64]:
-    """The permutation that puts distinct strings in byte order.
+    """Return the permutation that puts distinct strings in byte order.
 
-    Eight bytes of each, after those that all of them begin with, are sorted as whole numbers; only
-    what is equal in these is compared as strings. (1M ids: a fifth of the time of a sort of them.)
+    Eight bytes of each, after the bytes that they share, are sorted as whole numbers; only strings
+    that are equal in these are compared. (1M ids: a fifth of the time of a sort of them.)
     """
     lead = None if len(ids) < _MANY else _lead(ids)
     if lead is None:
@@ -43,7 +43,7 @@ def text_order(ids: pl.Series) -> NDArray[np.int64]:
 def text_order_within(
     docs: Ids, rows: NDArray[np.int64], starts: NDArray[np.int64], *, descending: bool
 ) -> NDArray[np.int64]:
-    """Some rows, those of each segment in byte order of their ids, all distinct."""
+    """Sort the rows of each segment in byte order of their ids, which are distinct."""
     lengths = segment_lengths(starts, len(rows))
     ordered = rows.copy()
     pairs = starts[np.flatnonzero(lengths == 2)]
@@ -84,7 +84,7 @@ def _sorted_within(
 
 
 def _lead(ids: pl.Series) -> NDArray[np.uint64] | None:
-    """Eight bytes of each id, after those that all begin with; None where these are not ASCII."""
+    """Return eight bytes of each id, after the bytes that all share; None unless all are ASCII."""
     short = _short_lead(ids)
     if short is not None:
         return short
@@ -105,7 +105,7 @@ def _lead(ids: pl.Series) -> NDArray[np.uint64] | None:
 
 
 def _short_lead(ids: pl.Series) -> NDArray[np.uint64] | None:
-    """The same of ids of up to 12 bytes, whatever they are; None where some are longer.
+    """Return eight bytes of ids of up to 12 bytes, ASCII or not; None where an id is longer.
 
     (A twentieth of the time of asking for it by expressions.)
     """

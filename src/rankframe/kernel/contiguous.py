@@ -78,7 +78,7 @@ def read_contiguous(
         from_edges: deque[Future[bool]] = deque()
 
         def wait(limit: int) -> bool:
-            """Wait until no more than so many are under way; return False to end reading."""
+            """Wait until no more than `limit` are under way; return False to end reading."""
             nonlocal rows
             while len(waiting) > limit:
                 done = waiting.popleft().result()
@@ -118,11 +118,11 @@ def _copied(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
     """Copy some rows, text included.
 
     A slice, and rows that are gathered, would keep the text of the whole batch in memory: edges of
-    32 batches would then take as much as all that a limit allows.
+    32 batches would then take as much as the whole limit.
     """
     rows = np.arange(first, end)
     columns = [taken(column, rows) for column in table]
-    # Only a concatenation writes the bytes of long texts anew.
+    # Only a concatenation copies the bytes of long texts.
     return pl.DataFrame([c + "" if c.dtype == pl.String else c for c in columns])
 
 
@@ -153,7 +153,7 @@ class _Edges:
         return full
 
     def rest(self) -> Batch | None:
-        """Return the batch of what is left at the end."""
+        """Return a batch of the rows that are left at the end."""
         parts = [*self._done, *self._open]
         return _batch(parts) if parts else None
 

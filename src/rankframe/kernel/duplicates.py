@@ -1,4 +1,4 @@
-"""Documents that are there twice for a query: refused, or the best of their rows is kept."""
+"""Refuse documents that are there twice for a query, or keep the best of their rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def possible_duplicates(rows: pl.DataFrame) -> Ints:
 
 
 class DocumentOrder(Protocol):
-    """Say how documents are ordered, and what happens to those that are there twice."""
+    """Say how documents are ordered, and what happens to duplicates."""
 
     @property
     def ties(self) -> Ties:

@@ -36,8 +36,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
-_LOOKED_AT = 1 << 14  # rows by which one sees whether those of a query are together
-_BLOCK = 1 << 16  # rows that are looked at together: what fits in the cache
+_LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
+_BLOCK = 1 << 16  # rows that fit in the cache
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def find_documents(documents: Documents, wanted: Documents) -> Ints | None:
 
 
 def group_equal(keys: Keys, ids: Ids, code: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
-    """Return, for each row, a row with the same id (and query): the same row for all that are."""
+    """Return, for each row, a row with the same id (and query): the same row for equal ids."""
     same = representatives(keys).astype(np.int64)
     others = np.flatnonzero(same != np.arange(len(same)))
     equal = (ids.taken(others) == ids.taken(same[others])).to_numpy()
@@ -169,7 +169,7 @@ class QueryIndex:
 
     @classmethod
     def from_hashed(cls, table: pl.DataFrame, **fields: Any) -> Self:
-        """Index a table with hashes; `fields`: those of a subclass."""
+        """Index a table with hashes; `fields` are passed to a subclass."""
         hashes = table[QUERY_HASH].to_numpy()
         order, starts, index = _group_queries(table[QUERY], hashes)
 
@@ -229,7 +229,7 @@ class QueryIndex:
         )
 
     def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """Divide the queries into blocks of about so many rows: the first, and the one after."""
+        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
         if not len(self.starts):
             return []
         cuts = np.searchsorted(self.starts, np.arange(rows, self.height, rows))

@@ -1,4 +1,4 @@
-"""Permutations within many queries at once, and how often two orders of a query disagree.
+"""Sort within many queries at once, and count how often two orders of a query disagree.
 
 Queries of about the same length are the rows of one rectangle, which is sorted along them: several
 times as fast as one sort of all rows by query.
@@ -18,14 +18,14 @@ from rankframe.kernel.segments import number_segments, position, ranges, spread
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# So many rows of a query are compared with each other; more are sorted. (A power of 2.)
+# Up to this number of rows of a query are compared with each other; more are sorted. A power of 2.
 _COMPARED = 128
 _PADDED = 1.25  # cells of a rectangle for each of its rows, beyond which lengths are kept apart
 
 
 @dataclass(frozen=True)
 class Rectangle:
-    """Queries of about the same length, side by side: a row a query, padded at its end."""
+    """Lay out queries of about the same length as rows of a rectangle, padded at their ends."""
 
     shape: tuple[int, int]
     # which queries these are; None: all
@@ -35,7 +35,7 @@ class Rectangle:
     cells: Ints | None
 
     def filled(self, values: NDArray[Any], padding: Any) -> NDArray[Any]:
-        """The rectangle with a value for each row of the table."""
+        """Fill the rectangle with a value for each row of the table."""
         some = values if self.rows is None else values[self.rows]
         if self.cells is None:
             return some.reshape(self.shape)
@@ -44,7 +44,7 @@ class Rectangle:
         return cells.reshape(self.shape)
 
     def put(self, into: NDArray[Any], cells: NDArray[Any]) -> None:
-        """Write what is in the rectangle to the rows of a table."""
+        """Write the cells of the rectangle to the rows of a table."""
         some = cells.ravel()
         if self.cells is not None:
             some = some[self.cells]
@@ -55,7 +55,7 @@ class Rectangle:
 
 
 def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
-    """All queries (some of which may have no rows), those of about the same length together."""
+    """Lay out queries, some of which may have no rows; equally long ones lie together."""
     rows, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not rows:
         return
@@ -79,7 +79,7 @@ def _cells(lengths: Ints, width: int) -> Ints:
 
 @dataclass(frozen=True)
 class Ascending:
-    """Numbers of queries in ascending order, as rows of a rectangle."""
+    """Hold numbers of queries in ascending order, as rows of a rectangle."""
 
     # which queries these are
     queries: Ints
@@ -89,14 +89,14 @@ class Ascending:
 
     @property
     def repeats(self) -> int:
-        """Count the numbers that are the same as the number before them."""
+        """Count the numbers that equal the number before them."""
         same = self.values[:, 1:] == self.values[:, :-1]
         if int(self.lengths.min(initial=0)) < self.values.shape[1]:
             same &= np.isfinite(self.values[:, 1:])
         return int(np.count_nonzero(same))
 
     def repeated(self, rows: Ints, places: Ints) -> NDArray[np.bool_]:
-        """Flag places of rows whose number is the same as the next one."""
+        """Flag places of rows whose number equals the next one."""
         depth = self.values.shape[1]
         if depth < 2:
             return np.zeros(len(rows), np.bool_)
@@ -128,8 +128,8 @@ def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending
 
 
 def order_within(starts: Ints, lengths: Ints, *keys: NDArray[np.integer]) -> Ints:
-    """The permutation that sorts the rows of each query by some numbers from 0 on, the first one
-    foremost; rows that are equal in all of them stay as they were.
+    """Return the permutation that sorts the rows of each query by non-negative numbers, the first
+    one foremost; rows that are equal in all of them stay in order.
 
     >>> order_within(np.array([0, 3]), np.array([3, 2]), np.array([5, 1, 5, 8, 7]))
     array([1, 0, 2, 4, 3])
@@ -150,8 +150,10 @@ def order_within(starts: Ints, lengths: Ints, *keys: NDArray[np.integer]) -> Int
 def order_by_lead(
     lead: NDArray[np.uint64], starts: Ints, lengths: Ints
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """The permutation that sorts each query's rows by as many leading bits of some numbers as leave
-    room for the row's place. Also, which of the sorted rows have a neighbour with the same bits.
+    """Return the permutation that sorts each query's rows by the leading bits of numbers.
+
+    As many bits count as leave room for the row's place. Returns also which of the sorted rows have
+    a neighbour with the same bits.
     """
     place_bits = np.uint64(max(int(lengths.max(initial=0)) - 1, 0).bit_length())
     keys = (lead >> place_bits) << place_bits
@@ -167,8 +169,9 @@ def order_by_lead(
 def _sorted_places(
     keys: NDArray[np.unsignedinteger], place_bits: int, starts: Ints, lengths: Ints
 ) -> Ints:
-    """The permutation that sorts each query's rows by their keys; so many trailing bits of a key
-    are free, and hold the row's place in its query. Sorts the keys, with these.
+    """Return the permutation that sorts each query's rows by their keys, and sort the keys.
+
+    The trailing `place_bits` of a key are free, and will hold the row's place in its query.
     """
     kind = keys.dtype.type
     keys |= position(starts, len(keys)).astype(keys.dtype)
@@ -182,7 +185,7 @@ def _sorted_places(
 
 
 def inversions(values: NDArray[np.integer], starts: Ints, lengths: Ints) -> Ints:
-    """How many rows above each one, in its query, hold a larger value (of numbers from 0 on).
+    """Count the rows above each row, in its query, with a larger value (of numbers from 0 on).
 
     >>> inversions(np.array([3, 1, 2, 5, 4]), np.array([0, 3]), np.array([3, 2]))
     array([0, 1, 1, 0, 1])
@@ -211,7 +214,7 @@ def _smallest(bits: int) -> type[np.unsignedinteger]:
 
 
 def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
-    """The same for a few rows of each query (the first axis) by comparing all of them."""
+    """Count larger values above for a few rows of each query (the first axis), by comparing all."""
     columns = np.ascontiguousarray(columns)
     larger = np.zeros(columns.shape, np.uint8)
     for place in range(len(columns) - 1):
@@ -220,10 +223,10 @@ def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
 
 
 def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> NDArray[np.int32]:
-    """How many larger values are in the blocks before that of each value.
+    """Count the larger values in the blocks before that of each value.
 
-    Blocks are joined two by two. Sorted, a value has moved past as many as are smaller: those of
-    its own block, which are known, and those of the other.
+    Blocks are joined two by two. Sorted, a value has moved past all smaller values: those in its
+    own block, whose number is known, and those in the other.
     """
     kind = rows.dtype.type
     height, width = rows.shape
@@ -245,7 +248,7 @@ def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> NDArray[
 def _places(
     keys: NDArray[np.unsignedinteger], size: int, mask: np.unsignedinteger, base: Ints
 ) -> NDArray[np.int32]:
-    """The place of each value among those of its block of so many, in order."""
+    """Return the place of each value in its sorted block of `size` values."""
     height, width = keys.shape
     places = np.empty(height * width, np.int32)
     whole = width // size * size

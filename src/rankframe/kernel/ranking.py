@@ -37,9 +37,9 @@ Flags = NDArray[np.bool_]
 Codes = NDArray[np.int32]
 
 _LARGEST_RANK = np.iinfo(np.int32).max
-# Comparing ids may take so many times as many steps as there are rows; beyond it, they are sorted.
+# Ids are compared in up to this multiple of the rows as steps; beyond it, they are sorted.
 _PATIENCE = 4
-# Rows are told apart by so many bits of a hash of query and score, before these are compared.
+# Rows are told apart by these bits of a hash of query and score, before both are compared.
 _MARK_BITS = 17
 _FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 
@@ -73,7 +73,7 @@ def rank_documents(
         batch: The documents; none is there twice for a query.
         rows: The rows whose ranks are wanted. None: all.
         ties: How equal scores are ordered.
-        ranks: "kept": ranks are those of the batch, which is refused if they cannot be ranks.
+        ranks: "kept" returns the ranks of the batch; refuses numbers that cannot be ranks.
     """
     if ranks == "kept":
         rank = kept_ranks(batch).astype(np.int64)

@@ -112,8 +112,8 @@ class SeenQueries:
     def add(self, hashes: NDArray[np.uint64]) -> bool:
         """Add queries; return False if one is known to have come twice.
 
-        They are compared whenever there are twice as many: that costs little, and an input whose
-        queries all come again is not read to its end.
+        They are compared whenever their number has doubled: that costs little, and an input in
+        which all queries repeat is not read to its end.
         """
         with self._lock:
             self._hashes.append(hashes)

@@ -1,4 +1,4 @@
-"""Numpy primitives over a table whose rows belong to queries: what polars has no fast word for.
+"""Numpy primitives over rows that belong to queries, for which polars has no fast function.
 
 Every function works on the whole table at once. `code` is the number of a row's query.
 """
@@ -14,8 +14,8 @@ Ints = NDArray[np.integer]
 
 
 def sort_order(*keys: Ints) -> NDArray[np.int64]:
-    """The permutation that sorts by several non-negative integer keys, the first one foremost;
-    rows equal in all of them stay as they were.
+    """Return the permutation that sorts by non-negative integer keys, the first one foremost; rows
+    that are equal in all of them stay in order.
 
     One sort of 64-bit integers that hold the keys and, last, the row number, where these fit (the
     usual case: three times as fast as an argsort), a lexicographic sort otherwise.
@@ -34,7 +34,7 @@ def sort_order(*keys: Ints) -> NDArray[np.int64]:
 
 
 def order_by(keys: NDArray[np.uint64], row_bits: int) -> NDArray[np.int64]:
-    """The permutation that sorts keys which leave so many leading bits free. Spoils the keys."""
+    """Return the permutation that sorts keys with `row_bits` free leading bits; spoils the keys."""
     keys <<= np.uint64(row_bits)
     keys |= np.arange(len(keys), dtype=np.uint64)
     keys.sort()
@@ -43,20 +43,20 @@ def order_by(keys: NDArray[np.uint64], row_bits: int) -> NDArray[np.int64]:
 
 
 def segment_starts(code: Ints) -> NDArray[np.int64]:
-    """The first row of each query in a table sorted by query."""
+    """Return the first row of each query in a table sorted by query."""
     if not len(code):
         return np.empty(0, np.int64)
     return np.concatenate(([0], np.flatnonzero(code[1:] != code[:-1]) + 1)).astype(np.int64)
 
 
 def number_segments(starts: Ints, rows: int) -> NDArray[np.int32]:
-    """The number of its segment on each row. (A running count of flags takes far longer.)"""
+    """Return the number of each row's segment. (A running count of flags takes far longer.)"""
     return spread(np.arange(len(starts), dtype=np.int32), starts, rows)
 
 
 def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
-    """How many rows each query has, from where each starts. (`np.diff` takes ten times as long for
-    the few queries of a chunk.)
+    """Count the rows of each query, given its first row. (`np.diff` takes ten times as long for
+    the few queries of a batch.)
     """
     lengths = np.empty(len(starts), np.int64)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -65,12 +65,12 @@ def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
 
 
 def spread(per_segment: NDArray[Any], starts: Ints, rows: int) -> NDArray[Any]:
-    """One value per query, repeated on each of its rows."""
+    """Repeat a value of each query on each of its rows."""
     return np.repeat(per_segment, segment_lengths(starts, rows))
 
 
 def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int32]:
-    """How many flags are set from the start of the query down to each row, itself included."""
+    """Count the flags that are set in the query down to each row, itself included."""
     total = np.cumsum(flags, dtype=np.int32)
     before = total[starts] - flags[starts]
     total -= spread(before, starts, len(flags))
@@ -78,14 +78,14 @@ def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int32]:
 
 
 def position(starts: Ints, rows: int) -> NDArray[np.int32]:
-    """The place of each row within its query, from 0."""
+    """Return the place of each row within its query, from 0."""
     place = np.arange(rows, dtype=np.int32)
     place -= spread(starts.astype(np.int32), starts, rows)
     return place
 
 
 def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Unsigned integers that sort ascending as the (finite) floats sort descending."""
+    """Return unsigned integers that sort ascending as the (finite) floats sort descending."""
     bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
     # Negative floats grow in magnitude with their bits; the bits of positive ones are turned round.
     turned = bits >> 63
@@ -96,7 +96,7 @@ def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def ranges(firsts: Ints, lengths: Ints) -> NDArray[np.int64]:
-    """first, first + 1, …: so many for each, one after the other.
+    """Concatenate the ranges that begin with `firsts` and have these lengths.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])

@@ -1,8 +1,8 @@
 """Hash tables as numpy arrays: many keys find each other at once, by scattering and gathering.
 
 A table holds row numbers. All keys write theirs into the slot that leading bits of the key name,
-and read it again: whoever finds another row there has lost, to an equal key or to a slot that two
-keys share. The losers try again with other bits. Nothing is sorted, and a table of some ten
+and read it again: a key that finds another row there has lost, to an equal key or to a key that
+shares the slot. The losers try again with other bits. Nothing is sorted, and a table of some ten
 thousand rows stays in the processor's cache.
 """
 
@@ -38,7 +38,7 @@ _kept = threading.local()
 
 @dataclass(frozen=True)
 class Probed:
-    """Where keys were found among others, and which of the others are equal."""
+    """Hold where keys were found in a table, and which rows of the table have equal keys."""
 
     # for each key that was looked for: a row with this key, or -1
     found: Rows
@@ -48,7 +48,7 @@ class Probed:
 
 
 def probe(keys: Keys, wanted: Keys) -> Probed:
-    """Look for some keys among others, and for equal ones among these.
+    """Look for `wanted` keys among `keys`, and for equal keys among the latter.
 
     >>> probed = probe(np.array([7, 5, 7], np.uint64), np.array([5, 1], np.uint64))
     >>> probed.found, set(probed.again.tolist()) | set(probed.first.tolist())
@@ -90,7 +90,7 @@ def probe(keys: Keys, wanted: Keys) -> Probed:
 
 
 def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
-    """For each key the number of one row that has it: the same for equal keys.
+    """Return, for each key, the number of a row that has it: the same row for equal keys.
 
     >>> of = representatives(np.array([7, 5, 7], np.uint64))
     >>> bool(of[0] == of[2]), int(of[1])
@@ -116,7 +116,7 @@ def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
 
 
 class Index:
-    """Keys by which their numbers are found."""
+    """Find the numbers of keys."""
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
@@ -141,7 +141,7 @@ class Index:
             todo = todo[lost[~same]]
 
     def find(self, wanted: Keys) -> Rows:
-        """The number of each key; -1 where there is none."""
+        """Return the number of each key; -1 where there is none."""
         found = np.full(len(wanted), -1, np.int64)
         left: Rows | None = None
         for table, slots_of in self._tables:
@@ -159,7 +159,7 @@ class Index:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Keys → places in a table."""
+    """Map keys to slots of a table."""
 
     factor: np.uint64
     added: np.uint64
@@ -173,7 +173,7 @@ class _Slots:
 
 
 def _rounds(bits: int) -> Iterator[Callable[[Keys], Rows]]:
-    """First as the keys are, which look random already; then with other factors."""
+    """Yield functions of keys: first their own bits, which look random; then with other factors."""
     shift = np.uint64(64 - bits)
     yield lambda keys: (keys >> shift).view(np.int64)
     for turn, factor in zip(count(1), cycle(_FACTORS), strict=False):
@@ -181,7 +181,7 @@ def _rounds(bits: int) -> Iterator[Callable[[Keys], Rows]]:
 
 
 def _table(rows: int) -> tuple[NDArray[np.unsignedinteger], int]:
-    """A table for so many rows, whatever is in it; those that are not large are used again."""
+    """Return a table for the rows, with anything in it; small tables are used again."""
     small = rows <= _SMALL_ROWS
     kind, bits = (np.uint16, _SMALL_BITS) if small else (np.uint32, rows.bit_length() + 1)
     if bits > _KEPT_BITS:
