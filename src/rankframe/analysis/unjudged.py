@@ -201,8 +201,8 @@ class _Unjudged:
             return none, every
         grades = extreme_grades(
             metric,
-            self._rankings(),
-            pl.DataFrame({QUERY: self._query_numbers, RELEVANCE: self.part.grades}),
+            self._rankings,
+            self._judgments,
             self.cutoff(metric),
             self.relevant_grade(metric),
             self.policies.rel,
@@ -256,6 +256,12 @@ class _Unjudged:
     def _query_numbers(self) -> Ints:
         return number_segments(self.part.starts, len(self.part.rank)).astype(np.int64)
 
+    @cached_property
+    def _judgments(self) -> pl.DataFrame:
+        """Return the judgments, with the numbers of their queries."""
+        return pl.DataFrame({QUERY: self._query_numbers, RELEVANCE: self.part.grades})
+
+    @cached_property
     def _rankings(self) -> pl.DataFrame:
         """Return the retrieved documents by query and rank; unjudged ones have no grade."""
         rows, unjudged = np.flatnonzero(self.part.rank), self.documents
