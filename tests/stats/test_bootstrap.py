@@ -246,13 +246,13 @@ def test_many_queries_are_gathered_without_a_sort_to_the_same_groups(
 ) -> None:
     hashes, rng = hashes_of(count), np.random.default_rng(3)
     values = {"share": rng.random(count), "large": rng.normal(0, 1e6, count)}
-    quick = BootstrapBuckets.from_queries(hashes, values, most=64)
+    quick = BootstrapBuckets.from_queries(hashes, values, limit=64)
     pieces = [
         BootstrapBuckets.from_queries(hashes[at::3], {n: v[at::3] for n, v in values.items()}, 64)
         for at in range(3)
     ]
     monkeypatch.setattr("rankframe.stats.bootstrap._MOST_SUMMED", 0)
-    assert_same_groups(quick, BootstrapBuckets.from_queries(hashes, values, most=64))
+    assert_same_groups(quick, BootstrapBuckets.from_queries(hashes, values, limit=64))
     assert_same_groups(quick, pieces[0].merge(pieces[1], 64).merge(pieces[2], 64))
 
 
@@ -260,6 +260,6 @@ def test_queries_that_share_most_of_their_hash_are_gathered_all_the_same() -> No
     crowd = np.arange(9_000, dtype=np.uint64)  # all in one group of the leading bits
     alone = hashes_of(1_000)
     hashes = np.concatenate([crowd, alone])
-    groups = BootstrapBuckets.from_queries(hashes, {"v": np.full(10_000, 0.1)}, most=64)
+    groups = BootstrapBuckets.from_queries(hashes, {"v": np.full(10_000, 0.1)}, limit=64)
     assert groups.counts.sum() == 10_000
     assert groups.values("v").sum() == pytest.approx(1_000, rel=1e-9)

@@ -94,18 +94,18 @@ class Systems:
     def split_slices(
         self, metric: Metric, values: AlignedValues
     ) -> tuple[list[tuple[Subset, AlignedValues]], list[str]]:
-        """Split the slices of a gap: large ones with their values, and the names of the others."""
+        """Return the large slices of a gap with their values, and the names of those left out."""
         assert metric.gap is not None  # callers see to it
         assert self.gap_slices is not None  # or there would be no gap
         large: list[tuple[Subset, AlignedValues]] = []
-        others: list[str] = []
+        left_out: list[str] = []
         for subset in self.gap_slices[metric.gap.by]:
             inside = values.take(subset.rows)
             if subset.name == NO_VALUE or int(inside.complete.sum()) < SMALL:
-                others.append(str(subset.name))
+                left_out.append(str(subset.name))
             else:
                 large.append((subset, inside))
-        return large, others
+        return large, left_out
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,16 @@ class SystemInputs:
         averaged = self.averaged
         systems = align(by_name, averaged, self.unpaired)
         queries, attributes = systems.queries, self.attributes
-        known = Known() if attributes is None else attributes.of(queries)
-        refuse_strangers(known.absent, len(queries), queries)
+        looked_up = Known() if attributes is None else attributes.of(queries)
+        refuse_strangers(looked_up.absent, len(queries), queries)
         if any(metric.average == "weighted" for metric in averaged):
-            known.refuse_unweighted(len(queries))
-        slices = slices_of(attributes, known)
+            looked_up.refuse_unweighted(len(queries))
+        slices = slices_of(attributes, looked_up)
         everything = Subset(None, None, np.arange(len(queries)))
         gaps = {metric.gap.by for metric in self.metrics if metric.gap is not None}
         return replace(
             systems,
-            attributes=known,
+            attributes=looked_up,
             subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
             gap_slices={by: [part for part in slices if part.by == by] for by in sorted(gaps)},
             held=held,
@@ -190,8 +190,8 @@ def open_systems(
     if runs is None:
         chosen = stored_metrics(systems, metrics)
     else:
-        wanted = DEFAULT_METRICS[:-1] if metrics is None else metrics
-        chosen = resolve(wanted, *RUN_FRAMES, "gap", inner=False)
+        requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
+        chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
         averaged = [metric for metric in chosen if metric.frame != "documents"]
         if systems and averaged:  # only these are stored
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
@@ -221,9 +221,9 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
     first = next(iter(own.values()))
     if all(queries.equals(first) for queries in own.values()):
         return Systems(first, systems, 0, dict.fromkeys(systems, 0))
-    every = pl.concat(own.values()).unique().sort()
+    union = pl.concat(own.values()).unique().sort()
     absent = {
-        name: every.to_frame().join(queries.to_frame(), on=QUERY, how="anti",
+        name: union.to_frame().join(queries.to_frame(), on=QUERY, how="anti",
                                     maintain_order="left")[QUERY]
         for name, queries in own.items()
     }  # fmt: skip
@@ -231,7 +231,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
     if unpaired == "error":
         name = next(name for name, queries in absent.items() if len(queries))
         raise OptionError(
-            f"{len(unshared):,} of {number_of(len(every), 'query')} "
+            f"{len(unshared):,} of {number_of(len(union), 'query')} "
             f"{'is' if len(unshared) == 1 else 'are'} not in every system, e.g. "
             f"{absent[name][0]!r}, which {name!r} lacks. Pass ",
             Option("unpaired", "skip"),
@@ -239,7 +239,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
             Option("unpaired", "zero"),
             " to score them 0.",
         )
-    zero, kept = unpaired == "zero", every.to_frame()
+    zero, kept = unpaired == "zero", union.to_frame()
     if not zero:
         kept = kept.join(unshared.to_frame(), on=QUERY, how="anti", maintain_order="left")
         if kept.is_empty():

@@ -63,9 +63,9 @@ def gap_items(
     untested: list[Item] = []
     for metric in metrics:
         if metric.gap is not None:
-            large, others = systems.split_slices(metric, values[metric.gap.of.label])
-            if others:
-                without[metric.label] = others
+            large, left_out = systems.split_slices(metric, values[metric.gap.of.label])
+            if left_out:
+                without[metric.label] = left_out
             if problem := too_many(len(large), metric.gap.kind):
                 untested.append(("gap_untested", len(large), f"{metric.label}: {problem}"))
     return [*gap_item(without), *untested]
@@ -86,13 +86,13 @@ class AlignedGaps:
         cls, metric: Metric, values: AlignedValues, systems: Systems, intervals: Intervals
     ) -> AlignedGaps:
         """Draw the bootstrap of every slice, the same queries for all systems."""
-        large, others = systems.split_slices(metric, values)
+        large, left_out = systems.split_slices(metric, values)
         bootstrap = replace(intervals, ci="bootstrap")
         slices = [
             draw_replicates([inside], systems.hashes[subset.rows], bootstrap)[0]
             for subset, inside in large
         ]
-        return cls(metric, slices, len(others))
+        return cls(metric, slices, len(left_out))
 
     @property
     def gap(self) -> Gap:

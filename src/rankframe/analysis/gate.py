@@ -136,15 +136,17 @@ def gate(
         if metrics is None
         else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES, "gap")}
     )
-    wanted = [own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)]
+    requested = [
+        own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)
+    ]
     inputs = open_systems(
-        stored, runs, wanted,
+        stored, runs, requested,
         unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
-    asked = [metric for metric in inputs.metrics if metric.label in changing]
-    refuse_unknown(asked, lower=lower, higher=higher)
+    tested = [metric for metric in inputs.metrics if metric.label in changing]
+    refuse_unknown(tested, lower=lower, higher=higher)
     return _decide(inputs.evaluate(demands.min_judged), demands, inputs.metrics, unpaired)
 
 
@@ -217,9 +219,10 @@ class _Gate:
         no_slice = Subset(None, None, np.empty(0, np.int64))
         subsets = [subset for subset in self.systems.subsets if subset.by == by] or [no_slice]
         if metric.frame == "documents":
-            least = self.demands.min_queries
+            min_queries = self.demands.min_queries
             return [
-                check_document_rule(rule, metric, self.systems, subset, least) for subset in subsets
+                check_document_rule(rule, metric, self.systems, subset, min_queries)
+                for subset in subsets
             ]
         if metric.gap is not None:
             return [self._check_gap(rule, metric, metric.gap.of)]
@@ -313,7 +316,7 @@ class _Gate:
     def _judged_too_little(self, subset: Subset) -> str:
         """Explain that too little of the candidate's ranking was judged; "" if enough was."""
         candidate = self.systems.by_name[CANDIDATE]
-        for depth, least in self.demands.min_judged.items():
+        for depth, minimum in self.demands.min_judged.items():
             if depth not in candidate.judged:
                 raise MetricParameterError(
                     f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
@@ -321,8 +324,8 @@ class _Gate:
             judged = candidate.values[candidate.judged[depth]]
             shares = judged.gather(subset.rows).drop_nulls().to_numpy()
             share = float(exact_sum(shares)) / max(len(shares), 1)
-            if share < least:
-                return f"{share:.1%} of the top {depth} judged, less than {least:.1%}"
+            if share < minimum:
+                return f"{share:.1%} of the top {depth} judged, less than {minimum:.1%}"
         return ""
 
 

@@ -137,14 +137,16 @@ def read_demands(
             raise OptionError(
                 f"min_judged@{depth} must be a share from 0 to 1, not {shown(share)}."
             )
-    least = min_queries if min_queries is not None else table.get("min_queries", 30)
-    if not isinstance(least, int) or isinstance(least, bool) or least < 2:
-        raise OptionError(f"min_queries must be a whole number of at least 2, not {shown(least)}.")
+    minimum = min_queries if min_queries is not None else table.get("min_queries", 30)
+    if not isinstance(minimum, int) or isinstance(minimum, bool) or minimum < 2:
+        raise OptionError(
+            f"min_queries must be a whole number of at least 2, not {shown(minimum)}."
+        )
     directions = {
         option: (*names_of(option, table.get(option, ())), *names_of(option, more))
         for option, more in zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
     }
-    return Demands(parsed, least, shares, **directions)
+    return Demands(parsed, minimum, shares, **directions)
 
 
 def parse_rule(text: str) -> Rule:

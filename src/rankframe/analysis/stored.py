@@ -186,8 +186,8 @@ def _make_system(values: pl.DataFrame, name: str) -> System:
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:
     """Return the metrics to compare: the requested ones, or all that every system has."""
     if metrics is None:
-        first, *others = systems.values()
-        labels = [label for label in first.labels if all(label in s.labels for s in others)]
+        first, *rest = systems.values()
+        labels = [label for label in first.labels if all(label in s.labels for s in rest)]
         if not labels:
             has = "; ".join(f"{name} has {', '.join(s.labels)}" for name, s in systems.items())
             raise MetricParameterError(f"the systems have no metric in common: {has}.")
@@ -255,13 +255,13 @@ def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
 def _refuse_other_policies(
     name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
 ) -> None:
-    ours, theirs = _policies(ledger), _policies(other_ledger)
-    for policy in sorted({*ours, *theirs}):
-        if ours.get(policy) != theirs.get(policy):
+    policies, other_policies = _policies(ledger), _policies(other_ledger)
+    for policy in sorted({*policies, *other_policies}):
+        if policies.get(policy) != other_policies.get(policy):
             raise OptionError(
                 f"{name!r} was evaluated with {policy.removeprefix(POLICY)} = "
-                f"{ours.get(policy)}, {other_name!r} with {theirs.get(policy)}: not the same "
-                "thing. Evaluate one of them again."
+                f"{policies.get(policy)}, {other_name!r} with {other_policies.get(policy)}: not "
+                "the same thing. Evaluate one of them again."
             )
 
 
@@ -276,13 +276,13 @@ def _refuse_other_judgments(
     name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
 ) -> None:
     """Compare judgments by their number, and by their fingerprints if both ledgers have one."""
-    ours, theirs = _judgments(ledger), _judgments(other_ledger)
-    if ours[:2] != theirs[:2]:
+    judgments, other_judgments = _judgments(ledger), _judgments(other_ledger)
+    if judgments[:2] != other_judgments[:2]:
         problem = (
-            f"against {number_of(ours[0], 'judgment')} of {number_of(ours[1], 'query')}, "
-            f"{other_name!r} against {theirs[0]:,.0f} of {theirs[1]:,.0f}"
+            f"against {number_of(judgments[0], 'judgment')} of {number_of(judgments[1], 'query')}, "
+            f"{other_name!r} against {other_judgments[0]:,.0f} of {other_judgments[1]:,.0f}"
         )
-    elif ours[2] and theirs[2] and differ(ours[2], theirs[2]):
+    elif judgments[2] and other_judgments[2] and differ(judgments[2], other_judgments[2]):
         problem = f"against other judgments than {other_name!r}, though there are as many"
     else:
         return

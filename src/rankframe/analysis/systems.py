@@ -97,13 +97,13 @@ def evaluate_runs(
                 for depth in sorted({*map(depth_of, averaged), *depths})
             }
         evidence = _find_or_parse("num_retrieved", metrics)
-    every = {
+    evaluated = {
         metric.label: metric
         for metric in (*metrics, *judged.values(), evidence)
         if metric is not None
     }
     evaluation = prepare_evaluation(
-        list(every.values()),
+        list(evaluated.values()),
         policies,
         judgments=qrels is not None,
         columns=runs.columns,

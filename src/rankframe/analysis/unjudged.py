@@ -128,12 +128,14 @@ def bound_metrics(
     """
     judged = [metric for metric in metrics if not metric.grouped]
     unjudged = _Unjudged.of(found, judged_plan(judged), policies or Policies(), attributes)
-    none = unjudged.averages([(metric, 0.0) for metric in judged])
-    every = unjudged.averages([(metric, unjudged.relevant_grade(metric)) for metric in judged])
+    none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
+    all_relevant = unjudged.averages(
+        [(metric, unjudged.relevant_grade(metric)) for metric in judged]
+    )
     rows: dict[str, list[float | None]]
     rows = {metric.label: [None] * len(HOLE_COLUMNS) for metric in metrics}
     for metric in judged:
-        scenarios = none[metric.label], every[metric.label]
+        scenarios = none_relevant[metric.label], all_relevant[metric.label]
         rows[metric.label] = [*unjudged.bounds(metric, *scenarios), *scenarios]
     schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}
     return pl.DataFrame([(label, *row) for label, row in rows.items()], schema, orient="row")
@@ -163,7 +165,7 @@ class _Unjudged:
         """Find the unjudged documents of a run that was matched with judgments."""
         part, kind = matched(found, 0, len(found.judgments.starts)), None
         queries = part.queries
-        known = Known() if attributes is None else attributes.of(queries)
+        looked_up = Known() if attributes is None else attributes.of(queries)
         listed = needs_documents(plan, policies)
         # A grade that a mapping of gains lacks is counted in all queries.
         mapped = any(isinstance(metric.params.get("gain"), Mapping) for metric in plan.metrics)
@@ -177,7 +179,7 @@ class _Unjudged:
             documents = documents.some(sort_order(documents.query, documents.rank))
         else:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
-        return cls(part, kind, documents, policies, queries, known.weights)
+        return cls(part, kind, documents, policies, queries, looked_up.weights)
 
     def averages(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
         """Evaluate each metric with one grade for all unjudged documents in its cutoff."""
@@ -192,13 +194,13 @@ class _Unjudged:
         return averages
 
     def bounds(
-        self, metric: Metric, none: float | None, every: float | None
+        self, metric: Metric, none_relevant: float | None, all_relevant: float | None
     ) -> tuple[float | None, float | None]:
         """Return the least and the largest value; None where they are not known."""
         if not self._may_be_known(metric) or metric.definition is None:
             return None, None
         if metric.definition.monotone:
-            return none, every
+            return none_relevant, all_relevant
         grades = extreme_grades(
             metric,
             self._rankings,
@@ -209,11 +211,11 @@ class _Unjudged:
         )
         if grades is None:
             return None, None
-        least, most = (
+        low, high = (
             self._evaluate([metric], self.depth(metric), grades[which].to_numpy())[metric.label]
             for which in (LEAST, MOST)
         )
-        return least, most
+        return low, high
 
     def _may_be_known(self, metric: Metric) -> bool:
         """Tell whether bounds of each query bound the average, and 0 is the least grade."""

@@ -95,11 +95,11 @@ class BootstrapBuckets:
 
     @classmethod
     def from_queries(
-        cls, hashes: Hashes, values: Mapping[str, Floats], most: int = MOST_BUCKETS
+        cls, hashes: Hashes, values: Mapping[str, Floats], limit: int = MOST_BUCKETS
     ) -> BootstrapBuckets:
         """Put queries into buckets and add up their values, by name one number a query."""
         whole = {name: _as_whole(numbers) for name, numbers in values.items()}
-        shift = _shift_of_many(hashes, most)
+        shift = _shift_of_many(hashes, limit)
         if shift is None:
             order = np.argsort(hashes, kind="stable")
             keys, added = hashes[order], lambda numbers: numbers[order]
@@ -114,9 +114,9 @@ class BootstrapBuckets:
             {name: added(rest) for name, (rest, _) in whole.items()},
             {name: added(above) for name, (_, above) in whole.items() if above is not None},
         )
-        return buckets._coarsened(most)
+        return buckets._coarsened(limit)
 
-    def merge(self, other: BootstrapBuckets, most: int = MOST_BUCKETS) -> BootstrapBuckets:
+    def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
         """Add the sums of other queries."""
         shift = max(self.shift, other.shift)
         keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
@@ -139,7 +139,7 @@ class BootstrapBuckets:
             added(self.queries, other.queries),
             sums(self.fine, other.fine),
             sums(self.coarse, other.coarse),
-        )._coarsened(most)
+        )._coarsened(limit)
 
     def only(self, names: Collection[str]) -> BootstrapBuckets:
         """Keep the sums of these values alone."""
@@ -167,16 +167,16 @@ class BootstrapBuckets:
         numbers = sums.get(name)
         return np.zeros(len(self.keys), np.int64) if numbers is None else numbers
 
-    def _coarsened(self, most: int) -> BootstrapBuckets:
+    def _coarsened(self, limit: int) -> BootstrapBuckets:
         """Merge buckets with equal keys, after dropping as many trailing bits as it takes to have
-        no more buckets than `most`: how many that are depends on the queries alone.
+        no more buckets than `limit`: how many that are depends on the queries alone.
         """
         keys, bits = self.keys, 0
-        if _count_distinct(keys, 0) > most:
+        if _count_distinct(keys, 0) > limit:
             low, high = 1, 64 - self.shift
             while low < high:
                 middle = (low + high) // 2
-                enough = _count_distinct(keys, middle) <= most
+                enough = _count_distinct(keys, middle) <= limit
                 low, high = (low, middle) if enough else (middle + 1, high)
             bits = low
         keys = keys >> np.uint64(bits) if bits < 64 else np.zeros_like(keys)
@@ -191,17 +191,17 @@ class BootstrapBuckets:
         return BootstrapBuckets(self.shift + bits, keys[starts], queries, fine, coarse)
 
 
-def _shift_of_many(hashes: Hashes, most: int) -> int | None:
+def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
     """Return how many trailing bits do not matter if one more bit would make too many buckets.
 
     That is known without sorting where queries are many; else None.
     """
-    bits = most.bit_length() - 1
-    if not 4 * most < len(hashes) <= _MOST_SUMMED:
+    bits = limit.bit_length() - 1
+    if not 4 * limit < len(hashes) <= _MOST_SUMMED:
         return None
     finer = np.bincount((hashes >> np.uint64(63 - bits)).astype(np.int64))
-    even = finer.max() <= _MOST_SUMMED // most
-    return 64 - bits if bits and even and np.count_nonzero(finer) > most else None
+    even = finer.max() <= _MOST_SUMMED // limit
+    return 64 - bits if bits and even and np.count_nonzero(finer) > limit else None
 
 
 def _sum_by_bucket(number: Ints, keys: Hashes, numbers: Ints) -> Ints:
@@ -233,8 +233,8 @@ def can_resample(numbers: Floats) -> bool:
 class QueryBuckets:
     """Assign queries that are all in memory to bootstrap buckets."""
 
-    def __init__(self, hashes: Hashes, most: int = MOST_BUCKETS) -> None:
-        buckets = BootstrapBuckets.from_queries(hashes, {}, most)
+    def __init__(self, hashes: Hashes, limit: int = MOST_BUCKETS) -> None:
+        buckets = BootstrapBuckets.from_queries(hashes, {}, limit)
         self.origins = buckets.origins
         self._bucket = np.searchsorted(buckets.keys, hashes >> np.uint64(buckets.shift))
 

@@ -112,13 +112,13 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     return points.filter(pl.Series(keep))
 
 
-def _axes_of(points: pl.DataFrame, known: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
     """Return the columns of the axes; refuse points that are not those of one curve."""
-    axes = next((names for names in known if set(names) <= set(points.columns)), None)
+    axes = next((names for names in choices if set(names) <= set(points.columns)), None)
     if axes is None:
-        wanted = ", or ".join(" and ".join(names) for names in known)
+        needed = ", or ".join(" and ".join(names) for names in choices)
         raise OptionError(
-            f"points need columns {wanted}; these have {', '.join(points.columns) or 'none'}."
+            f"points need columns {needed}; these have {', '.join(points.columns) or 'none'}."
         )
     if points.is_empty():
         raise OptionError(
@@ -128,10 +128,12 @@ def _axes_of(points: pl.DataFrame, known: tuple[tuple[str, ...], ...]) -> tuple[
     owners = [name for name in _CURVES if name in points.columns]
     curves = points.select(owners).unique(maintain_order=True) if owners else points[:1]
     if curves.height > 1:
-        one = ", ".join(f"{name}={value!r}" for name, value in curves.row(0, named=True).items())
+        example = ", ".join(
+            f"{name}={value!r}" for name, value in curves.row(0, named=True).items()
+        )
         raise OptionError(
             f"these are the points of {curves.height:,} curves: take one of them, for instance "
-            f"with points.filter({one})."
+            f"with points.filter({example})."
         )
     return axes
 
@@ -149,8 +151,8 @@ def _numbers(points: pl.DataFrame, name: str) -> Floats:
 
 def _check_order(numbers: Floats, name: str) -> None:
     if (numbers[1:] < numbers[:-1]).any():
-        at = int(np.flatnonzero(numbers[1:] < numbers[:-1])[0]) + 1
+        row = int(np.flatnonzero(numbers[1:] < numbers[:-1])[0]) + 1
         raise OptionError(
-            f"points go by {name}, upwards, and these do not, e.g. at row {at + 1:,}: "
-            f"{numbers[at]:g} after {numbers[at - 1]:g}. Pass them as curve() gives them."
+            f"points go by {name}, upwards, and these do not, e.g. at row {row + 1:,}: "
+            f"{numbers[row]:g} after {numbers[row - 1]:g}. Pass them as curve() gives them."
         )

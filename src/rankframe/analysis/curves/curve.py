@@ -213,9 +213,9 @@ def _draw_slices(
 ) -> pl.DataFrame:
     """Return a curve for each slice of the queries, one way of slicing after the other."""
     frames = []
-    known = attributes.of(queries)
-    refuse_strangers(known.absent, len(queries), queries)
-    for way, numbers in enumerate(known.slices):
+    looked_up = attributes.of(queries)
+    refuse_strangers(looked_up.absent, len(queries), queries)
+    for way, numbers in enumerate(looked_up.slices):
         points = draw(numbers)
         by, names = attributes.slices[way]
         titles = [attributes.name(way, number)[1] for number in range(len(names) + 1)]

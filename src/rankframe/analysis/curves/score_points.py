@@ -127,12 +127,12 @@ def roc(population: Population, curves: Ints) -> pl.DataFrame:
     A curve without a relevant or without a non-relevant document has no points.
     """
     hits = _add_up(population.hits, curves)
-    others = _add_up(population.retrieved, curves) - hits
-    points = trace(population, curves, np.flatnonzero((hits > 0) & (others > 0)))
+    nonrelevant = _add_up(population.retrieved, curves) - hits
+    points = trace(population, curves, np.flatnonzero((hits > 0) & (nonrelevant > 0)))
     return points.select(
         CURVE,
         "threshold",
-        pl.Series("fpr", points["fp"].to_numpy() / others[points[CURVE]]),
+        pl.Series("fpr", points["fp"].to_numpy() / nonrelevant[points[CURVE]]),
         pl.Series("tpr", points["tp"].to_numpy() / hits[points[CURVE]]),
         "fp",
         "tp",
@@ -165,25 +165,25 @@ def _add_up(of_queries: Ints, curves: Ints) -> Ints:
     return np.bincount(curves, weights=of_queries).astype(np.int64)
 
 
-def trace(population: Population, curves: Ints, wanted: Ints) -> pl.DataFrame:
-    """Return the points of the wanted curves, one curve after the other.
+def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
+    """Return the points of the traced curves, one curve after the other.
 
     Each begins with a point at which no document is taken. Columns: the number of the curve,
     threshold, tp, fp.
     """
     places = np.full(int(curves.max(initial=0)) + 1, -1)
-    places[wanted] = np.arange(len(wanted))
+    places[traced] = np.arange(len(traced))
     place = places[curves][population.query]
     score, relevant = population.score, population.relevant
     if (place < 0).any():
         inside = place >= 0
         place, score, relevant = place[inside], score[inside], relevant[inside]
     order = np.argsort(-score)
-    if len(wanted) > 1:
+    if len(traced) > 1:
         order = order[sort_order(place[order])]
     place, score, relevant = place[order], score[order], relevant[order]
-    rows = np.bincount(place, minlength=len(wanted))
-    hits = np.bincount(place[relevant], minlength=len(wanted))
+    rows = np.bincount(place, minlength=len(traced))
+    hits = np.bincount(place[relevant], minlength=len(traced))
 
     last = np.ones(len(place), np.bool_)
     last[:-1] = (score[1:] != score[:-1]) | (place[1:] != place[:-1])
@@ -194,14 +194,14 @@ def trace(population: Population, curves: Ints, wanted: Ints) -> pl.DataFrame:
 
     # Each curve's first point goes before its others, which move down by one for every curve.
     slot = np.arange(len(ends)) + place + 1
-    lengths = np.bincount(place, minlength=len(wanted)) + 1
-    threshold = np.full(len(ends) + len(wanted), population.sign * np.inf)
+    lengths = np.bincount(place, minlength=len(traced)) + 1
+    threshold = np.full(len(ends) + len(traced), population.sign * np.inf)
     # -0.0 + 0.0 is 0.0: which of the two it is must not depend on the order of rows
     threshold[slot] = population.sign * score[ends] + 0.0
     counts = np.zeros((2, len(threshold)), np.int64)
     counts[0, slot] = tp
     counts[1, slot] = taken - tp
-    curve = np.repeat(wanted, lengths)
+    curve = np.repeat(traced, lengths)
     return pl.DataFrame({CURVE: curve, "threshold": threshold, "tp": counts[0], "fp": counts[1]})
 
 
@@ -211,8 +211,8 @@ def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
     `means` has the number of the average of each query. Queries without a relevant or without a
     non-relevant document have no curve.
     """
-    hits, others = population.hits, population.retrieved - population.hits
-    queries = np.flatnonzero((hits > 0) & (others > 0))
+    hits, nonrelevant = population.hits, population.retrieved - population.hits
+    queries = np.flatnonzero((hits > 0) & (nonrelevant > 0))
     # Those of an average stand together.
     queries = queries[sort_order(means[queries])]
     points = trace(population, np.arange(len(population.queries)), queries)
@@ -227,7 +227,7 @@ def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
         rows = slice(begins[block][0], ends[block][-1])
         tpr = _at_steps(
             tp[rows], fp[rows], begins[block] - rows.start, hits[queries[block]],
-            others[queries[block]],
+            nonrelevant[queries[block]],
         )  # fmt: skip
         starts = segment_starts(means[block])
         owners = np.searchsorted(numbers, means[block][starts]).tolist()
@@ -246,7 +246,7 @@ def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
     )
 
 
-def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, others: Ints) -> Floats:
+def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, nonrelevant: Ints) -> Floats:
     """Interpolate the tpr of each curve (a row) at every step of fpr (a column), linearly.
 
     Counts are compared, not shares: a step that falls on a point has its tpr, whatever the
@@ -254,9 +254,9 @@ def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, others: Ints) -> Flo
     """
     rows = len(tp)
     lengths = np.diff(begins, append=rows)
-    all_others = np.repeat(others, lengths)
+    all_nonrelevant = np.repeat(nonrelevant, lengths)
     # The first step at or after each point; each step is held by the last point at or before it.
-    step = -(-_STEPS * fp // all_others)
+    step = -(-_STEPS * fp // all_nonrelevant)
     last = np.zeros(rows, np.bool_)
     last[begins + lengths - 1] = True
     following = np.where(last, _STEPS + 1, np.append(step[1:], 0))
@@ -265,6 +265,6 @@ def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, others: Ints) -> Flo
     width = np.where(last[holder], 1, fp[beyond] - fp[holder])
     rise = np.where(last[holder], 0, tp[beyond] - tp[holder])
     steps = position(np.arange(0, len(holder), _STEPS + 1), len(holder)).astype(np.int64)
-    along = steps * all_others[holder] - _STEPS * fp[holder]
+    along = steps * all_nonrelevant[holder] - _STEPS * fp[holder]
     reached = tp[holder] + rise * along / (_STEPS * width)
     return reached.reshape(-1, _STEPS + 1) / hits[:, None]
