@@ -29,7 +29,7 @@ from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
 from rankframe.frames.fingerprint import differ
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern
 from rankframe.io.remote import Remote, scheme_of
@@ -118,12 +118,10 @@ def _from_table(source: Source, name: str) -> dict[str, System]:
     for column in columns:
         refuse_pattern(f"system {name!r}", column)
     runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
-    try:
+    with reading(table.name):
         frame = table.raw.select(
             pl.col(key).cast(pl.String).alias(QUERY), *runs, *columns
         ).collect()
-    except READ_ERRORS as error:
-        raise unreadable(table.name, error) from error
     check_rows(frame.select(QUERY).lazy(), "the stored table", table.name)
     frame = _keep_numbers(frame, [c for c in columns if c not in PAIR_COUNTS])
     if frame.width == 1 + len(runs):

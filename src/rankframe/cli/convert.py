@@ -68,9 +68,7 @@ def convert(
 
 
 def _lines(path: Path) -> list[str]:
-    from rankframe.io.formats.registry import READ_ERRORS, unreadable
+    from rankframe.io.formats.registry import reading
 
-    try:
+    with reading(str(path)):
         return path.read_text(encoding="utf-8").splitlines()
-    except READ_ERRORS as error:
-        raise unreadable(str(path), error) from error

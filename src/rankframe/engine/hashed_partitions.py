@@ -19,7 +19,7 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError
 from rankframe.engine.memory import bytes_at_once
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.scratch import room_for
 from rankframe.io.steps import in_steps
@@ -147,10 +147,8 @@ class HashedInput:
         )
 
     def _read(self, number: int) -> pl.DataFrame:
-        try:
+        with reading("the temporary files"):
             parts = [rows for file in self.files if (rows := file.read(number)) is not None]
-        except READ_ERRORS as error:
-            raise unreadable("the temporary files", error) from error
         return pl.concat(parts, rechunk=True) if parts else self.table.frame.head(0).collect()
 
 
@@ -160,7 +158,7 @@ def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
     """
     parts: list[pl.DataFrame] = []
     size = rows = 0
-    try:
+    with table.explained():
         for part in in_steps(table.frame, limit, seekable=table.seekable):
             parts.append(part)
             size += part.estimated_size()
@@ -168,8 +166,5 @@ def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
             if size >= limit or rows >= _MOST_ROWS:
                 yield pl.concat(parts)
                 parts, size, rows = [], 0, 0
-    except READ_ERRORS as error:
-        table.refuse_non_numeric()
-        raise unreadable(table.name, error) from error
     if parts:
         yield pl.concat(parts)

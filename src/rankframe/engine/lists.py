@@ -10,7 +10,7 @@ import polars as pl
 from rankframe.core.columns import DOC, GROUP, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
 from rankframe.io.described import Described
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import deduplicate, deduplicate_batch
@@ -93,11 +93,9 @@ def _ranked(run: pl.DataFrame, grades: pl.DataFrame, policies: Policies) -> pl.D
 
 def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
     """Read the rows of these queries, query by query."""
-    try:
+    with reading(scanned.name):
         wanted = pl.col(QUERY).is_in(queries.to_list())
         frame = scanned.frame.filter(wanted).collect(engine="in-memory")
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
     return frame.sort(QUERY, maintain_order=True)
 
 

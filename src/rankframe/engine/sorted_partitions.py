@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.engine.memory import bytes_at_once
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.validate import check_rows, count_rows
 
@@ -66,10 +66,8 @@ class _SortedInput:
         places = np.unique(np.linspace(0, self.total - 1, _PROBES).astype(int)).tolist()
         queries = self._side.frame.select(QUERY)
         picked = pl.concat([queries.slice(place, 1) for place in places])
-        try:
+        with reading(self._side.name):
             return picked.collect()[QUERY].is_sorted()
-        except READ_ERRORS as error:
-            raise unreadable(self._side.name, error) from error
 
     def next_bound(self) -> str | None:
         """Read on, and return the first query that may not be complete; None at the end."""
@@ -97,10 +95,8 @@ class _SortedInput:
     def _read_more(self) -> None:
         if self._ended:
             return
-        try:
+        with reading(self._side.name):
             rows = self._side.frame.slice(self._read, self._rows).collect(engine="in-memory")
-        except READ_ERRORS as error:
-            raise unreadable(self._side.name, error) from error
         expected = min(self._rows, self.total - self._read)
         if rows.height != expected:
             raise UnreadableInputError(

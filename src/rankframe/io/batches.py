@@ -14,7 +14,7 @@ from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.core.errors import DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.steps import in_steps
 from rankframe.io.validate import check_rows, first_broken, load_unique
@@ -90,7 +90,7 @@ class Batches:
         if at_once is not None:  # a batch for each thread, one that waits, one that is read
             at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
         nothing = True
-        try:
+        with self.scanned.explained():
             for table in (
                 hashes.collect_batches(lazy=True)
                 if at_once is None
@@ -98,9 +98,6 @@ class Batches:
             ):
                 nothing = nothing and table.is_empty()
                 yield table.rechunk()
-        except READ_ERRORS as error:
-            self.scanned.refuse_non_numeric()
-            raise unreadable(self.scanned.name, error) from error
         if nothing and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
 
@@ -117,11 +114,8 @@ class Batches:
         if self._at_once is not None:
             table = pl.concat(self._tables(), rechunk=True)
         else:
-            try:
+            with self.scanned.explained():
                 table = hashed(self._frame).collect(engine="streaming").rechunk()
-            except READ_ERRORS as error:
-                self.scanned.refuse_non_numeric()
-                raise unreadable(self.scanned.name, error) from error
         if table.is_empty() and not self.scanned.part:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
         if not self._looks_clean(table):
@@ -131,11 +125,8 @@ class Batches:
     def by_name(self) -> Batches:
         """Sort the input by the names of its queries, in memory."""
         query = pl.col(QUERY).cast(pl.String)
-        try:
+        with self.scanned.explained():
             frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
-        except READ_ERRORS as error:
-            self.scanned.refuse_non_numeric()
-            raise unreadable(self.scanned.name, error) from error
         return Batches(self.scanned, frame.lazy())
 
     def check(self, table: pl.DataFrame) -> None:

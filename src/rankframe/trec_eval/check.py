@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.core.messages import number_of
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.lines import Line, lines_of
 from rankframe.trec_eval.measures import MEASURES, RelFormat, parse_measures, written_as
@@ -78,10 +78,8 @@ class Check:
 
 def read_output(path: Path) -> pl.DataFrame:
     """The lines of an output of trec_eval: measure, query_id and the value as it was printed."""
-    try:
+    with reading(str(path)):
         found = pl.scan_lines(path, name="line", row_index_name="number", glob=False).collect()
-    except READ_ERRORS as error:
-        raise unreadable(str(path), error) from error
     found = found.with_columns(pl.col("line").str.strip_chars("\ufeff \t\r\n"))
     found = found.filter(pl.col("line") != "")
     if found.is_empty():

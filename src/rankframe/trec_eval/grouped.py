@@ -21,7 +21,7 @@ from rankframe.engine.lookup import Lookup
 from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
 from rankframe.io.formats.packing import unpacked, without_packing
-from rankframe.io.formats.registry import READ_ERRORS, TREC, unreadable
+from rankframe.io.formats.registry import TREC, reading
 from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
@@ -53,10 +53,8 @@ def read_grouped(source: Source, kind: GroupFormat) -> pl.DataFrame:
     """The lines of a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
     source = in_memory(source)
     name = describe(source, "qrels")
-    try:
+    with reading(name):
         frames = [_parsed(text, kind, name) for text in _texts(source, kind)]
-    except READ_ERRORS as error:
-        raise unreadable(name, error) from error
     rows = pl.concat(frames)
     if rows.is_empty():
         raise EmptyInputError("qrels", name)

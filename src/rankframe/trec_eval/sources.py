@@ -16,7 +16,7 @@ import polars as pl
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MissingColumnError
 from rankframe.io.formats.packing import bare_name, packing_of
-from rankframe.io.formats.registry import PARQUET, READ_ERRORS, unreadable
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, reading
 from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments
@@ -43,15 +43,13 @@ def judgments_of(
         plain = {ours: of for ours, of in scanned.mapping.items() if ours not in _OF_GROUPS}
         return _truncated(replace(scanned, mapping=plain))
     name = describe(source, "qrels")
-    try:
+    with reading(name):
         frames = [
             read_trec(text, "qrels", text if isinstance(text, str) else name, whole=True).drop(
                 ITERATION, strict=False
             )
             for text in texts
         ]
-    except READ_ERRORS as error:
-        raise unreadable(name, error) from error
     return replace(open_table(pl.concat(frames), "qrels", columns, relevance=relevance), name=name)
 
 

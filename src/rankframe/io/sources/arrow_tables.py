@@ -18,7 +18,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rankframe.core.errors import EmptyInputError, RankframeError, UnreadableInputError
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.sources.files import RawTable
 
@@ -132,17 +132,14 @@ def _spooled(
 
     with scratch_folder() as folder:
         path = folder / "stream.parquet"
-        try:
-            with room_for(folder):
-                register_io_source(batches, schema=schema).sink_parquet(
-                    path,
-                    compression="lz4",
-                    statistics=False,
-                    row_group_size=_ROWS,
-                    engine="streaming",
-                )
-        except READ_ERRORS as error:
-            raise unreadable(name, error) from error
+        with reading(name), room_for(folder):
+            register_io_source(batches, schema=schema).sink_parquet(
+                path,
+                compression="lz4",
+                statistics=False,
+                row_group_size=_ROWS,
+                engine="streaming",
+            )
         with path.open("rb") as file:  # the frame keeps it open when its name is gone
             return pl.scan_parquet(file)
 

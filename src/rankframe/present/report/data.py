@@ -32,7 +32,7 @@ from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lists import Lists
 from rankframe.engine.lookup import Lookup
 from rankframe.io.described import Described
-from rankframe.io.formats.registry import READ_ERRORS, unreadable
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Source, describe
 from rankframe.metrics.names import Metric, with_inner
@@ -230,11 +230,9 @@ def _rows(
 
 def _taken(scanned: InputTable, queries: pl.Series) -> InputTable:
     """The rows of some queries, in the order of the input."""
-    try:
+    with reading(scanned.name):
         wanted = pl.col(QUERY).is_in(queries.implode())
         frame = scanned.frame.filter(wanted).collect(engine="in-memory")
-    except READ_ERRORS as error:
-        raise unreadable(scanned.name, error) from error
     return replace(part_of(frame, scanned.role), in_units=scanned.in_units)
 
 
