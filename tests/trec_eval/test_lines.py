@@ -147,7 +147,7 @@ def test_help_fits_the_terminal(trec_eval) -> None:
         (("-R", "prefs"), "line 1: prefs lines have 5 fields (query, group, subgroup, ", 2),
         (("-R", "prefs", "-m", "map"), "-m map looks at other judgments than -R prefs", 2),
         (("-m", "prefs_simp"), "than -R qrels: it needs -R prefs or -R qrels_prefs", 2),
-        (("-R", "qrels_jg", "-l", "-1"), "-l -1: trec_eval would count what nobody judged", 2),
+        (("-R", "qrels_jg", "-l", "-1"), "-l -1: trec_eval would count unjudged", 2),
         (("-R", "qrels_jg", "--relevance", "1"), "lines of -R qrels_jg have levels", 2),
         (("-T", "other"), "-T other: rankframe reads trec_results only", 2),
         (("--Nothing",), "No such option: --Nothing", 1),

@@ -1,4 +1,4 @@
-"""The command line: its commands, and what it says of errors. No result is computed here.
+"""Put the commands together, and print errors.
 
 Heavy imports wait until a command runs, so that `--help` and completion are quick.
 """
@@ -34,12 +34,14 @@ from rankframe.core.errors import RankframeError
 
 
 class _Group(TyperGroup):
-    """All commands. Flags that are not given are false, not unset: for what is unset, typer imports
-    pydantic, which takes as long as all the rest of `rankframe evaluate --help`.
+    """All commands.
+
+    Flags without a value are false, not unset: for unset values, typer imports pydantic, which
+    takes as long as all the rest of `rankframe evaluate --help`.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options of `rankframe` itself; all are flags."""
+        """Return the options of `rankframe` itself; all are flags."""
         flags = plainly(super().get_params(ctx))
         for flag in flags:
             flag.default = bool(flag.default)
@@ -73,7 +75,7 @@ for _module in (
 def root(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
-    """What every command shares."""
+    """Handle the flags of `rankframe` itself."""
     if version:
         from rankframe import __version__
 
@@ -82,14 +84,15 @@ def root(
 
 
 def run() -> int:
-    """Run the command line, and give its exit code: that of the command, or for bad input or usage
-    2, or the one that a command gave the error, after one line on stderr.
+    """Run the command line, and return its exit code.
+
+    Bad input and usage print one line on stderr and return 2, or the code that a command set.
     """
     try:
         with whole_words():
             code = app(prog_name="rankframe", standalone_mode=False)
     except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # typer made an error of it
+        if isinstance(error.__cause__, KeyboardInterrupt):  # typer wraps it
             raise error.__cause__ from None
         message = _user_message(error)
         if message is None:
@@ -102,16 +105,16 @@ def run() -> int:
 
 
 def _user_message(error: Exception) -> str | None:
-    """One line for what the user can mend; None for what is a fault of ours."""
+    """Return one line for an error that the user can fix; None for a bug."""
     if isinstance(error, RankframeError):
         # One line; spaces within it may be part of a name.
         return " ".join(line.strip() for line in error.said(flags=True).splitlines())
     if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
-        return "nothing was asked for. See rankframe --help."
+        return "no command given. See rankframe --help."
     usage = getattr(error, "format_message", None)
     if usage is None:
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rankframe"
-    said = usage().replace("Value error, ", "").rstrip(".")
-    return f"{said}{'' if said.endswith('?') else '.'} See {command} --help."
+    text = usage().replace("Value error, ", "").rstrip(".")
+    return f"{text}{'' if text.endswith('?') else '.'} See {command} --help."

@@ -103,7 +103,7 @@ def trec_measures(incomplete: str) -> Offered:
 
 @_offering
 def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
-    """Complete NAME=YOURS: our columns, then those of the files on the command line."""
+    """Complete NAME=YOURS: our columns, then columns of the files on the command line."""
     from rankframe.core.columns import SYNONYMS
 
     ours, equals, _ = incomplete.partition("=")

@@ -1,4 +1,4 @@
-"""`rankframe demo`: the data that ships with rankframe, evaluated, and what to try next."""
+"""`rankframe demo`: evaluate the bundled data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def demo(
         typer.Argument(metavar="[shop|movies]", help="The search of a shop, or a recommender."),
     ] = "shop",
 ) -> None:
-    """Evaluate the data that ships with rankframe, and say what to try next."""
+    """Evaluate the bundled data, and suggest what to try next."""
     from rich.console import Console
 
     {"shop": _shop, "movies": _movies}[name](Console())
@@ -96,13 +96,13 @@ def _movies(console: Console) -> None:
     names = ["ndcg@10", "coverage@10"]
     found = rf.compare(movies.qrels, movies.runs, names, baseline="popular", rel=4, **tables)
     console.print(comparison_table(found, console.width))
-    runs, given = "popular.parquet als.parquet", "--items items.parquet"
+    runs, items_flag = "popular.parquet als.parquet", "--items items.parquet"
     _say_next(
         console,
         f"cd {movies.folder}",
-        f"rankframe evaluate ratings.parquet {runs} --rel 4 -m ndcg@10 -m coverage@10 {given}",
-        f"rankframe plot tradeoff ratings.parquet {runs} --rel 4 {given}",
-        f"rankframe plot exposure {runs} {given} -k 10",
+        f"rankframe evaluate ratings.parquet {runs} --rel 4 -m ndcg@10 -m coverage@10 {items_flag}",
+        f"rankframe plot tradeoff ratings.parquet {runs} --rel 4 {items_flag}",
+        f"rankframe plot exposure {runs} {items_flag} -k 10",
         f"rankframe plot popularity {runs} --train train.parquet -k 10",
         "rankframe metrics novelty",
     )

@@ -162,7 +162,7 @@ def evaluate(
 
 
 def _refuse_without(engine: str, options: dict[str, object]) -> None:
-    """Refuse options that an engine does not know."""
+    """Refuse options that an engine does not have."""
     for name, value in options.items():
         if value is not None:
             raise OptionError(f"{name} has no meaning with --engine {engine}.")
@@ -181,9 +181,9 @@ def _on_spark(
     values: bool,
     quiet: bool,
 ) -> dict[str, Result]:
-    """Evaluate each run, and write it where it belongs.
+    """Evaluate each run on Spark, and write its result.
 
-    `values`: bring those of each query here, too.
+    `values`: fetch the values of each query, too.
     """
     import rankframe as rf
     from rankframe.engine.result import Result
@@ -224,5 +224,5 @@ def _on_spark(
 
 
 def _target(place: Path) -> str:
-    """A path of this machine has no double slash; a URL does."""
+    """Restore the double slash of a URL, which a path loses."""
     return re.sub(r"^(\w\w+):/", r"\1://", str(place))

@@ -102,12 +102,12 @@ def fuse(
         written = fusion.write(output, overwrite=overwrite, on_progress=report)
     rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
-    said = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
-    print(plain_text(said), file=sys.stderr)
+    summary = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
+    print(plain_text(summary), file=sys.stderr)
 
 
 def _weights(text: str | None, runs: list[str]) -> list[float] | dict[str, float] | None:
-    """Numbers with commas between them, each perhaps behind the name of its run."""
+    """Read numbers with commas between them, each perhaps behind the name of its run."""
     if text is None:
         return None
     parts = [part.rpartition("=") for part in text.split(",")]
@@ -134,7 +134,7 @@ def fusions(
         ),
     ] = None,
 ) -> None:
-    """The reference of fusion: all methods and norms, or one with its formula and parameters."""
+    """Show all methods and norms of fusion, or one with its formula and parameters."""
     from rich.console import Console
 
     from rankframe.analysis.fusion.methods import NORMS
@@ -164,8 +164,8 @@ def _all() -> RenderableType:
     from rankframe.present.terminal.render import reference_list
 
     tables = [
-        reference_list(family, [(one.signature, one.summary) for one in METHODS.values()
-                                if one.family == family])
+        reference_list(family, [(method.signature, method.summary) for method in METHODS.values()
+                                if method.family == family])
         for family in get_args(Family)
     ]  # fmt: skip
     norms = [(norm.name, norm.summary) for norm in NORMS.values()]

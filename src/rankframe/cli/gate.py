@@ -135,27 +135,27 @@ def gate(
 
 
 def rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
-    """The rules of a file, and those given one by one."""
+    """Join the rules of a file and single rules."""
     from rankframe.analysis.gate_rules import read_table
 
     table = {} if file is None else read_table(file)
     rules = table.get("rules", [])
-    if not isinstance(rules, list):  # whoever reads them next says so
+    if not isinstance(rules, list):  # refused when the rules are read
         return table
     return {**table, "rules": [*rules, *(texts or ())]}
 
 
-def _shares(given: list[str] | None) -> dict[int, float]:
-    """K=SHARE pairs; a share alone is of the top 10.
+def _shares(texts: list[str] | None) -> dict[int, float]:
+    """Read K=SHARE pairs; a share alone is of the top 10.
 
     >>> _shares(["0.5", "20=0.4"])
     {10: 0.5, 20: 0.4}
     """
-    found: dict[int, float] = {}
-    for item in given or ():
+    shares: dict[int, float] = {}
+    for item in texts or ():
         depth, equals, share = item.rpartition("=")
         try:
-            found[int(depth) if equals else 10] = float(share)
+            shares[int(depth) if equals else 10] = float(share)
         except ValueError as error:
             raise OptionError(f"--min-judged reads K=SHARE, e.g. 10=0.5, not {item!r}.") from error
-    return found
+    return shares

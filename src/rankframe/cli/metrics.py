@@ -25,7 +25,7 @@ def metrics(
         ),
     ] = None,
 ) -> None:
-    """The metric reference: all of them, or one with its formula, parameters and synonyms."""
+    """Show all metrics, or one with its formula, parameters and synonyms."""
     from rich.console import Console
 
     from rankframe.metrics import REGISTRY

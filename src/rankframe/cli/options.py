@@ -123,12 +123,14 @@ def takes(
 
     def with_flags(command: Command) -> Command:
         @wraps(command)
-        def called(**given: Any) -> None:
-            how = {flag.parameter.name: flag.read(given.pop(flag.parameter.name)) for flag in flags}
+        def called(**arguments: Any) -> None:
+            how = {
+                flag.parameter.name: flag.read(arguments.pop(flag.parameter.name)) for flag in flags
+            }
             if has_units:
                 how["unit"] = _unit(how["unit"], how.pop("unit_split"))
             with reached_with(how.get("storage_options")):
-                command(**given, how=how)
+                command(**arguments, how=how)
 
         types = get_type_hints(command, include_extras=True)
         parameters: list[inspect.Parameter] = []
@@ -139,7 +141,7 @@ def takes(
                 parameters.append(own.replace(annotation=types[own.name]))
         # typer reads both
         called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called
 
     return with_flags
@@ -173,9 +175,9 @@ def _or_none(value: str) -> str | None:
     return None if value == _NOTHING else value
 
 
-def _mapping(name: str, given: list[str] | None) -> dict[str, str] | None:
+def _mapping(name: str, texts: list[str] | None) -> dict[str, str] | None:
     """Return KEY=VALUE pairs as a mapping; values may be secret, and are not shown."""
-    pairs = [item.partition("=") for item in given or ()]
+    pairs = [item.partition("=") for item in texts or ()]
     if any(not (key and equals) for key, equals, _ in pairs):
         raise OptionError(Option(name), " reads KEY=VALUE, e.g. aws_region=eu-central-1.")
     return {key: value for key, _, value in pairs} or None

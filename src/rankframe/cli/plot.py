@@ -159,7 +159,7 @@ def _list_charts() -> None:
 
 
 def _grades(text: str) -> list[float | None]:
-    """Grades in rank order, as a shell is given them.
+    """Read grades in rank order.
 
     >>> _grades("3, 0,-,1.5")
     [3.0, 0.0, None, 1.5]

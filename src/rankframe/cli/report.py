@@ -1,4 +1,4 @@
-"""`rankframe report`: one web page to send around."""
+"""`rankframe report`: an HTML report."""
 
 from __future__ import annotations
 
@@ -117,34 +117,34 @@ def report(
     print(plain_text(str(target)))
 
 
-def _orders(given: list[str] | None) -> dict[str, list[str]]:
-    """NAME=A,B,C pairs as a mapping.
+def _orders(texts: list[str] | None) -> dict[str, list[str]]:
+    """Read NAME=A,B,C pairs into a mapping.
 
     >>> _orders(["length=short,long"])
     {'length': ['short', 'long']}
     """
-    found: dict[str, list[str]] = {}
-    for item in given or ():
+    orders: dict[str, list[str]] = {}
+    for item in texts or ():
         name, equals, slices = item.partition("=")
         if not (name and equals and slices):
             raise OptionError(f"--slice-order reads NAME=A,B,C, not {item!r}.")
-        found[name] = slices.split(",")
-    return found
+        orders[name] = slices.split(",")
+    return orders
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """What was typed, without what may be secret.
+    """Return the command as typed, without secrets.
 
     >>> _command(["/bin/rankframe", "report", "--storage-option", "key=abc", "a b"])
     "rankframe report --storage-option 'key=***' 'a b'"
     """
-    said = ["rankframe"]
-    for before, one in pairwise(arguments):
-        flag, equals, pair = one.partition("=")
+    words = ["rankframe"]
+    for before, argument in pairwise(arguments):
+        flag, equals, pair = argument.partition("=")
         if before == "--storage-option":
-            said.append(f"{flag}=***")
+            words.append(f"{flag}=***")
         elif flag == "--storage-option" and equals:
-            said.append(f"{flag}={pair.partition('=')[0]}=***")
+            words.append(f"{flag}={pair.partition('=')[0]}=***")
         else:
-            said.append(masked(one))
-    return shlex.join(said)
+            words.append(masked(argument))
+    return shlex.join(words)

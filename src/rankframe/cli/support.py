@@ -1,6 +1,4 @@
-"""What commands do alike: sources, names and targets from arguments, a progress bar while it takes
-its time, results to their places.
-"""
+"""Shared work of commands: open inputs, check outputs, show progress, print results."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ _NAMED = re.compile(r"([^/\\:=]+)=(.+)", re.DOTALL)
 # The last name of a table of a database.
 _TABLE = re.compile(r"^\w+:.*#(?:[\w$-]+\.)*([\w$-]+)$")
 
-# What is said for judgments where there are none.
+# Stands for no judgments.
 NOTHING = "none"
 
 
@@ -51,50 +49,49 @@ def open_inputs(
     return None if qrels == NOTHING else judgments, dict(zip(named, opened, strict=True))
 
 
-def open_sources(given: Sequence[str]) -> list[Any]:
+def open_sources(paths: Sequence[str]) -> list[Any]:
     """Return paths as they are, and standard input for -."""
-    if given.count("-") > 1:
+    if paths.count("-") > 1:
         raise OptionError("standard input (-) can be read only once.")
-    if "-" in given and sys.stdin is None:
+    if "-" in paths and sys.stdin is None:
         raise OptionError("standard input (-) is closed.")
-    return [sys.stdin.buffer if source == "-" else source for source in given]
+    return [sys.stdin.buffer if source == "-" else source for source in paths]
 
 
-def runs_by_name(given: Sequence[str], *, here: bool = True) -> dict[str, str]:
-    """Where each run is, by its name: the one given with it, `old=runs/a.parquet`, or else that of
-    its file.
+def runs_by_name(texts: Sequence[str], *, here: bool = True) -> dict[str, str]:
+    """Return the path of each run by its name: `old=runs/a.parquet`, or that of the file.
 
-    `here`: what is on no disk of this machine, and no address, is not there at all.
+    `here`: a path that is on no disk of this machine, and no address, is refused.
     """
-    split = [split_name(one, here=here) for one in given]
+    split = [split_name(text, here=here) for text in texts]
     chosen = [name for name, _ in split if name is not None]
-    others = _file_names([path for name, path in split if name is None], taken=set(chosen))
-    names = [next(others) if name is None else name for name, _ in split]
+    file_names = _file_names([path for name, path in split if name is None], taken=set(chosen))
+    names = [next(file_names) if name is None else name for name, _ in split]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise OptionError(f"two runs are named {twice[0]!r}. Give each a name of its own.")
     return {name: path for name, (_, path) in zip(names, split, strict=True)}
 
 
-def split_name(given: str, *, here: bool = True) -> tuple[str | None, str]:
-    """NAME=PATH taken apart; no name, where that is a path as a whole.
+def split_name(text: str, *, here: bool = True) -> tuple[str | None, str]:
+    """Split NAME=PATH; the name is None if the whole text is a path.
 
-    A file that is there under all of it is meant, and so is a Hive folder, `day=2026-01-01`.
+    An existing path wins over a name, such as a Hive folder, `day=2026-01-01`.
     """
-    found = _NAMED.fullmatch(given)
-    if found is None or _is_there(given):
-        return None, given
-    name, path = found[1].strip(), found[2]
+    match = _NAMED.fullmatch(text)
+    if match is None or _is_there(text):
+        return None, text
+    name, path = match[1].strip(), match[2]
     if here and path != "-" and not is_address(path) and ":" not in path and not _is_there(path):
         folder = Path(os.path.expanduser(path)).parent  # noqa: PTH111 (as where it is opened)
-        there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+        there = [file.name for file in folder.iterdir()] if folder.is_dir() else []
         nor = f"Nor is there {path!r}, for a run named {name!r}"
         near = did_you_mean(Path(path).name, there)
-        raise UnreadableInputError(given, "no such file", f"{nor}. {near}" if near else nor)
-    return (name, path) if name else (None, given)
+        raise UnreadableInputError(text, "no such file", f"{nor}. {near}" if near else nor)
+    return (name, path) if name else (None, text)
 
 
 def _is_there(path: str) -> bool:
-    """Whether a path or a pattern leads to anything."""
+    """Tell whether a path or a pattern leads to a file."""
     path = os.path.expanduser(path)  # noqa: PTH111 (as where it is opened)
     # Unlike pathlib's, this one says no of what cannot be a path.
     exists = os.path.exists(path)  # noqa: PTH110
@@ -102,8 +99,9 @@ def _is_there(path: str) -> bool:
 
 
 def _file_names(runs: list[str], taken: set[str]) -> Iterator[str]:
-    """File names without their endings, or the paths as given where those are not distinct; of a
-    database, the table.
+    """Return file names without endings, or whole paths if names are not distinct.
+
+    A run in a database is named by its table.
     """
     from rankframe.io.formats.packing import bare_name
 
@@ -122,14 +120,14 @@ def _file_names(runs: list[str], taken: set[str]) -> Iterator[str]:
     return (f"{run} ({number})" for number, run in enumerate(runs, start=1))
 
 
-def column_names(given: list[str] | None) -> dict[str, Any]:
-    """NAME=YOURS pairs as a mapping; SIDE.NAME=YOURS as one for that side.
+def column_names(texts: list[str] | None) -> dict[str, Any]:
+    """Read NAME=YOURS pairs into a mapping; SIDE.NAME=YOURS into one for that side.
 
     >>> column_names(["query_id=user", "run.doc_id=_id"])
     {'query_id': 'user', 'run': {'doc_id': '_id'}}
     """
     names: dict[str, Any] = {}
-    for item in given or ():
+    for item in texts or ():
         name, equals, yours = item.partition("=")
         if not (name and equals and yours):
             raise OptionError(
@@ -137,22 +135,22 @@ def column_names(given: list[str] | None) -> dict[str, Any]:
                 f"run.doc_id=_id, not {item!r}."
             )
         side, dot, column = name.partition(".")
-        of = names.setdefault(side, {}) if dot and column else names
+        side_names = names.setdefault(side, {}) if dot and column else names
         key = column if dot and column else name
-        if not isinstance(of, dict) or key in of:
+        if not isinstance(side_names, dict) or key in side_names:
             raise OptionError(f"--column names {name!r} twice. Leave one of them out.")
-        of[key] = yours
+        side_names[key] = yours
     return names
 
 
-def ways_to_slice(given: list[str] | None) -> list[tuple[str, ...]] | None:
-    """Attributes, or several with commas between them for their combinations."""
-    return [tuple(part.strip() for part in way.split(",")) for way in given or ()] or None
+def ways_to_slice(texts: list[str] | None) -> list[tuple[str, ...]] | None:
+    """Read attributes; commas join the attributes of a combination."""
+    return [tuple(part.strip() for part in way.split(",")) for way in texts or ()] or None
 
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Report | None]:
-    """Who is to be told how far it has come; nobody, where there is no terminal to show it on."""
+    """Show a progress bar; yields None without a terminal to show it on."""
     from rich import progress as bars
     from rich.console import Console
 
@@ -194,14 +192,14 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Report | None]:
 
 
 def _seen(done: Progress, seconds: float) -> str:
-    """How much is done, and how fast.
+    """Return how much is done, and how fast.
 
     >>> _seen(Progress("matching", 2_000, 10_000, 40), 0.5)
     '2,000 of 10,000 rows, 4,000/s, 40 queries'
     """
     rate = done.rows / max(seconds, 1e-9)
-    seen = f"{done.rows:,} of {done.total_rows:,} {done.unit}, {rate:,.0f}/s"
-    return f"{seen}, {number_of(done.queries, 'query')}" if done.unit == "rows" else seen
+    text = f"{done.rows:,} of {done.total_rows:,} {done.unit}, {rate:,.0f}/s"
+    return f"{text}, {number_of(done.queries, 'query')}" if done.unit == "rows" else text
 
 
 def check_tables(*targets: Path | None) -> None:
@@ -216,9 +214,7 @@ def check_tables(*targets: Path | None) -> None:
 def check_outputs(
     sources: Sequence[object], *files: Path | None, folder: Path | None = None
 ) -> None:
-    """Refuse, before any work is done, what cannot be written, what is an input, too, and two
-    outputs in one place.
-    """
+    """Refuse, before any work, outputs that cannot be written, are inputs, or share a place."""
     from rankframe.io.output_paths import file_place, in_place, place, refuse_inputs
 
     taken: list[str] = []
@@ -236,7 +232,7 @@ def check_outputs(
 
 
 def tell_if_not_held(max_memory: str | None) -> None:
-    """One line on stderr where less memory was asked for than anything takes."""
+    """Warn on stderr if no evaluation fits into the memory limit."""
     if max_memory is not None:
         from rankframe.engine.memory import not_held
 
@@ -246,7 +242,7 @@ def tell_if_not_held(max_memory: str | None) -> None:
 
 
 def tell_if_every_relevant(found: bool) -> None:
-    """One line on stderr where the level of relevance tells no judged documents apart."""
+    """Warn on stderr if every judged document is relevant."""
     if found:
         from rankframe.engine.ledger import EVERY_RELEVANT
 
@@ -264,14 +260,14 @@ def deliver(
     *,
     ledger: bool,
 ) -> None:
-    """Write what was asked for of results by the names of their runs, and print the rest."""
+    """Write results to files, and print them, by the names of their runs."""
     from rich.console import Console
 
     from rankframe.engine.ledger import says_every_relevant
     from rankframe.io.sources.writers import write_frame
     from rankframe.present.terminal import result_tables as show
 
-    tell_if_every_relevant(any(says_every_relevant(one.ledger) for one in results.values()))
+    tell_if_every_relevant(any(says_every_relevant(result.ledger) for result in results.values()))
     for target, name, frame in (
         (per_query, "per_query", show.per_query_frame),
         (summary, "summary", show.summary_frame),

@@ -40,8 +40,8 @@ something is wrong.
 """
 # The format that trec_eval's -T names.
 _RUN_FORMAT = "trec_results"
-# The version whose lines these are.
 _OURS = ("--check", "--column", "--relevance")
+# The version whose output this is.
 _VERSION = "10.0"
 
 
@@ -49,7 +49,7 @@ class Command(PlainCommand):
     """The command with trec_eval's exit codes, and long options cut short."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; where they are no arguments, trec_eval ends with 1."""
+        """Read the arguments; wrong ones end with 1, as in trec_eval."""
         checks = any(arg.partition("=")[0] == "--check" for arg in args)
         try:
             return super().parse_args(ctx, self._written_out(args))
@@ -59,7 +59,7 @@ class Command(PlainCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors end with trec_eval's codes, those of a check with 2."""
+        """Run the command; errors end with trec_eval's codes, or with 2 in a check."""
         try:
             return super().invoke(ctx)
         except RankframeError as error:
@@ -70,17 +70,17 @@ class Command(PlainCommand):
             raise
 
     def _written_out(self, args: list[str]) -> list[str]:
-        """Long options as C's getopt_long finds them: by a beginning that only one has."""
-        names = [opt for one in self.params for opt in one.opts if opt.startswith("--")]
-        theirs = [name for name in names if name not in _OURS] + ["--help"]
+        """Complete long options that were cut short, as C's getopt_long does."""
+        names = [opt for option in self.params for opt in option.opts if opt.startswith("--")]
+        long_options = [name for name in names if name not in _OURS] + ["--help"]
         end = args.index("--") if "--" in args else len(args)
-        found = []
+        words = []
         for arg in args[:end]:
             name, equals, value = arg.partition("=")
-            fit = [one for one in theirs if one.startswith(name)]
-            cut = name.startswith("--") and name not in names and len(fit) == 1
-            found.append(f"{fit[0]}{equals}{value}" if cut else arg)
-        return found + args[end:]
+            matches = [option for option in long_options if option.startswith(name)]
+            cut = name.startswith("--") and name not in names and len(matches) == 1
+            words.append(f"{matches[0]}{equals}{value}" if cut else arg)
+        return words + args[end:]
 
 
 def _print_version(wanted: bool) -> None:
@@ -125,7 +125,10 @@ def trec_eval(
     deepest: Annotated[
         int | None,
         typer.Option(
-            "-M", "--Max_retrieved_per_topic", metavar="N", help="Look at the top so many only."
+            "-M",
+            "--Max_retrieved_per_topic",
+            metavar="N",
+            help="Keep only the top N documents of each query.",
         ),
     ] = None,
     judged_only: Annotated[
@@ -133,13 +136,16 @@ def trec_eval(
         typer.Option(
             "-J",
             "--Judged_docs_only",
-            help="Drop unjudged documents, and those of negative grade, after the cut by -M.",
+            help="Remove unjudged documents, and those of negative grade, after the cut by -M.",
         ),
     ] = False,
     collection: Annotated[
         int | None,
         typer.Option(
-            "-N", "--Number_docs_in_coll", metavar="N", help="Documents in the collection."
+            "-N",
+            "--Number_docs_in_coll",
+            metavar="N",
+            help="Number of documents in the collection.",
         ),
     ] = None,
     rel_format: Annotated[
@@ -148,14 +154,18 @@ def trec_eval(
             "-R",
             "--Rel_info_format",
             metavar="FORMAT",
-            help="Of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
+            help="Format of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
         ),
     ] = "qrels",
     run_format: Annotated[
         str,
-        typer.Option("-T", "--Results_format", metavar="FORMAT", help="Of the run: trec_results."),
+        typer.Option(
+            "-T", "--Results_format", metavar="FORMAT", help="Format of the run: trec_results."
+        ),
     ] = "trec_results",
-    _old: Annotated[bool, typer.Option("-o", help="Means nothing, as in trec_eval.")] = False,
+    _old: Annotated[
+        bool, typer.Option("-o", help="Ignored, for compatibility with trec_eval.")
+    ] = False,
     _version: Annotated[
         bool,
         typer.Option(
@@ -170,44 +180,46 @@ def trec_eval(
         list[str] | None,
         typer.Option(
             metavar="NAME=YOURS",
-            help="A column of yours, e.g. query_id=user (repeat).",
+            help="Name of a column in your data, e.g. query_id=user (repeat).",
             autocompletion=own_columns,
         ),
     ] = None,
     relevance: Annotated[
         float | None,
-        typer.Option(metavar="GRADE", help="Grade of every pair, where judgments have no grades."),
+        typer.Option(
+            metavar="GRADE", help="Grade of every judged pair, for judgments without grades."
+        ),
     ] = None,
 ) -> None:
-    """What trec_eval does: its options, its measures, its lines, for any number of queries."""
+    """Print what trec_eval prints: its options, its measures, its lines."""
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
     if run_format != _RUN_FORMAT:
         raise OptionError(f"-T {run_format}: rankframe reads {_RUN_FORMAT} only.")
-    judged = cast("RelFormat", rel_format)  # checked with the other options
-    options = TrecOptions(complete, level, deepest, judged_only, collection, judged)
+    judgment_format = cast("RelFormat", rel_format)  # checked with the other options
+    options = TrecOptions(complete, level, deepest, judged_only, collection, judgment_format)
     output = None if check is None else read_output(check)
-    unasked = None if output is None else measures_in(output, judged)
+    measures_checked = None if output is None else measures_in(output, judgment_format)
     judgments, documents = open_sources([qrels, run])
-    found = evaluate_trec(
+    result = evaluate_trec(
         judgments,
         documents,
-        measure or unasked,
+        measure or measures_checked,
         options,
         columns=column_names(column),
         relevance=relevance,
     )
-    checked = None if output is None else compare_output(output, found)
-    if found.missing and not complete:
-        are, were, them = ("is", "was", "it") if found.missing == 1 else ("are", "were", "them")
+    check_result = None if output is None else compare_output(output, result)
+    if result.missing and not complete:
+        are, were, them = ("is", "was", "it") if result.missing == 1 else ("are", "were", "them")
+        missing = f"{result.missing:,} of {number_of(result.judged, 'judged query')} {are}"
         print(
-            f"rankframe: {found.missing:,} of {number_of(found.judged, 'judged query')} {are} not "
-            f"in the run and {were} left out; -c counts {them} as 0.",
+            f"rankframe: {missing} not in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
-    if checked is None:
-        found.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
+    if check_result is None:
+        result.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
     else:
-        checked.write(sys.stdout.buffer)
-    raise typer.Exit(1 if checked is not None and checked.different.height else 0)
+        check_result.write(sys.stdout.buffer)
+    raise typer.Exit(1 if check_result is not None and check_result.different.height else 0)

@@ -1,4 +1,4 @@
-"""An output of trec_eval beside ours: which of its lines say something else."""
+"""Compare an output of trec_eval with ours, line by line."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 @dataclass(frozen=True)
 class Check:
-    """How two outputs compare."""
+    """The comparison of two outputs."""
 
     # measure, query_id, theirs, ours (null: we have no such line), in the order of the file
     different: pl.DataFrame
     compared: int
-    # labels of lines that were not compared, and how many those are
+    # labels of lines that were not compared, and the number of these lines
     unknown: Sequence[str]
     passed_over: int
 
     @property
     def agreed(self) -> int:
-        """How many lines say the same."""
+        """Return the number of lines that agree."""
         return self.compared - self.different.height
 
     def write(self, file: IO[bytes]) -> None:
-        """The lines that differ, theirs and ours, and then what was compared."""
+        """Print the lines that differ, theirs and ours, and a summary."""
         shown = self.different.with_columns(
             pl.col(_MEASURE).str.pad_end(22), pl.col(_OURS).fill_null("(no such line)")
         )
@@ -54,19 +54,19 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """What was compared, in words."""
-        said = f"{self.agreed:,} of {number_of(self.compared, 'line')} agree"
+        """Return the summary, in one sentence."""
+        text = f"{self.agreed:,} of {number_of(self.compared, 'line')} agree"
         if self.different.height:
-            said += f", {self.different.height:,} differ"
+            text += f", {self.different.height:,} differ"
         if self.passed_over:
-            others = ", ".join(self.unknown[:5]) + (", …" if len(self.unknown) > 5 else "")
-            said += f"; {self.passed_over:,} not compared ({others})"
+            labels = ", ".join(self.unknown[:5]) + (", …" if len(self.unknown) > 5 else "")
+            text += f"; {self.passed_over:,} not compared ({labels})"
         if self.different.height and self._only_rounding:
-            said += (
+            text += (
                 ". All of these round recall points, which trec_eval 10 and rankframe do in "
                 "another way than trec_eval 9"
             )
-        return f"{said}."
+        return f"{text}."
 
     @property
     def _only_rounding(self) -> bool:
@@ -77,16 +77,16 @@ class Check:
 
 
 def read_output(path: Path) -> pl.DataFrame:
-    """The lines of an output of trec_eval: measure, query_id and the value as it was printed."""
+    """Read an output of trec_eval: measure, query_id and the value as it was printed."""
     with reading(str(path)):
-        found = pl.scan_lines(path, name="line", row_index_name="number", glob=False).collect()
-    found = found.with_columns(pl.col("line").str.strip_chars("\ufeff \t\r\n"))
-    found = found.filter(pl.col("line") != "")
-    if found.is_empty():
+        lines = pl.scan_lines(path, name="line", row_index_name="number", glob=False).collect()
+    lines = lines.with_columns(pl.col("line").str.strip_chars("\ufeff \t\r\n"))
+    lines = lines.filter(pl.col("line") != "")
+    if lines.is_empty():
         raise EmptyInputError("the output to check", str(path))
-    parts = _tabbed(found)
+    parts = _tabbed(lines)
     if parts is None:
-        parts = found.with_columns(pl.col("line").str.extract_groups(_LINE).struct.unnest())
+        parts = lines.with_columns(pl.col("line").str.extract_groups(_LINE).struct.unnest())
     bad = parts.filter(pl.col("1").is_null())
     if bad.height:
         raise MalformedLineError(
@@ -102,8 +102,9 @@ def read_output(path: Path) -> pl.DataFrame:
 
 
 def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
-    """The fields of lines with two tabs each; None if there are others. (A regular expression for
-    each of millions of lines is dear.)
+    """Return the fields of lines with two tabs each; None if there are others.
+
+    A regular expression for each of millions of lines is slow.
     """
     tabs = pl.col("line").str.count_matches("\t", literal=True)
     if not lines.select((tabs == 2).all()).item():
@@ -113,15 +114,16 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
-    """What -m must ask for to get these lines; those of other measures are passed over, and those
-    that look at other judgments.
+    """Return the measures of these lines, as -m asks for them.
+
+    Unknown measures, and measures of other kinds of judgments, are left out.
     """
     labels = output[_MEASURE].unique(maintain_order=True).to_list()
     written = (_asked_for(label) for label in labels)
     measures = [
-        one
-        for one in written
-        if one is not None and rel_format in MEASURES[one.partition(".")[0]].reads
+        measure
+        for measure in written
+        if measure is not None and rel_format in MEASURES[measure.partition(".")[0]].reads
     ]
     if not measures:
         raise OptionError(
@@ -139,16 +141,14 @@ def _asked_for(label: str) -> str | None:
     return written if label in [line.label for line in lines] else None
 
 
-def compare_output(output: pl.DataFrame, found: TrecResult) -> Check:
-    """Every line of an output beside ours; lines of measures that we were not asked for are not
-    compared.
-    """
-    lines = {line.label: line for line in found.lines}
-    values = found.result.per_query
+def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
+    """Compare every line of an output with ours, if its measure was evaluated."""
+    lines = {line.label: line for line in result.lines}
+    values = result.result.per_query
     places = values.select(QUERY).with_row_index(_PLACE)
     placed = output.with_row_index(_ROW).join(places, on=QUERY, how="left", maintain_order="left")
     by_label = placed.partition_by(_MEASURE, as_dict=True)
-    summary = dict(found.summary.iter_rows())  # allowed: one row a line
+    summary = dict(result.summary.iter_rows())  # allowed: one row a line
     parts = [
         _beside(theirs, lines[label], values, summary.get(label))
         for (label,), theirs in by_label.items()
@@ -170,7 +170,7 @@ def compare_output(output: pl.DataFrame, found: TrecResult) -> Check:
 def _beside(
     theirs: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Lines of one measure with what we have to say: null where we have no such line."""
+    """Add our text to the lines of one measure: null where we have no such line."""
     ours = pl.lit(None, pl.String)
     place = theirs[_PLACE]
     if line.per_query and place.null_count() < len(place):

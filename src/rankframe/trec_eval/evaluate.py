@@ -1,7 +1,7 @@
-"""What trec_eval does: judgments and a run, its options, its measures → its numbers.
+"""Evaluate judgments and a run as trec_eval does: its options, its measures, its numbers.
 
-One pass of the usual evaluation, under trec_eval's conventions: the order is by score, then by
-document id, both descending; a rank column is ignored; grades are whole, fractions are cut off.
+The evaluation is rankframe's, with trec_eval's conventions: documents are ordered by score, then by
+id, both descending; a rank column is ignored; fractions of grades are cut off.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from rankframe.trec_eval.measures import (
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from rankframe.trec_eval.text import RETRIEVED, summary_frame, write_queries, write_summary
 
-# What trec_eval notes for a document that is in no judgment; one less is a grade below 0.
+# trec_eval's level of a document without judgment; one less is a grade below 0.
 _NOT_IN_POOL: Final = -1
-# Of a query: its retrieved documents that are judged, or of which it is said that they are not.
+# The number of retrieved documents of a query that stand in the judgments.
 _POOLED: Final = "\0pooled"
 
 
@@ -56,7 +56,7 @@ class TrecOptions:
     complete: bool = False
     # -l: the grade from which a document is relevant
     level: int = 1
-    # -M: look at so many documents of each query only
+    # -M: keep only the top N documents of each query
     deepest: int | None = None
     # -J: drop documents that are not judged
     judged_only: bool = False
@@ -76,20 +76,20 @@ class TrecOptions:
 
     @property
     def policies(self) -> Policies:
-        """The same in rankframe's words."""
+        """Return the policies that do the same."""
         return Policies(
             rel=max(self.level, 0),
             missing="zero" if self.complete else "skip",
             no_overlap="zero",
             k_max=self.deepest or None,
-            # A list of no documents is one of which none is judged.
+            # A list without documents is one without judged documents.
             judged_only=self.judged_only or self.deepest == 0,
         )
 
 
 @dataclass(frozen=True)
 class TrecResult:
-    """The lines that were asked for, and the values behind them."""
+    """The lines of an evaluation, and the values behind them."""
 
     lines: list[Line]
     result: Result
@@ -97,21 +97,21 @@ class TrecResult:
 
     @property
     def missing(self) -> int:
-        """How many judged queries the run lacks."""
+        """Return the number of judged queries that the run lacks."""
         return int(self.result.count("queries_missing") or 0)
 
     @property
     def judged(self) -> int:
-        """How many queries have judgments."""
+        """Return the number of queries with judgments."""
         return int(self.result.count("qrels_queries") or 0)
 
     @property
     def summary(self) -> pl.DataFrame:
-        """`measure` and `text` of the lines that speak of all queries."""
+        """Return `measure` and `text` of the lines over all queries."""
         return summary_frame(self.lines, self.result, self.run_id)
 
     def write(self, file: IO[bytes], *, queries: bool = False, summary: bool = True) -> None:
-        """Print the lines as trec_eval does: those of each query first, if they are asked for."""
+        """Print the lines as trec_eval does, the lines of each query first."""
         if queries:
             write_queries(file, self.lines, self.result.per_query)
         if summary:
@@ -127,29 +127,36 @@ def evaluate_trec(
     columns: Columns | None = None,
     relevance: float | None = None,
 ) -> TrecResult:
-    """Evaluate a run as trec_eval would; `measures` as its -m takes them (without any, the official
-    ones, or those of preferences or groups of judgments), and `relevance` the grade of judgments
-    that have none.
+    """Evaluate a run as trec_eval would.
+
+    Args:
+        qrels: the judgments.
+        run: the run.
+        measures: measures as -m takes them (default: the official ones, or the measures of
+            preferences or groups of judgments).
+        options: trec_eval's options.
+        columns: names of columns, as in `rf.evaluate`.
+        relevance: the grade of every judgment, for judgments without grades.
 
     >>> found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
     >>> found.summary["text"].to_list()
     ['0.5000', '0.2000']
     """
     options = options or TrecOptions()
-    asked = parse_measures(DEFAULTS[options.rel_format] if measures is None else measures)
-    refuse_other_judgments(asked, options.rel_format)
-    # What is wrong with a measure is said before anything is read, if grades need not be known.
-    lines_of({name: given for name, given in asked.items() if not has_gains({name: given})})
+    requests = parse_measures(DEFAULTS[options.rel_format] if measures is None else measures)
+    refuse_other_judgments(requests, options.rel_format)
+    # Wrong measures are refused before anything is read, unless they need the grades.
+    lines_of({name: params for name, params in requests.items() if not has_gains({name: params})})
     if options.rel_format != "qrels":
         kind = options.rel_format
-        return _of_groups(qrels, run, kind, lines_of(asked), options, columns, relevance)
+        return _of_groups(qrels, run, kind, lines_of(requests), options, columns, relevance)
     judgments = judgments_of(qrels, columns, relevance)
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, judgments, documents)
     if options.deepest == 0:
         documents = unmatched(documents)
-    grades = _grades(judgments) if has_gains(asked) else ()
-    lines = lines_of(asked, collection=options.collection, grades=grades)
+    grades = _grades(judgments) if has_gains(requests) else ()
+    lines = lines_of(requests, collection=options.collection, grades=grades)
     metrics = _metrics(lines, options.level)
     evaluation = evaluate_judged(metrics, options.policies, intervals=Intervals(ci=None))
     partitions = count_partitions(judgments, documents, evaluation.row_bytes, None)
@@ -169,7 +176,7 @@ def _of_groups(
     columns: Columns | None,
     relevance: float | None,
 ) -> TrecResult:
-    """Judgments in groups: preferences between documents, or grades of several people."""
+    """Evaluate judgments in groups: preferences between documents, or grades of several people."""
     if relevance is not None:
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
     documents, run_id = run_of(run, columns)
@@ -191,7 +198,7 @@ def _of_groups(
 
 @contextmanager
 def _each_once() -> Iterator[None]:
-    """Duplicates are refused without a word of keeping the best: there is no such option here."""
+    """Refuse duplicates without advice to keep the best: there is no such option here."""
     try:
         yield
     except DuplicateError as error:
@@ -209,7 +216,7 @@ def _refuse_nothing_in_common(result: Result) -> None:
 
 
 def exit_code(error: Exception) -> int:
-    """With which code trec_eval ends where we raise this."""
+    """Return the exit code of trec_eval for an error."""
     if isinstance(error, NothingInCommonError):
         return 7
     if isinstance(error, DuplicateError):
@@ -218,7 +225,7 @@ def exit_code(error: Exception) -> int:
 
 
 def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
-    """What is computed for the lines, each label once."""
+    """Return the metrics behind lines, each label once."""
     metrics = {metric.label: metric for line in lines for metric in line.metrics}
     definition = REGISTRY["num_retrieved"]
     metrics[RETRIEVED] = Metric(RETRIEVED, definition.average, definition)
@@ -231,8 +238,9 @@ def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
 
 
 def _refuse_relevant_unjudged(level: int, result: Result) -> None:
-    """Below 0, a level reaches what trec_eval notes for documents without a judgment. Where there
-    are none, it is what 0 is.
+    """Refuse a level below 0 if unjudged documents were retrieved, which have a level of -1.
+
+    Without such documents, it is the same as level 0.
     """
     if level >= 0:
         return
@@ -250,4 +258,4 @@ def _grades(judgments: InputTable) -> list[float]:
     try:
         return grades.collect()[RELEVANCE].to_list()
     except READ_ERRORS:
-        return []  # whoever reads the judgments next says what is wrong with them
+        return []  # the evaluation reads them again and refuses them

@@ -1,8 +1,9 @@
-"""Values of the measures that look at judgments in groups, query by query."""
+"""Compute the measures of judgments in groups, query by query."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,14 @@ from rankframe.engine.summary import SCHEMA as SUMMARY
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.kernel.segments import position, segment_starts, sort_order, spread
-from rankframe.trec_eval.grouped import GROUP, GroupFormat, Placed, placed, read_grouped
+from rankframe.trec_eval.grouped import (
+    GROUP,
+    GroupFormat,
+    Placed,
+    number_keys,
+    placed,
+    read_grouped,
+)
 from rankframe.trec_eval.lines import Line
 from rankframe.trec_eval.preferences import (
     Counts,
@@ -42,23 +50,24 @@ def evaluate_groups(
     deepest: int | None,
     judged_only: bool,
 ) -> Result:
-    """Judgments in groups beside a run: values of judged queries (those that the run lacks only if
-    it is to be `complete`), and how many of them there are.
+    """Evaluate a run against judgments in groups.
+
+    `complete`: judged queries that the run lacks have values, too.
     """
     if kind == "qrels_jg":
         if level < 0:
             raise OptionError(
-                f"-l {level}: trec_eval would count what nobody judged as relevant. -l 0 counts "
+                f"-l {level}: trec_eval would count unjudged documents as relevant. -l 0 counts "
                 "every judged document."
             )
-        # Of equal scores, the higher id comes first; where documents are compared, the lower one.
-        given = placed(read_grouped(qrels, kind), run, "doc_desc", deepest)
-        values = group_values(given, lines, level=level, judged_only=judged_only)
+        # With equal scores, the higher id comes first; for preferences, the lower one.
+        judgments = placed(read_grouped(qrels, kind), run, "doc_desc", deepest)
+        values = group_values(judgments, lines, level=level, judged_only=judged_only)
     else:
-        given = placed(read_grouped(qrels, kind), run, "doc_asc", deepest)
-        values = preference_values(given, lines, describe(qrels, "qrels"))
-    judged, missing = len(given.queries), int(np.count_nonzero(~given.in_run))
-    kept = values if complete else values.filter(pl.Series(given.in_run))
+        judgments = placed(read_grouped(qrels, kind), run, "doc_asc", deepest)
+        values = preference_values(judgments, lines, describe(qrels, "qrels"))
+    judged, missing = len(judgments.queries), int(np.count_nonzero(~judgments.in_run))
+    kept = values if complete else values.filter(pl.Series(judgments.in_run))
     counts = {
         "qrels_queries": judged,
         "queries_missing": missing,
@@ -70,32 +79,31 @@ def evaluate_groups(
     )
 
 
-class _Some:
-    """Some queries, with what several measures are made of."""
+class _Sums:
+    """Sums over the groups of several queries, of which measures of preferences are made."""
 
-    def __init__(self, some: Preferences) -> None:
-        self.some = some
-        self.counts = Counts.of(some)
-        self._pairs: PairRatios | None = None
+    def __init__(self, prefs: Preferences) -> None:
+        self.prefs = prefs
+        self.counts = Counts.of(prefs)
 
-    @property
+    @cached_property
     def pairs(self) -> PairRatios:
-        self._pairs = self._pairs or PairRatios.of(self.some)
-        return self._pairs
+        """Return the pairs of documents with any preference; counted only if needed."""
+        return PairRatios.of(self.prefs)
 
     def total(self, of_groups: Ints | Floats) -> Floats:
-        """Σ over the groups of each query, one by one."""
-        summed = np.bincount(self.some.query, of_groups, len(self.some.retrieved))
+        """Sum over the groups of each query, rounding each sum."""
+        summed = np.bincount(self.prefs.query, of_groups, len(self.prefs.retrieved))
         return summed.astype(np.float64)
 
-    def ratio(self, above: Ints, below: Ints) -> Floats:
-        """Of the sums over the groups."""
-        return _ratio(self.total(above), self.total(below))
+    def ratio(self, numerators: Ints, denominators: Ints) -> Floats:
+        """Return the ratio of the sums over the groups."""
+        return _ratio(self.total(numerators), self.total(denominators))
 
     def mean(self, shares: Floats) -> Floats:
-        """Over the groups; 0 where one has none, as the C program has it."""
+        """Average over the groups; 0 if the sum is undefined, as in the C program."""
         summed = self.total(shares)
-        groups = np.bincount(self.some.query, minlength=len(self.some.retrieved))
+        groups = np.bincount(self.prefs.query, minlength=len(self.prefs.retrieved))
         return np.where(summed > 0, summed / groups, 0.0)
 
 
@@ -103,44 +111,41 @@ def _ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:
     return np.divide(above, below, out=np.zeros(len(below)), where=below != 0)
 
 
-_VALUES: Final[dict[str, Callable[[_Some], Floats]]] = {
+_VALUES: Final[dict[str, Callable[[_Sums], Floats]]] = {
     "prefs_num_prefs_poss": lambda s: s.total(s.counts.all_possible),
     "prefs_num_prefs_ful": lambda s: s.total(s.counts.all_fulfilled),
     "prefs_num_prefs_ful_ret": lambda s: s.total(s.counts.fulfilled),
     "prefs_simp": lambda s: s.ratio(s.counts.all_fulfilled, s.counts.all_possible),
     "prefs_pair": lambda s: _ratio(s.pairs.of_all, s.pairs.both + s.pairs.one + s.pairs.neither),
     "prefs_avgjg": lambda s: s.mean(_ratio(s.counts.all_fulfilled, s.counts.all_possible)),
-    "prefs_avgjg_Rnonrel": lambda s: s.mean(by_group(s.some, s.counts, retrieved=False)),
+    "prefs_avgjg_Rnonrel": lambda s: s.mean(by_group(s.prefs, s.counts, retrieved=False)),
     "prefs_simp_ret": lambda s: s.ratio(s.counts.fulfilled, s.counts.possible),
     "prefs_pair_ret": lambda s: _ratio(s.pairs.of_both, s.pairs.both),
     "prefs_avgjg_ret": lambda s: s.mean(_ratio(s.counts.fulfilled, s.counts.possible)),
-    "prefs_avgjg_Rnonrel_ret": lambda s: s.mean(by_group(s.some, s.counts, retrieved=True)),
+    "prefs_avgjg_Rnonrel_ret": lambda s: s.mean(by_group(s.prefs, s.counts, retrieved=True)),
     "prefs_simp_imp": lambda s: s.ratio(s.counts.all_fulfilled, s.counts.seen_possible),
     "prefs_pair_imp": lambda s: _ratio(s.pairs.of_all, s.pairs.both + s.pairs.one),
     "prefs_avgjg_imp": lambda s: s.mean(_ratio(s.counts.all_fulfilled, s.counts.seen_possible)),
 }
 
 
-def preference_values(given: Placed, lines: Sequence[Line], name: str) -> pl.DataFrame:
-    """A column for each line, a row for each judged query."""
-    wanted = [line.measure for line in lines if line.measure in _VALUES]
+def preference_values(judgments: Placed, lines: Sequence[Line], name: str) -> pl.DataFrame:
+    """Return a column for each line, and a row for each judged query."""
+    measures = [line.measure for line in lines if line.measure in _VALUES]
     parts = [
-        pl.DataFrame({measure: _VALUES[measure](some) for measure in wanted})
-        for some in map(_Some, preferences(given, name))
+        pl.DataFrame({measure: _VALUES[measure](sums) for measure in measures})
+        for sums in map(_Sums, preferences(judgments, name))
     ]
-    return pl.DataFrame({QUERY: given.queries}).hstack(pl.concat(parts))
+    return pl.DataFrame({QUERY: judgments.queries}).hstack(pl.concat(parts))
 
 
 def group_values(
-    given: Placed, lines: Sequence[Line], *, level: int, judged_only: bool
+    judgments: Placed, lines: Sequence[Line], *, level: int, judged_only: bool
 ) -> pl.DataFrame:
-    """The same of measures that are averaged over groups: map, P and Rprec_mult of each."""
-    rows = given.rows
-    query, group = (
-        rows.select(pl.struct(keys).rle_id().cast(pl.Int64)).to_series().to_numpy()
-        for keys in ([QUERY], [QUERY, GROUP])
-    )
-    # Places of those not retrieved are beyond all ranks.
+    """Return the means over groups of map, P and Rprec_mult, in the same form."""
+    rows = judgments.rows
+    query, group = number_keys(rows, QUERY), number_keys(rows, QUERY, GROUP)
+    # Documents that were not retrieved are ranked below all others.
     last = int(rows[RANK].max() or 0) + 1  # pyright: ignore[reportArgumentType]
     rank = rows[RANK].fill_null(last).cast(pl.Int64).to_numpy()
     grade = rows[RELEVANCE].to_numpy()
@@ -155,7 +160,7 @@ def group_values(
     owner, groups = query[starts], np.bincount(query[starts])
 
     def mean(of_groups: Floats) -> Floats:
-        """One by one, each sum rounded."""
+        """Average over the groups of each query, rounding each sum."""
         return np.bincount(owner, of_groups) / groups
 
     def precision(cut: Ints) -> Floats:
@@ -173,11 +178,11 @@ def group_values(
         return mean(precision((params["multiple"] * total + 0.9).astype(np.int64)))
 
     columns = {line.label: values(line) for line in lines if line.metrics}
-    return pl.DataFrame({QUERY: given.queries, **columns})
+    return pl.DataFrame({QUERY: judgments.queries, **columns})
 
 
 def _condensed(group: Ints, rank: Ints, grade: Floats, last: int) -> Ints:
-    """Ranks among the judged documents of a group alone; a negative grade is no judgment."""
+    """Rank the judged documents of each group alone; a negative grade is no judgment."""
     judged = np.flatnonzero((rank < last) & (grade >= 0))
     condensed = np.full(len(rank), last)
     condensed[judged] = position(segment_starts(group[judged]), len(judged)) + 1

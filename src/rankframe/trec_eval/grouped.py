@@ -1,5 +1,6 @@
-"""Judgments in groups, one for each person who judged: the texts that trec_eval reads with
-`-R prefs`, `-R qrels_prefs` and `-R qrels_jg`, and where their documents stand in a run.
+"""Read judgments in groups, one for each person who judged, and rank their documents in a run.
+
+These are the texts that trec_eval reads with `-R prefs`, `-R qrels_prefs` and `-R qrels_jg`.
 
 A group may have subgroups: levels are compared within a subgroup only.
 """
@@ -44,13 +45,13 @@ _FIELDS: Final[dict[GroupFormat, tuple[str, ...]]] = {
     "qrels_prefs": _IN_QRELS,
     "qrels_jg": _IN_QRELS,
 }
-# What people call the fields.
-_SAID: Final = {QUERY: "query", DOC: "document", RELEVANCE: "level"}
+# Names of fields in errors.
+_FIELD_NAMES: Final = {QUERY: "query", DOC: "document", RELEVANCE: "level"}
 _WHITE = r"[ \t\f\v]+"
 
 
 def read_grouped(source: Source, kind: GroupFormat) -> pl.DataFrame:
-    """The lines of a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
+    """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
     source = in_memory(source)
     name = describe(source, "qrels")
     with reading(name):
@@ -75,7 +76,9 @@ def _texts(source: Source, kind: GroupFormat) -> list[str] | list[IO[bytes]]:
 
 
 def _expected(kind: GroupFormat) -> str:
-    return f"{len(_FIELDS[kind])} fields ({', '.join(_SAID.get(f, f) for f in _FIELDS[kind])})"
+    return (
+        f"{len(_FIELDS[kind])} fields ({', '.join(_FIELD_NAMES.get(f, f) for f in _FIELDS[kind])})"
+    )
 
 
 def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame:
@@ -85,7 +88,7 @@ def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame
     lines = lines.with_columns(line.str.strip_chars("\ufeff \t\r\n\f\v"))
     lines = lines.with_columns(line.str.replace_all(_WHITE, " ")).filter(line != "")
     count = line.str.count_matches(" ", literal=True) + 1
-    # As elsewhere, # begins a comment unless the line has all fields: the query is then called so.
+    # As elsewhere, # begins a comment unless the line has all fields: the query id begins with #.
     whole_line = rf"^#\S+(?: \S+){{{len(fields) - 2}}} {NUMBER_TEXT}$"
     lines = lines.filter(~line.str.starts_with("#") | line.str.contains(whole_line))
     wrong = lines.filter(count != len(fields))
@@ -109,9 +112,14 @@ def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
 
 
 def refusal(bad: pl.DataFrame, name: str, problem: str) -> MalformedLineError:
-    """The error for some lines, of which the first is quoted."""
+    """Return the error for bad lines, of which the first is quoted."""
     number, text = bad.select(NUMBER, LINE).row(0)
     return MalformedLineError(name, number + 1, text, problem, bad.height)
+
+
+def number_keys(rows: pl.DataFrame, *keys: str) -> NDArray[np.int64]:
+    """Number the runs of rows that agree in some columns."""
+    return rows.select(pl.struct(keys).rle_id().cast(pl.Int64)).to_series().to_numpy()
 
 
 @dataclass(frozen=True)
@@ -122,12 +130,12 @@ class Placed:
     # in byte order
     queries: pl.Series
     in_run: NDArray[np.bool_]
-    # of each query, how many judged documents were retrieved: they have the first places
+    # the number of judged documents retrieved for each query: they have the first places
     retrieved: NDArray[np.int64]
 
 
 def placed(rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None) -> Placed:
-    """Look the documents up in a run; with a depth of 0, none of them is in it."""
+    """Rank the documents in a run; with a depth of 0, none of them is retrieved."""
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
     lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})

@@ -1,4 +1,4 @@
-"""The lines that trec_eval prints: the label of each, and the metrics behind it."""
+"""Make the lines that trec_eval prints: the label of each, and the metrics behind it."""
 
 from __future__ import annotations
 
@@ -23,44 +23,46 @@ from rankframe.trec_eval.measures import MEASURES, Measure, Style
 
 # A relstring travels as numbers: four bits a document, for as many as a float is exact for.
 DOCUMENTS_A_NUMBER: Final = 13
-# What those four bits say, as a relstring writes it: not judged, in the pool but not judged, the
-# grade, a larger grade.
+# The characters of a relstring: not judged, in the pool but not judged, the grade, a larger grade.
 CODES: Final = "-.0123456789>"
-# Lines that no value of a query is behind.
+# Lines without values of queries.
 _ALONE: Final = ("runid", "num_q")
 
 
 @dataclass(frozen=True)
 class Line:
-    """What is printed for every query, at the end for all of them, or both."""
+    """A line of the output: for every query, at the end for all of them, or both."""
 
     label: str
     style: Style
-    # the values behind it: one; several for a relstring; none for runid and num_q
+    # one metric; several for a relstring; none for runid and num_q
     metrics: tuple[Metric, ...]
     per_query: bool
     summary: bool
-    # how many documents a relstring shows
+    # the number of documents in a relstring
     depth: int = 0
-    # the measure of trec_eval that it is of
+    # its measure in trec_eval
     measure: str = ""
 
 
 def lines_of(
-    asked: Mapping[str, Sequence[str]],
+    requests: Mapping[str, Sequence[str]],
     *,
     collection: int | None = None,
     grades: Sequence[float] = (),
 ) -> list[Line]:
-    """The lines of the measures that were asked for, in trec_eval's order.
+    """Return the lines of measures, in trec_eval's order.
 
-    collection: how many documents there are in it. grades: those that occur.
+    Args:
+        requests: measures, each with the texts that followed its dot.
+        collection: the number of documents in the collection.
+        grades: the grades that occur.
     """
     lines: list[Line] = []
     for name, measure in MEASURES.items():
-        if name not in asked:
+        if name not in requests:
             continue
-        params = asked[name]
+        params = requests[name]
         if measure.takes in ("cutoffs", "points"):
             lines += _one_a_number(measure, ",".join(params))
         elif len(params) > 1:
@@ -71,14 +73,14 @@ def lines_of(
     return lines
 
 
-def has_gains(asked: Mapping[str, Sequence[str]]) -> bool:
-    """Whether some measure is given gains, so that the grades must be known."""
-    return any(_BUILDERS.get(name) is _gained and params for name, params in asked.items())
+def has_gains(requests: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether a measure has gains, which need the grades that occur."""
+    return any(_BUILDERS.get(name) is _gained and params for name, params in requests.items())
 
 
 @dataclass(frozen=True)
 class _Request:
-    """A measure with what followed its dot."""
+    """A measure with the text that followed its dot."""
 
     measure: Measure
     params: str = ""
@@ -141,11 +143,11 @@ class _Request:
 
 def _one_a_number(measure: Measure, params: str) -> list[Line]:
     request = _Request(measure, params)
-    found: Sequence[float] = request.numbers() if params else measure.defaults
+    numbers: Sequence[float] = request.numbers() if params else measure.defaults
     if measure.takes == "cutoffs":
-        labelled = {f"{measure.name}_{int(n)}": int(n) for n in sorted(found)}
+        labelled = {f"{measure.name}_{int(n)}": int(n) for n in sorted(numbers)}
     else:
-        labelled = {f"{measure.name}_{n:3.2f}": n for n in sorted(found)}
+        labelled = {f"{measure.name}_{n:3.2f}": n for n in sorted(numbers)}
     return [
         request.line(request.metric(label, **{measure.sets: n}), label=label)
         for label, n in labelled.items()
@@ -187,7 +189,7 @@ def _eleven_point(request: _Request) -> Line:
 
 
 def _rndcg(request: _Request) -> Line:
-    # The level plays no part in it, but where nothing reaches the level, trec_eval says 0.
+    # The level plays no part in it, but if nothing reaches the level, trec_eval prints 0.
     value = pl.when(pl.col("relevant").any()).then(rndcg()).otherwise(0.0)
     return request.line(Metric(request.label, expression=value))
 
@@ -212,8 +214,9 @@ def _gained(request: _Request) -> Line:
 
 
 def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
-    """The same for gains that fall as grades rise, are negative, or belong to grade 0: the ideal
-    list has the documents of the largest gain first, and none that gains nothing.
+    """Return a gained measure for any gains: falling with the grade, negative, or of grade 0.
+
+    The ideal list has the documents of the largest gain first, and none without gain.
     """
     grade = pl.col(RELEVANCE)
     gain = grade.replace_strict(
@@ -222,14 +225,14 @@ def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
     reached = where(pl.col(RANK).is_not_null(), discounted(gain, RANK, "log2")).sum()
     if request.measure.name == "dcg":
         return reached
-    counts = {one: (grade == one).sum().cast(pl.Int64) for one in gains}
+    counts = {level: (grade == level).sum().cast(pl.Int64) for level in gains}
     ideal = pl.lit(0.0)
     before = pl.lit(0, pl.Int64)
-    for one in sorted((g for g in gains if gains[g] > 0), key=lambda g: (-gains[g], -g)):
-        # By grade, those of higher grades came before it; by gain, these do.
-        place = pl.col("ideal_rank") - (grade > one).sum().cast(pl.Int64) + before
-        ideal = ideal + where(grade == one, gains[one] / (place + 1).log(2)).sum()
-        before = before + counts[one]
+    for level in sorted((g for g in gains if gains[g] > 0), key=lambda g: (-gains[g], -g)):
+        # The ideal rank is by grade; here, documents of larger gains come before it.
+        place = pl.col("ideal_rank") - (grade > level).sum().cast(pl.Int64) + before
+        ideal = ideal + where(grade == level, gains[level] / (place + 1).log(2)).sum()
+        before = before + counts[level]
     if request.measure.name == "ideal_dcg":
         return ideal
     return pl.when(ideal > 0).then(reached / ideal).otherwise(0.0)

@@ -10,12 +10,12 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean
 from rankframe.core.options import Average
 
-# What a line's value is: a number with four decimals, a whole number, or something of its own.
+# How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]
-# What may follow a measure's name: nothing; cutoffs (whole) or points, each of which has a line of
-# its own; numbers, or names with numbers, which belong to one line.
+# Parameters of a measure: none; cutoffs (whole) or points, each with its own line; numbers, or
+# names with numbers, for one line.
 Takes = Literal["nothing", "cutoffs", "points", "numbers", "pairs"]
-# What -R says that the judgments are, and which of it a measure looks at.
+# Kinds of judgments, as -R names them.
 RelFormat: TypeAlias = Literal["qrels", "prefs", "qrels_prefs", "qrels_jg"]
 _PREFS: Final[tuple[RelFormat, ...]] = ("prefs", "qrels_prefs")
 _JUDGMENT_GROUPS: Final[tuple[RelFormat, ...]] = ("qrels_jg",)
@@ -31,21 +31,21 @@ class UnknownMeasureError(OptionError):
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of trec_eval: the metric behind it, and what its name takes."""
+    """A measure of trec_eval: the metric behind it, and its parameters."""
 
     name: str
     metric: str | None = None
     takes: Takes = "nothing"
-    # the parameter that a cutoff or a point sets, and those that are printed unasked
+    # the parameter that a cutoff or a point sets, and the default cutoffs or points
     sets: str = "k"
     defaults: tuple[float, ...] = ()
     style: Style = "number"
-    # how it is averaged, where not as the metric is
+    # how it is averaged, if not as the metric
     average: Average | None = None
     # where it is printed
     per_query: bool = True
     summary: bool = True
-    # the judgments that it looks at
+    # the kinds of judgments that it evaluates
     reads: tuple[RelFormat, ...] = ("qrels",)
 
 
@@ -143,8 +143,7 @@ NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "qrels_jg": tuple(name for name, measure in MEASURES.items() if "qrels_jg" in measure.reads),
 }  # fmt: skip
-# What is printed if no measure is asked for. (trec_eval would say that it cannot compute its
-# official measures of preferences.)
+# Measures without -m. (trec_eval would fail to compute its official measures of preferences.)
 DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
     "qrels": ("official",),
     "prefs": ("prefs",),
@@ -154,14 +153,14 @@ DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
 
 
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
-    """What -m asked for: measures by name, each with what followed its dot, as often as it did.
+    """Return the measures that -m asks for, each with the texts that followed its dot.
 
-    What follows the dot of a measure that takes nothing is passed over, as trec_eval does.
+    Text behind the dot of a measure that takes nothing is ignored, as in trec_eval.
 
     >>> parse_measures(["P.5,10", "map"])
     {'P': ['5,10'], 'map': []}
     """
-    asked: dict[str, list[str]] = {}
+    requests: dict[str, list[str]] = {}
     for text in texts:
         name, dot, params = text.strip().partition(".")
         if name not in MEASURES and name not in NICKNAMES:
@@ -170,26 +169,26 @@ def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
             raise UnknownMeasureError(f"-m {text}: a parameter belongs behind the dot.")
         if name in NICKNAMES or MEASURES[name].takes == "nothing":
             params = ""
-        for one in NICKNAMES.get(name, (name,)):
-            given = asked.setdefault(one, [])
-            if params and params not in given:
-                given.append(params)
-    return asked
+        for measure in NICKNAMES.get(name, (name,)):
+            params_of_measure = requests.setdefault(measure, [])
+            if params and params not in params_of_measure:
+                params_of_measure.append(params)
+    return requests
 
 
-def refuse_other_judgments(asked: Iterable[str], given: RelFormat) -> None:
-    """Refuse measures that look at other judgments than those given."""
-    for name in asked:
+def refuse_other_judgments(requests: Iterable[str], rel_format: RelFormat) -> None:
+    """Refuse measures of another kind of judgments than -R names."""
+    for name in requests:
         reads = MEASURES[name].reads
-        if given not in reads:
+        if rel_format not in reads:
             raise OptionError(
-                f"-m {name} looks at other judgments than -R {given}: it needs "
-                f"{' or '.join(f'-R {one}' for one in reads)}."
+                f"-m {name} looks at other judgments than -R {rel_format}: it needs "
+                f"{' or '.join(f'-R {form}' for form in reads)}."
             )
 
 
 def written_as(label: str) -> str | None:
-    """How -m asks for the line that has this label; None if no measure has one.
+    """Return how -m asks for the line with this label; None if no measure has such a line.
 
     >>> written_as("map_cut_10"), written_as("map"), written_as("nothing")
     ('map_cut.10', 'map', None)

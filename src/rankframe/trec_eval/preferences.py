@@ -1,9 +1,9 @@
-"""Preferences between documents, and how many of them a run fulfils: trec_eval's `prefs_*`.
+"""Count the preferences between documents that a run fulfils: trec_eval's `prefs_*`.
 
-In a subgroup of judgments, a document of a higher level is preferred to one of a lower level. Where
-a group has several subgroups, what follows from its preferences is preferred, too: of a over b and
-b over c, a over c. A preference is fulfilled by a run that has both with the preferred one first,
-or only the preferred one (it is then implied).
+In a subgroup of judgments, a document of a higher level is preferred to one of a lower level. In a
+group with several subgroups, preferences are transitive: from a over b and b over c follows a over
+c. A run fulfils a preference if it has both documents with the preferred one first, or only the
+preferred one (the preference is then implied).
 
 Pairs of documents are counted for many queries at once.
 """
@@ -28,61 +28,62 @@ from rankframe.kernel.segments import (
     sort_order,
     spread,
 )
-from rankframe.trec_eval.grouped import GROUP, PLACE, SUBGROUP, Placed, refusal
+from rankframe.trec_eval.grouped import GROUP, PLACE, SUBGROUP, Placed, number_keys, refusal
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Pairs that are worked on together, unless one query has more.
+# Pairs that are counted together, unless one query has more.
 _PAIRS_AT_ONCE: Final = 1 << 22
 _NUMBER: Final = "_group_number"
 
 
 @dataclass(frozen=True)
 class Preferences:
-    """Some queries: their groups, the documents of each, and which is preferred to which."""
+    """The groups of several queries, their documents, and which is preferred to which."""
 
-    # of each query: judged documents that were retrieved; they have the first places
+    # by query: the number of judged documents that were retrieved; they have the first places
     retrieved: Ints
-    # of each group, its query, and whether it has several subgroups
+    # by group: its query, and whether it has several subgroups
     query: Ints
     partial: Flags
-    # of each document of a group, by group and place
+    # by document of a group, sorted by group and place
     group: Ints
     place: Ints
     level: NDArray[np.float64]
-    # of each preference, by the numbers of these documents
+    # by preference: the numbers of these documents
     preferred: Ints
     other: Ints
 
     @property
     def ended(self) -> Ints:
-        """Of each group, the place from which on documents were not retrieved."""
+        """Return the first place of each group that was not retrieved."""
         return self.retrieved[self.query]
 
 
-def preferences(given: Placed, name: str) -> Iterator[Preferences]:
-    """Some queries after the other, in their order. `name`: what errors call the judgments."""
-    rows = given.rows
+def preferences(placed: Placed, name: str) -> Iterator[Preferences]:
+    """Yield the preferences of several queries at a time, in their order.
+
+    `name`: the judgments, as errors name them.
+    """
+    rows = placed.rows
     starts = segment_starts(rows[QUERY].rle_id().to_numpy())
-    group = rows.select(pl.struct(QUERY, GROUP).rle_id().cast(pl.Int64)).to_series().to_numpy()
+    group = number_keys(rows, QUERY, GROUP)
     sizes = segment_lengths(segment_starts(group), rows.height)
-    # At the most all documents of a group are compared with all.
+    # At most, each document of a group is compared with all others.
     pairs = np.add.reduceat(spread(sizes, segment_starts(group), rows.height), starts)
     firsts = segment_starts(np.cumsum(pairs) // _PAIRS_AT_ONCE)
     lasts = np.append(firsts[1:], len(starts))
     bounds = np.append(starts, rows.height)
     for first, after in zip(firsts.tolist(), lasts.tolist(), strict=True):  # allowed: many queries
-        some = rows[int(bounds[first]) : int(bounds[after])]
-        yield _of_some(some, given.retrieved[first:after], name)
+        chunk = rows[int(bounds[first]) : int(bounds[after])]
+        yield _of_some(chunk, placed.retrieved[first:after], name)
 
 
 def _of_some(rows: pl.DataFrame, retrieved: Ints, name: str) -> Preferences:
-    query, group, subgroup, kind = (
-        rows.select(pl.struct(keys).rle_id().cast(pl.Int64)).to_series().to_numpy()
-        for keys in ([QUERY], [QUERY, GROUP], [QUERY, GROUP, SUBGROUP],
-                     [QUERY, GROUP, SUBGROUP, RELEVANCE])
-    )  # fmt: skip
+    query, group = number_keys(rows, QUERY), number_keys(rows, QUERY, GROUP)
+    subgroup = number_keys(rows, QUERY, GROUP, SUBGROUP)
+    level = number_keys(rows, QUERY, GROUP, SUBGROUP, RELEVANCE)
     first_rows = segment_starts(group)
     parts = np.maximum.reduceat(subgroup, first_rows) - subgroup[first_rows] + 1
     partial = parts > 1
@@ -95,12 +96,12 @@ def _of_some(rows: pl.DataFrame, retrieved: Ints, name: str) -> Preferences:
     document = np.empty(rows.height, np.int64)
     document[order] = number_segments(firsts, rows.height)
     last = order[np.append(firsts[1:], rows.height) - 1]
-    # Rows come by level: those of a subgroup below a row's own level are preferred less.
-    below = np.append(segment_starts(kind), rows.height)[kind + 1]
+    # Rows are sorted by level: the row's document is preferred to all lower levels of its subgroup.
+    below = np.append(segment_starts(level), rows.height)[level + 1]
     ends = np.append(segment_starts(subgroup), rows.height)[subgroup + 1]
     preferred = np.repeat(document, ends - below)
     other = document[ranges(below, ends - below)]
-    found = Preferences(
+    result = Preferences(
         retrieved,
         query[first_rows],
         partial,
@@ -111,24 +112,24 @@ def _of_some(rows: pl.DataFrame, retrieved: Ints, name: str) -> Preferences:
         other,
     )
     if not partial.any():
-        return found
-    of_partial = partial[found.group[preferred]]
-    more = _closed(found, preferred[of_partial], other[of_partial])
-    conflict = found.group[more[0][more[0] == more[1]]]
+        return result
+    of_partial = partial[result.group[preferred]]
+    more = _closed(result, preferred[of_partial], other[of_partial])
+    conflict = result.group[more[0][more[0] == more[1]]]
     if len(conflict):
         problem = "its group prefers some document to itself, over others"
         raise refusal(rows.filter(pl.col(_NUMBER) == conflict[0]), name, problem)
     return replace(
-        found,
+        result,
         preferred=np.concatenate((preferred[~of_partial], more[0])),
         other=np.concatenate((other[~of_partial], more[1])),
     )
 
 
 def _refuse_unlike(rows: pl.DataFrame, name: str) -> None:
-    """Level 0 says that a document is not relevant, in all subgroups of a group."""
+    """Refuse a document of level 0 (not relevant) in one subgroup and above 0 in another."""
     level = pl.col(RELEVANCE)
-    zero, above = ((one).any().over(_NUMBER, DOC) for one in (level == 0, level > 0))
+    zero, above = ((test).any().over(_NUMBER, DOC) for test in (level == 0, level > 0))
     unlike = rows.filter(zero & above)
     if unlike.height:
         raise refusal(
@@ -136,28 +137,28 @@ def _refuse_unlike(rows: pl.DataFrame, name: str) -> None:
         )
 
 
-def _closed(of: Preferences, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """The same with all that follow from them; groups of like size together."""
-    starts = segment_starts(of.group)
-    sizes = segment_lengths(starts, len(of.group))
-    group = of.group[preferred]
-    # Of sizes that need as many bits, none is twice another.
+def _closed(prefs: Preferences, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return preferences with all that follow from them, groups of similar size together."""
+    starts = segment_starts(prefs.group)
+    sizes = segment_lengths(starts, len(prefs.group))
+    group = prefs.group[preferred]
+    # Sizes with the same number of bits differ by less than a factor of 2.
     width = np.frexp(sizes)[1][group]
     more: list[tuple[Ints, Ints]] = [(preferred[:0], other[:0])]
-    for one in np.unique(width).tolist():
-        chosen = width == one
-        groups, at = np.unique(group[chosen], return_inverse=True)
+    for bits in np.unique(width).tolist():
+        chosen = width == bits
+        groups, numbers = np.unique(group[chosen], return_inverse=True)
         size = int(sizes[groups].max())
         links = np.zeros((len(groups), size, size), np.bool_)
         first = starts[group[chosen]]
-        links[at, preferred[chosen] - first, other[chosen] - first] = True
+        links[numbers, preferred[chosen] - first, other[chosen] - first] = True
         which, above, below = np.nonzero(_transitive(links))
         more.append((starts[groups[which]] + above, starts[groups[which]] + below))
     return np.concatenate([a for a, _ in more]), np.concatenate([b for _, b in more])
 
 
 def _transitive(links: Flags) -> Flags:
-    """Warshall's closure of many relations, eight links a byte."""
+    """Return the transitive closure of many relations (Warshall), eight links a byte."""
     size = links.shape[2]
     packed = np.packbits(links, axis=2)
     for middle in range(size):
@@ -169,8 +170,9 @@ def _transitive(links: Flags) -> Flags:
 
 @dataclass(frozen=True)
 class Counts:
-    """Of each group: preferences between documents that were both retrieved, of which only one
-    was, and neither; how many of them are fulfilled.
+    """The number of preferences of each group, possible and fulfilled.
+
+    Preferences are counted apart with both documents retrieved, with one (implied), and with none.
     """
 
     fulfilled: Ints
@@ -180,71 +182,75 @@ class Counts:
     unseen: Ints
 
     @classmethod
-    def of(cls, some: Preferences, chosen: Flags | slice = slice(None)) -> Counts:
-        """Count the chosen ones."""
-        preferred, other = some.preferred[chosen], some.other[chosen]
-        group = some.group[preferred]
-        ended, first, second = some.ended[group], some.place[preferred], some.place[other]
+    def of(cls, prefs: Preferences, chosen: Flags | slice = slice(None)) -> Counts:
+        """Count the chosen preferences."""
+        preferred, other = prefs.preferred[chosen], prefs.other[chosen]
+        group = prefs.group[preferred]
+        ended, first, second = prefs.ended[group], prefs.place[preferred], prefs.place[other]
         both = (first < ended) & (second < ended)
         neither = (first >= ended) & (second >= ended)
-        one = ~both & ~neither
+        implied = ~both & ~neither
 
         def count(flags: Flags) -> Ints:
-            return np.bincount(group[flags], minlength=len(some.query))
+            return np.bincount(group[flags], minlength=len(prefs.query))
 
         ahead = first < second
-        return cls(count(both & ahead), count(both), count(one & ahead), count(one), count(neither))
+        return cls(
+            count(both & ahead), count(both), count(implied & ahead), count(implied), count(neither)
+        )
 
     @property
     def all_fulfilled(self) -> Ints:
-        """With those that are implied."""
+        """Return the fulfilled preferences, implied ones included."""
         return self.fulfilled + self.fulfilled_implied
 
     @property
     def seen_possible(self) -> Ints:
-        """Those of which a document was retrieved."""
+        """Return the preferences with at least one document retrieved."""
         return self.possible + self.possible_implied
 
     @property
     def all_possible(self) -> Ints:
-        """All there are."""
+        """Return the number of all preferences."""
         return self.seen_possible + self.unseen
 
     def both(self, *, retrieved: bool) -> tuple[Ints, Ints]:
-        """Those fulfilled and all; `retrieved`: between documents that were both retrieved."""
+        """Return fulfilled and possible preferences; `retrieved`: with both documents retrieved."""
         if retrieved:
             return self.fulfilled, self.possible
         return self.all_fulfilled, self.all_possible
 
 
-def by_group(some: Preferences, counts: Counts, *, retrieved: bool) -> NDArray[np.float64]:
-    """The share of fulfilled preferences in each group, as if it had as many non-relevant documents
-    as relevant ones (`prefs_avgjg_Rnonrel`); `retrieved`: among those retrieved only.
+def by_group(prefs: Preferences, counts: Counts, *, retrieved: bool) -> NDArray[np.float64]:
+    """Return the share of fulfilled preferences in each group, with equally many non-relevant and
+    relevant documents (`prefs_avgjg_Rnonrel`); `retrieved`: among retrieved documents only.
 
-    Where there are fewer, some that no run retrieves are added; where there are more, only the
-    first so many count. As the C program has it: of groups without subgroups, these are also
-    compared with all others of the lowest level. NaN where there is nothing to compare.
+    If there are fewer non-relevant documents, some that no run retrieves are added; if there are
+    more, only the first of them count. As in the C program, in groups without subgroups these are
+    also compared with all others of the lowest level. NaN without any pair to compare.
     """
-    starts = segment_starts(some.group)
-    seen = some.place < some.ended[some.group]
-    relevant = some.level > 0
-    partial = some.partial[some.group]
-    nonrelevant = np.where(partial, some.level == 0, ~relevant)
+    starts = segment_starts(prefs.group)
+    retrieved_rows = prefs.place < prefs.ended[prefs.group]
+    relevant = prefs.level > 0
+    partial = prefs.partial[prefs.group]
+    nonrelevant = np.where(partial, prefs.level == 0, ~relevant)
 
     def count(flags: Flags) -> Ints:
         return np.add.reduceat(flags, starts, dtype=np.int64)
 
-    total, found = count(relevant), count(relevant & seen)
-    wanted = found if retrieved else total
-    lacking = wanted - count(nonrelevant & seen if retrieved else nonrelevant)
-    lowest = some.level == spread(np.minimum.reduceat(some.level, starts), starts, len(some.level))
-    many = np.where(partial, some.level == 0, lowest)
-    first = np.where(some.partial, total, wanted)[some.group]
+    total, found = count(relevant), count(relevant & retrieved_rows)
+    limit = found if retrieved else total
+    lacking = limit - count(nonrelevant & retrieved_rows if retrieved else nonrelevant)
+    lowest = prefs.level == spread(
+        np.minimum.reduceat(prefs.level, starts), starts, len(prefs.level)
+    )
+    many = np.where(partial, prefs.level == 0, lowest)
+    first = np.where(prefs.partial, total, limit)[prefs.group]
     keeps = ~many | (running_count(many, starts) <= first)
-    fewer = Counts.of(some, keeps[some.preferred] & keeps[some.other])
-    among = _among_lowest(count(lowest), count(lowest & seen), wanted, retrieved=retrieved)
+    fewer = Counts.of(prefs, keeps[prefs.preferred] & keeps[prefs.other])
+    among = _among_lowest(count(lowest), count(lowest & retrieved_rows), limit, retrieved=retrieved)
     above, below = (
-        np.where(lacking >= 0, all_of + lacking * more, some_of + np.where(some.partial, 0, extra))
+        np.where(lacking >= 0, all_of + lacking * more, some_of + np.where(prefs.partial, 0, extra))
         for all_of, more, some_of, extra in zip(
             counts.both(retrieved=retrieved),
             (found, total),
@@ -257,21 +263,27 @@ def by_group(some: Preferences, counts: Counts, *, retrieved: bool) -> NDArray[n
         return above / below
 
 
-def _among_lowest(all_of: Ints, seen: Ints, limit: Ints, *, retrieved: bool) -> tuple[Ints, Ints]:
-    """The pairs of any document of the lowest level with one of the first so many of it: those in
-    order, the first one retrieved, and all.
+def _among_lowest(
+    all_of: Ints, retrieved_lowest: Ints, limit: Ints, *, retrieved: bool
+) -> tuple[Ints, Ints]:
+    """Count the pairs of a document of the lowest level with one of the first `limit` of them.
+
+    Returns the pairs in order whose first document was retrieved, and all pairs.
     """
-    first = np.minimum(limit, seen if retrieved else all_of)
-    # The n-th of them (from 0) has n before it, of which so many were retrieved: Σ min(n, seen).
-    most = np.clip(np.minimum(first - 1, seen), 0, None)
-    ordered = most * (most + 1) // 2 + np.clip(first - 1 - most, 0, None) * seen
-    return ordered, first * (seen if retrieved else all_of)
+    first = np.minimum(limit, retrieved_lowest if retrieved else all_of)
+    # The n-th of them (from 0) has min(n, retrieved) retrieved documents before it.
+    full = np.clip(np.minimum(first - 1, retrieved_lowest), 0, None)
+    ordered = full * (full + 1) // 2 + np.clip(first - 1 - full, 0, None) * retrieved_lowest
+    return ordered, first * (retrieved_lowest if retrieved else all_of)
 
 
 @dataclass(frozen=True)
 class PairRatios:
-    """Of each query: its pairs of documents with any preference, and Σ over them of the share of
-    preferences that the run fulfils; those with both retrieved, and with one.
+    """The pairs of documents of each query with any preference.
+
+    both, one, neither: the number of pairs with so many documents retrieved.
+    of_both, of_all: the sum of the shares of preferences that the run fulfils, over the pairs with
+        both documents retrieved, and over those with any.
     """
 
     both: Ints
@@ -281,15 +293,15 @@ class PairRatios:
     of_all: NDArray[np.float64]
 
     @classmethod
-    def of(cls, some: Preferences) -> PairRatios:
+    def of(cls, prefs: Preferences) -> PairRatios:
         """Count the preferences of all groups for and against each pair."""
-        group = some.group[some.preferred]
-        query = some.query[group]
-        first, second = some.place[some.preferred], some.place[some.other]
+        group = prefs.group[prefs.preferred]
+        query = prefs.query[group]
+        first, second = prefs.place[prefs.preferred], prefs.place[prefs.other]
         low, high = np.minimum(first, second), np.maximum(first, second)
-        ended = some.retrieved[query]
+        ended = prefs.retrieved[query]
         kind = (low >= ended).astype(np.int64) + (high >= ended)
-        # In the order in which the C program adds them up, so that sums round alike.
+        # In the order of the C program, so that sums round alike.
         order = sort_order(query, kind, low, high)
         query, kind, low, high = (key[order] for key in (query, kind, low, high))
         new = np.ones(len(order), np.bool_)
@@ -299,13 +311,13 @@ class PairRatios:
         times = segment_lengths(starts, len(order))
         query, kind = query[starts], kind[starts]
         share = forth / times
-        queries = len(some.retrieved)
+        queries = len(prefs.retrieved)
 
         def count(flags: Flags) -> Ints:
             return np.bincount(query[flags], minlength=queries)
 
         def total(flags: Flags) -> NDArray[np.float64]:
-            # one by one, each sum rounded
+            # rounding each sum, as the C program
             return np.bincount(query[flags], share[flags], queries).astype(np.float64)
 
         return cls(

@@ -1,4 +1,4 @@
-"""Judgments and a run as trec_eval reads them: grades are whole, ranks are ignored, and the tag in
+"""Open judgments and a run as trec_eval does: grades are whole, ranks are ignored, and the tag in
 the last line of a run is its name.
 """
 
@@ -31,16 +31,16 @@ _OF_GROUPS = (GROUP, GROUP_WEIGHT)
 def judgments_of(
     source: Source, columns: Columns | None, relevance: float | None = None
 ) -> InputTable:
-    """Judgments whose grades are cut off after the whole number that they begin with.
+    """Open judgments, with fractions of grades cut off.
 
-    `relevance`: the grade of those that have none.
+    `relevance`: the grade of every judgment, for judgments without grades.
     """
     source = in_memory(source)
     texts = trec_texts(source)
     if texts is None:
         scanned = open_judgments(source, columns, relevance=relevance)
         # trec_eval knows no groups: a document that has several is there twice.
-        plain = {ours: of for ours, of in scanned.mapping.items() if ours not in _OF_GROUPS}
+        plain = {ours: theirs for ours, theirs in scanned.mapping.items() if ours not in _OF_GROUPS}
         return _truncated(replace(scanned, mapping=plain))
     name = describe(source, "qrels")
     with reading(name):
@@ -66,10 +66,10 @@ def run_of(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
 
 
 def unmatched(run: InputTable) -> InputTable:
-    """The same run with documents that nobody judged."""
+    """Return the run with all documents renamed, so that none is judged."""
     theirs = run.mapping[DOC]
-    others = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
-    return run.changed(run.raw.with_columns(others.alias(theirs)))
+    renamed = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
+    return run.changed(run.raw.with_columns(renamed.alias(theirs)))
 
 
 def _truncated(judgments: InputTable) -> InputTable:
@@ -87,7 +87,7 @@ def _truncated(judgments: InputTable) -> InputTable:
 
 
 def in_memory(source: Source) -> Source:
-    """What can be read only once, in memory."""
+    """Return a source that can be read twice: a stream or pipe is read into memory."""
     if isinstance(source, str | os.PathLike):
         if not _is_pipe(source):
             return source
@@ -97,22 +97,22 @@ def in_memory(source: Source) -> Source:
         return source
     try:
         content = source.read()
-    except ValueError:  # a closed file, of which whoever reads it next says so
+    except ValueError:  # a closed file, which is refused when it is opened
         return source
-    held: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
-    held.name = getattr(source, "name", "the open file")
-    return held
+    copy: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    copy.name = getattr(source, "name", "the open file")
+    return copy
 
 
 def _is_pipe(path: str | os.PathLike[str]) -> bool:
     try:
         return Path(path).is_fifo()
-    except OSError:  # a name that is too long, of which whoever opens it says so
+    except OSError:  # a name that is too long, which is refused when it is opened
         return False
 
 
 def _tag(source: Source) -> str | None:
-    """The tag that the last line of a TREC text gives it."""
+    """Return the tag in the last line of a TREC text."""
     if isinstance(source, io.BytesIO):
         return _last_tag(io.BytesIO(source.getvalue()))
     if not isinstance(source, str | os.PathLike):
@@ -125,13 +125,13 @@ def _tag(source: Source) -> str | None:
 
 
 def _last_tag(file: IO[bytes]) -> str | None:
-    """The sixth field of the last line that is no comment."""
+    """Return the sixth field of the last line that is no comment."""
     try:
         lines = _tail(file).decode("utf-8", errors="replace").splitlines()
     except READ_ERRORS:
         return None
-    held = (line for line in reversed(lines) if line.strip() and not is_comment(line))
-    return tag_of(next(held, ""))
+    written = (line for line in reversed(lines) if line.strip() and not is_comment(line))
+    return tag_of(next(written, ""))
 
 
 def _tail(file: IO[bytes]) -> bytes:
@@ -149,7 +149,7 @@ def _tail(file: IO[bytes]) -> bytes:
 
 
 def _run_id(run: InputTable, source: Source) -> str:
-    """A column that names the run, or else the name of its file."""
+    """Return the name of the run: from a column, else from its file."""
     schema: Mapping[str, pl.DataType] = run.raw.collect_schema()
     named = [column for column in schema if column.lower() in _TAGS]
     if named:

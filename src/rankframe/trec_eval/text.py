@@ -1,7 +1,7 @@
-"""Values as trec_eval prints them: `%-22s` a tab, the query, a tab, `%6.4f`.
+"""Print values as trec_eval does: `%-22s`, a tab, the query, a tab, `%6.4f`.
 
-A million queries with all measures are a hundred million lines, so text is made column by column:
-most values are shares, and a share has one of 10,001 texts, which are looked up.
+A million queries with all measures are a hundred million lines, so text is made column by column.
+Most values are shares, and the 10,001 texts of shares are looked up.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ RETRIEVED: Final = "\0retrieved"
 _DECIMALS = 4
 _QUERIES_AT_ONCE = 20_000
 _ONE = 10**_DECIMALS
-# What a geometric mean takes for less.
+# The least value in a geometric mean.
 _LEAST = 1e-5
 
 
 def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) -> None:
-    """The lines of every query, in the order of the values."""
+    """Write the lines of every query, in the order of the values."""
     shown = [line for line in lines if line.per_query]
     if not shown:
         return
     ends = [f"\n{line.label:<22}" for line in shown[1:]]
-    for some in values.iter_slices(_QUERIES_AT_ONCE):  # allowed: many queries at a time
+    for chunk in values.iter_slices(_QUERIES_AT_ONCE):  # allowed: many queries at a time
         # The writer of tables puts a tab between columns; what begins the next line is part of the
         # value before it.
-        columns = [pl.repeat(f"{shown[0].label:<22}", some.height, eager=True)]
-        queries = one_line(some[QUERY])
+        columns = [pl.repeat(f"{shown[0].label:<22}", chunk.height, eager=True)]
+        queries = one_line(chunk[QUERY])
         for line, end in zip(shown, [*ends, ""], strict=True):
-            columns += [queries, texts(line, some, end)]
+            columns += [queries, texts(line, chunk, end)]
         named = {str(number): column for number, column in enumerate(columns)}
         write_tabbed(file, pl.DataFrame(named))
 
 
 def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.DataFrame:
-    """`measure` and `text` of the lines that speak of all queries."""
+    """Return `measure` and `text` of the lines over all queries."""
     values = result.per_query
     rows = []
     for line in lines:
@@ -65,8 +65,9 @@ def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.Data
 
 
 def _average(metric: Metric, values: pl.DataFrame) -> float:
-    """The average as trec_eval computes it: query by query, each sum rounded. An exact sum gives
-    other last digits now and then.
+    """Average as trec_eval does: query by query, rounding each sum.
+
+    An exact sum has other last digits now and then.
     """
     column = values[metric.label].fill_null(0.0).to_numpy()
     if metric.average == "geometric":
@@ -79,13 +80,13 @@ def _average(metric: Metric, values: pl.DataFrame) -> float:
 
 
 def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
-    """The lines that speak of all queries."""
+    """Write the lines over all queries."""
     for measure, text in summary.iter_rows():  # allowed: one row a line
         file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
 
 
 def one_line(ids: pl.Series) -> pl.Series:
-    r"""Ids as they stand in a line: none can end its field or line, and go on as another one.
+    r"""Escape ids, so that none can end its field or line.
 
     >>> one_line(pl.Series(["q1", "q\t2\n"])).to_list()
     ['q1', 'q\\t2\\n']
@@ -94,7 +95,7 @@ def one_line(ids: pl.Series) -> pl.Series:
 
 
 def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
-    """A table's rows, with tabs between columns.
+    """Write the rows of a table, with tabs between columns.
 
     By way of memory: polars writes past Python's buffers to an open file, and out of order.
     """
@@ -104,7 +105,7 @@ def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
 
 
 def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
-    """A line's value for each query, as it is printed, with an end on each."""
+    """Return a line's printed value for each query, followed by `end`."""
     if line.style == "relstring":
         return _relstrings(line, values) + end
     numbers = values[line.metrics[0].label]
@@ -114,7 +115,7 @@ def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
 
 
 def decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
-    """Numbers with four decimals, rounded as C's printf rounds them.
+    """Write numbers with four decimals, rounded as C's printf rounds them.
 
     >>> decimals(np.array([1 / 3, 0.03125, -2.5])).to_list()
     ['0.3333', '0.0312', '-2.5000']
@@ -125,10 +126,10 @@ def decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
 
 
 def _ten_thousandths(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest whole number of 10⁻⁴: of the number itself, not of a rounded product."""
+    """Return the nearest multiple of 10⁻⁴ to the number itself, not to a rounded product."""
     product, lost = exact_products(numbers, np.full(len(numbers), float(_ONE)))
     nearest = np.rint(product)
-    # Where the product seems to lie halfway, what rounding took from it says on which side it is.
+    # If the product seems to lie halfway, the rounding error tells on which side it is.
     halfway = np.abs(product - nearest) == 0.5
     nearest = np.where(halfway & (lost > 0), np.ceil(product), nearest)
     return np.where(halfway & (lost < 0), np.floor(product), nearest)
@@ -136,7 +137,7 @@ def _ten_thousandths(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @cache
 def _shares(end: str) -> pl.Series:
-    """The texts of 0, 0.0001, …, 1."""
+    """Return the texts of 0, 0.0001, …, 1."""
     return _written(np.arange(_ONE + 1) / _ONE) + end
 
 
@@ -147,7 +148,7 @@ def _written(numbers: NDArray[np.float64]) -> pl.Series:
 
 
 def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
-    """From numbers back to a character for each of the first documents, in quotes."""
+    """Unpack numbers into a character for each of the first documents, in quotes."""
     shown = np.minimum(values[RETRIEVED].to_numpy(), line.depth).astype(np.int64)
     codes = np.zeros((values.height, line.depth), np.uint8)
     for number, metric in enumerate(line.metrics):
@@ -164,5 +165,5 @@ def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
 
 
 def _split(text: str) -> pl.Series:
-    """One text with an end after each line → the lines."""
+    """Split a text into its lines."""
     return pl.Series([text.removesuffix("\n")]).str.split("\n").explode()
