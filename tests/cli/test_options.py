@@ -58,7 +58,7 @@ def test_a_secret_that_is_not_given_as_a_pair_is_not_shown() -> None:
 
     with pytest.raises(rf.RankframeError) as caught:
         look(storage_options=["s3cret"])
-    assert caught.value.said(flags=True) == (  # pyright: ignore[reportAttributeAccessIssue]
+    assert caught.value.message(flags=True) == (  # pyright: ignore[reportAttributeAccessIssue]
         "--storage-option reads KEY=VALUE, e.g. aws_region=eu-central-1."
     )
 

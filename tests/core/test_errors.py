@@ -140,8 +140,8 @@ def test_every_error_is_here() -> None:
 )  # fmt: skip
 def test_advice_is_an_argument_or_a_flag(name: str, in_python: str, in_the_shell: str) -> None:
     error = EXAMPLES[name]
-    assert str(error) == error.said() == in_python
-    assert error.said(flags=True) == in_the_shell
+    assert str(error) == error.message() == in_python
+    assert error.message(flags=True) == in_the_shell
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_advice_is_an_argument_or_a_flag(name: str, in_python: str, in_the_shell
         ("type", "run column 'score' has type Date; it must hold numbers."),
         ("bad value", "run has 2 rows with a NaN score, e.g. row 1 (query_id 'q'). Give it one."),
         ("empty", "run is empty: x.csv has no rows."),
-        ("no shared query", ("the two rankings have no query in common: those of the first look "
-                             "like 'q1', of the second like '1'. Is the key column right?")),
+        ("no shared query", ("the two rankings have no query in common: the first has ids like "
+                             "'q1', the second like '1'. Is the key column right?")),
         ("unknown metric", ("unknown metric 'ndgc@10'. Did you mean 'ndcg@10'? "
                             "See `rankframe metrics`.")),
         ("choice", ("ties='doc_dsc' is not one of 'doc_desc', 'doc_asc'. "
@@ -201,8 +201,8 @@ def raised(error: RankframeError, *runs: str) -> RankframeError:
 )  # fmt: skip
 def test_of_several_runs_it_says_which(make: Callable[[], RankframeError], beginning: str) -> None:
     error = raised(make(), "'new'")
-    assert error.said().startswith(beginning)
-    assert error.said(flags=True).startswith(beginning)
+    assert error.message().startswith(beginning)
+    assert error.message(flags=True).startswith(beginning)
 
 
 def test_what_does_not_speak_of_the_run_stays_as_it_is() -> None:
@@ -229,7 +229,7 @@ def test_it_travels_with_its_facts(error: RankframeError) -> None:
         assert vars(again) == vars(error)
         assert again.args == error.args
         for flags in (False, True):
-            assert again.said(flags=flags) == error.said(flags=flags)
+            assert again.message(flags=flags) == error.message(flags=flags)
         assert isinstance(again, ValueError)
     error.run = run
     assert vars(error) == before
@@ -257,7 +257,7 @@ def test_what_travelled_can_still_be_asked_for_its_facts() -> None:
 def test_a_users_own_text_stays_as_it_is(make: Callable[[], RankframeError]) -> None:
     error = raised(make(), "b")
     for flags in (False, True):
-        said = error.said(flags=flags)
+        said = error.message(flags=flags)
         assert USERS in said or repr(USERS) in said
 
 
@@ -292,4 +292,4 @@ def test_a_run_in_the_place_of_judgments_is_noticed() -> None:
 def test_no_message_has_a_password() -> None:
     error = OutputError("cannot reach ", "postgresql://ann:p@ss/w:rd@host/db?password=word&x=1.")
     assert str(error) == "cannot reach postgresql://ann:***@host/db?password=***&x=1."
-    assert pickle.loads(pickle.dumps(error)).said(flags=True) == str(error)
+    assert pickle.loads(pickle.dumps(error)).message(flags=True) == str(error)

@@ -126,8 +126,8 @@ def test_where_threads_cannot_be_listed_an_import_is_taken_for_use(
 
 
 def test_a_thread_that_ended_meanwhile_is_none() -> None:
-    assert forks._said("0", "comm") == ""
-    assert forks._said(str(os.getpid()), "comm") != ""
+    assert forks._read("0", "comm") == ""
+    assert forks._read(str(os.getpid()), "comm") != ""
     assert not forks._is_starting("0")
 
 
@@ -139,7 +139,7 @@ def test_threads_that_have_no_name_yet_are_waited_for(monkeypatch: pytest.Monkey
         return next(looks) if thread == "7" and what == "comm" else said[what]
 
     monkeypatch.setattr(forks.os, "listdir", lambda _: [str(os.getpid()), "7"])
-    monkeypatch.setattr(forks, "_said", read)
+    monkeypatch.setattr(forks, "_read", read)
     assert forks._has_threads()
     # One that sleeps is somebody else's.
     looks = iter(["numbers"] * 9)

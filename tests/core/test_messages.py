@@ -45,15 +45,15 @@ from rankframe.core.messages import (
 def test_an_option_is_an_argument_or_a_flag(
     option: Option, in_python: str, in_the_shell: str
 ) -> None:
-    assert option.said() == in_python
-    assert option.said(flags=True) == in_the_shell
+    assert option.text() == in_python
+    assert option.text(flags=True) == in_the_shell
 
 
 def test_only_the_run_is_one_of_several() -> None:
-    assert Role("run").said("b") == "run b"
-    assert Role("run").said("") == "run"
-    assert Role("qrels").said("b") == "qrels"
-    assert Role("ranking a").said("b") == "ranking a"
+    assert Role("run").text("b") == "run b"
+    assert Role("run").text("") == "run"
+    assert Role("qrels").text("b") == "qrels"
+    assert Role("ranking a").text("b") == "ranking a"
 
 
 def test_sentences_have_one_stop_each_and_none_is_empty() -> None:
@@ -78,7 +78,7 @@ def test_the_nearest_name_without_regard_to_case() -> None:
 def test_lists_say_how_many_more_there_are() -> None:
     assert listing([]) == "nothing"
     assert listing(["a", "it's"]) == "'a', \"it's\""
-    assert listing([str(n) for n in range(14)], most=3) == "'0', '1', '2', and 11 more"
+    assert listing([str(n) for n in range(14)], limit=3) == "'0', '1', '2', and 11 more"
     assert listing(["x" * 500]) == f"'{'x' * 79}…'"
 
 
@@ -104,11 +104,11 @@ def test_values_are_shown_as_far_as_they_fit() -> None:
         (["doc17#3", "doc2#0"], ["doc17"], "'doc17#3' of 'doc17'"),
         (["doc17_chunk_3"], ["doc17"], "'doc17_chunk_3' of 'doc17'"),
         (["a::0"], ["b"], "'a::0' of 'a'"),
-        (["1.0", "20.0"], ["1", "20"], "Those of the run went through floats"),
-        (["1"], ["1.0"], "Those of the qrels went through floats"),
-        (["007"], ["7", "12"], "Only those of the run begin with zeros"),
-        (["7"], ["007"], "Only those of the qrels begin with zeros"),
-        (["a "], ["a"], "Those of the run have blanks"),
+        (["1.0", "20.0"], ["1", "20"], "ids of the run were floats"),
+        (["1"], ["1.0"], "ids of the qrels were floats"),
+        (["007"], ["7", "12"], "Only the ids of the run begin with zeros"),
+        (["7"], ["007"], "Only the ids of the qrels begin with zeros"),
+        (["a "], ["a"], "ids of the run have blanks"),
         (["Q1", "Q2"], ["q2"], "only in upper and lower case"),
     ],
 )

@@ -134,10 +134,8 @@ def test_ranks_without_scores_are_enough(refusal) -> None:
 
 
 def test_rankings_without_a_common_query_are_refused(refusal) -> None:
-    assert refusal(rf.agree, {"q1": {"x": 1}}, {"1": {"x": 1}}) == (
-        "the two rankings have no query in common: those of the first look like 'q1', of the "
-        "second like '1'. Is the key column right?"
-    )
+    said = refusal(rf.agree, {"q1": {"x": 1}}, {"1": {"x": 1}})
+    assert "the two rankings have no query in common" in said
     assert refusal(rf.agree, {"q": {"x": float("nan")}}, {"q": {"x": 1}}).startswith(
         "ranking a has 1 row with a NaN score, e.g. row 1"
     )

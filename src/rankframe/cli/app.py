@@ -108,7 +108,7 @@ def _user_message(error: Exception) -> str | None:
     """Return one line for an error that the user can fix; None for a bug."""
     if isinstance(error, RankframeError):
         # One line; spaces within it may be part of a name.
-        return " ".join(line.strip() for line in error.said(flags=True).splitlines())
+        return " ".join(line.strip() for line in error.message(flags=True).splitlines())
     if type(error).__name__ in ("Abort", "NoArgsIsHelpError"):
         return "no command given. See rankframe --help."
     usage = getattr(error, "format_message", None)

@@ -151,7 +151,7 @@ def _flag(group: type[Options], info: OptionInfo) -> Flag:
     """Return the flag of a declared option."""
     if group is Storage:
         option = typer.Option(
-            Option(info.name).said(flags=True), metavar="KEY=VALUE", help=info.help
+            Option(info.name).text(flags=True), metavar="KEY=VALUE", help=info.help
         )
         return Flag.make(info.name, list[str] | None, option, partial(_mapping, info.name))
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"

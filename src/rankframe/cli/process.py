@@ -63,7 +63,7 @@ def _print_error(error: BaseException) -> None:
     if isinstance(error, MemoryError):
         message = "not enough memory. Pass less at once, or --max-memory to work in partitions."
     elif isinstance(error, OutputError):
-        message = error.said(flags=True)
+        message = error.message(flags=True)
     elif isinstance(error, OSError):
         message = f"{error.strerror or error}{'' if not error.filename else f': {error.filename}'}."
     else:

@@ -1,4 +1,4 @@
-"""What a value that somebody gave may be: numbers that fit, counts, flags, names of columns."""
+"""Check values: numbers, counts, flags, names of columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, shown
 
 _LARGEST = (1 << 63) - 1
-# Grades, gains and weights up to it can be multiplied and added up without end.
+# Products and sums of grades, gains and weights up to it do not overflow.
 LARGEST_WEIGHT = 1e100
-# Of a metric or a rule: whatever is longer was not meant.
+# The longest name of a metric or a rule.
 LONGEST_NAME = 1_000
 
 
 def is_number(value: object) -> bool:
-    """Whether something can be a relevance level."""
+    """Tell whether a value is a number that a float can hold, and not NaN."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -26,20 +26,20 @@ def is_number(value: object) -> bool:
 
 
 def is_count(value: object) -> bool:
-    """Whether something is a whole number of at least 1, and of no more than 64 bits."""
+    """Tell whether a value is a whole number of at least 1, and of at most 64 bits."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         return False
     return 1 <= int(value) <= _LARGEST
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither true nor false: "no" would be true."""
+    """Refuse a value other than True and False: "no" would be true."""
     if not isinstance(value, bool):
         raise OptionError(Option(name, bare=True), f" must be True or False, not {shown(value)}.")
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is text to every library: one of a file may hold bytes that are none."""
+    """Tell whether a name is valid Unicode: names of files may hold other bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -48,5 +48,5 @@ def is_text(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether polars takes the name of a column for several columns."""
+    """Tell whether polars reads the name of a column as a pattern for several."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))

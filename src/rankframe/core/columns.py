@@ -96,7 +96,7 @@ _TIES = ("", "_w", "_a", "_b")
 
 
 def plain_name(name: str) -> str:
-    """A name of a column without what people write in different ways.
+    """Return the name of a column without case, dashes, underscores and blanks.
 
     >>> plain_name("Query-ID"), plain_name("query_id"), plain_name(" Query Id")
     ('queryid', 'queryid', 'queryid')
@@ -127,31 +127,31 @@ class FrameColumns:
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """The types of the columns."""
+        """Return the types of the columns."""
         return {name: column.type for name, column in self.columns.items()}
 
     @property
     def parametric(self) -> list[str]:
-        """The columns that exist for a parameter too."""
+        """Return the columns that also exist with a parameter."""
         return [name for name, column in self.columns.items() if column.parametric]
 
     def split(self, name: str) -> tuple[str, str | None]:
-        """A column's own name, and its parameter."""
+        """Split the name of a column and its parameter."""
         found = re.fullmatch(rf"(\w+?)_{self.suffix}", name)
         return (found[1], found[2]) if found and found[1] in self.parametric else (name, None)
 
     def find(self, name: str) -> Column | None:
-        """A column, with a parameter or without; None if there is no such column."""
+        """Return a column, with a parameter or without; None if there is no such column."""
         return self.columns.get(self.split(name)[0])
 
     def of_whole_input(self, name: str) -> bool:
-        """Whether a column depends on all queries, not only on its own."""
+        """Tell whether a column depends on all queries, not only on its own."""
         column = self.find(name)
         return column is not None and column.whole_input
 
 
 def at_level(column: str, rel: float | None) -> str:
-    """The name of a judged column for a relevance level of its own.
+    """Name a judged column with a relevance level of its own.
 
     >>> at_level("found", None), at_level("found", 2)
     ('found', 'found_rel2')

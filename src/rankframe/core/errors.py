@@ -1,5 +1,7 @@
-"""Every exception of rankframe. Each keeps the facts and words itself from them: what is wrong, how
-much of it, an example, what to do; in Python's words, or in the shell's.
+"""Every exception of rankframe.
+
+An error keeps its facts and makes its message from them: what is wrong, how much of it, an example,
+what to do; with options as arguments of a function, or as flags of a command.
 """
 
 from __future__ import annotations
@@ -28,21 +30,21 @@ class RankframeError(ValueError):
 
     def __init__(self, *parts: Part) -> None:
         self.parts = parts
-        # which of several runs it speaks of
+        # the name of the run, if there are several
         self.run = ""
-        super().__init__(self.said())
+        super().__init__(self.message())
 
-    def said(self, *, flags: bool = False) -> str:
-        """The message: options as arguments of a function, or as flags; never with a password."""
+    def message(self, *, flags: bool = False) -> str:
+        """Return the message, without passwords; options as arguments, or as flags."""
         return masked("".join(self._word(part, flags=flags) for part in self.parts))
 
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):
-            return part.said(self.run)
-        return part.said(flags=flags) if isinstance(part, Option) else part
+            return part.text(self.run)
+        return part.text(flags=flags) if isinstance(part, Option) else part
 
     def __str__(self) -> str:
-        return self.said()
+        return self.message()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.parts, vars(self))
@@ -51,7 +53,7 @@ class RankframeError(ValueError):
 def _restored(
     kind: type[RankframeError], parts: tuple[Part, ...], facts: dict[str, Any]
 ) -> RankframeError:
-    """An error that travelled between processes."""
+    """Restore an error that was pickled."""
     error = kind.__new__(kind)
     RankframeError.__init__(error, *parts)
     vars(error).update(facts)
@@ -62,13 +64,13 @@ class UnreadableInputError(RankframeError):
     """A source that cannot be read as what it claims to be."""
 
     def __init__(self, source: str, problem: str, *advice: Part) -> None:
-        ours, _, kind = source.partition("the run ")
-        named = ("the ", Role("run"), f" {kind}") if kind and not ours else (source,)
+        before, _, kind = source.partition("the run ")
+        named = ("the ", Role("run"), f" {kind}") if kind and not before else (source,)
         super().__init__(*sentences(("cannot read ", *named, f": {problem}"), advice))
 
 
 class MalformedLineError(RankframeError):
-    """A line of a text file that is not as it should be."""
+    """A malformed line of a text file."""
 
     def __init__(self, source: str, line: int, text: str, problem: str, count: int) -> None:
         more = f" ({count:,} such lines in all)" if count > 1 else ""
@@ -77,68 +79,68 @@ class MalformedLineError(RankframeError):
         self.problem, self.count = problem, count
 
     def below(self, lines: int) -> MalformedLineError:
-        """The same of a text that stands below so many lines."""
+        """Return the error for a text that follows some lines of the file."""
         return MalformedLineError(
             self.source, self.line + lines, self.text, self.problem, self.count
         )
 
     def and_also(self, count: int) -> MalformedLineError:
-        """The same with so many more of such lines."""
+        """Return the error with more such lines."""
         return MalformedLineError(
             self.source, self.line, self.text, self.problem, self.count + count
         )
 
 
 class MissingColumnError(RankframeError):
-    """A column that is needed and not there.
+    """A required column that an input lacks.
 
-    `asked`: by which name it was asked for; `shared`: of whichever side has it.
+    `asked`: the name that `columns=` gives it; `shared`: for any input that has it.
     """
 
     def __init__(
         self,
         role: str,
         column: str,
-        found: Sequence[str],
+        columns: Sequence[str],
         *,
         asked: str | None = None,
         shared: bool = False,
     ) -> None:
         what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
-        near = nearest(asked or column, found)
+        near = nearest(asked or column, columns)
         hint: tuple[Part, ...] = (f"Did you mean {near[0]!r}?",) if near else ()
-        if column == "relevance" and not asked and {"score", "scores"} & set(found):
+        if column == "relevance" and not asked and {"score", "scores"} & set(columns):
             hint = ("Is this the run? The judgments come first",)
         elif column == "relevance" and not asked:
             pairs = ("; if every row is a relevant pair, pass ", Option("relevance", 1.0))
             hint = hint or ("Name it: ", _of_side(role, column, "your_column"), *pairs)
         elif not asked or shared:
             hint = hint or ("Name it: ", _of_side(role, column, "your_column"))
-        if not asked and any(name.strip("+-.")[:1].isdigit() for name in found):
+        if not asked and any(name.strip("+-.")[:1].isdigit() for name in columns):
             # Names that are numbers, or begin like one, are more likely to be values.
             hint = ("If its first line is no header, name columns by their numbers: ",
                     _of_side(role, column, "column_1"))  # fmt: skip
-        said = (Role(role), f" has no {what}; it has {listing(found)}")
-        super().__init__(*sentences(said, hint))
+        problem = (Role(role), f" has no {what}; it has {listing(columns)}")
+        super().__init__(*sentences(problem, hint))
 
     @classmethod
     def everywhere(
         cls, column: str, asked: str, sides: Mapping[str, Sequence[str]]
     ) -> MissingColumnError:
-        """A column that none of the inputs has: what they are called, and their columns."""
-        near = nearest(asked, [name for found in sides.values() for name in found])
-        said: list[Part] = [f"there is no column {asked!r} (asked for as {column})"]
-        for at, (role, found) in enumerate(sides.items()):
-            said += ["; " if at else ": ", Role(role), f" has {listing(found)}"]
+        """Return the error for a column that no input has; `sides` are their columns by role."""
+        near = nearest(asked, [name for columns in sides.values() for name in columns])
+        problem: list[Part] = [f"there is no column {asked!r} (asked for as {column})"]
+        for number, (role, columns) in enumerate(sides.items()):
+            problem += ["; " if number else ": ", Role(role), f" has {listing(columns)}"]
         error = cls.__new__(cls)
         RankframeError.__init__(
-            error, *sentences(said, (f"Did you mean {near[0]!r}?",) if near else ())
+            error, *sentences(problem, (f"Did you mean {near[0]!r}?",) if near else ())
         )
         return error
 
 
 class AmbiguousColumnError(RankframeError):
-    """Two columns that could each be the one that is needed."""
+    """Several columns that could be the required one."""
 
     def __init__(self, role: str, column: str, candidates: Sequence[str]) -> None:
         super().__init__(
@@ -151,21 +153,21 @@ class AmbiguousColumnError(RankframeError):
 
 
 def _of_side(role: str, column: str, name: str) -> Option:
-    """How to say what a column is called, on one side."""
+    """Return the option that names a column of one input."""
     return Option("columns", {role.removeprefix("ranking "): {column: name}})
 
 
 class UnorderedRunError(RankframeError):
-    """A run with nothing that says in which order its documents are."""
+    """A run without a column that orders its documents."""
 
-    def __init__(self, role: str, found: Sequence[str], numeric: Sequence[str]) -> None:
+    def __init__(self, role: str, columns: Sequence[str], numeric: Sequence[str]) -> None:
         may_be, advice = "", ("Give it one",)
         if numeric:
             may_be = f"These could be scores: {listing(numeric)}"
             advice = ("Say which: ", Option("columns", {"score": numeric[0]}))
         super().__init__(
             *sentences(
-                (Role(role), f" has neither a score nor a rank column; it has {listing(found)}"),
+                (Role(role), f" has neither a score nor a rank column; it has {listing(columns)}"),
                 (may_be,),
                 (*advice, ", or pass ", Option("order", "rows"),
                  " if its rows are in the order of the ranking"),
@@ -174,7 +176,7 @@ class UnorderedRunError(RankframeError):
 
 
 class ColumnMappingError(RankframeError):
-    """A `columns=` mapping with a key that rankframe does not know."""
+    """A `columns=` mapping with an unknown key."""
 
     def __init__(self, unknown: str, known: Sequence[str], sides: Sequence[str] = ()) -> None:
         alone: tuple[Part, ...] = ()
@@ -193,34 +195,36 @@ class ColumnMappingError(RankframeError):
         )
 
     @classmethod
-    def kind(cls, given: object) -> RankframeError:
-        """A `columns=` that is no mapping at all."""
+    def kind(cls, value: object) -> RankframeError:
+        """Return the error for a `columns=` that is no mapping."""
         return OptionError(
             Option("columns"),
-            f' takes a mapping such as {{"query_id": "user_id"}}, not {shown(given)}.',
+            f' takes a mapping such as {{"query_id": "user_id"}}, not {shown(value)}.',
         )
 
 
 class ColumnTypeError(RankframeError):
     """A column of a type that cannot be an id, a score or a grade."""
 
-    def __init__(self, role: str, column: str, dtype: str, wanted: str) -> None:
-        super().__init__(Role(role), f" column {column!r} has type {dtype}; it must hold {wanted}.")
+    def __init__(self, role: str, column: str, dtype: str, expected: str) -> None:
+        super().__init__(
+            Role(role), f" column {column!r} has type {dtype}; it must hold {expected}."
+        )
 
 
 class BadValueError(RankframeError):
-    """Rows with a value that no ranking or judgment may have."""
+    """Rows with an invalid value."""
 
     def __init__(self, role: str, problem: str, count: int, example: str, advice: str) -> None:
         rows = "row" if count == 1 else "rows"
-        said = (Role(role), f" has {count:,} {rows} with {problem}, e.g. {example}")
-        super().__init__(*sentences(said, (advice,)))
+        text = (Role(role), f" has {count:,} {rows} with {problem}, e.g. {example}")
+        super().__init__(*sentences(text, (advice,)))
 
 
 class DuplicateError(RankframeError):
-    """The same document twice for the same query.
+    """Duplicate documents of a query.
 
-    `resolvable`: the best of them can be kept instead.
+    `resolvable`: there is an option to keep the best of them.
     """
 
     def __init__(
@@ -256,7 +260,7 @@ class EmptyInputError(RankframeError):
 
 
 class NoOverlapError(RankframeError):
-    """Run and judgments that have nothing in common."""
+    """A run and judgments without a query or document in common."""
 
     def __init__(self, key: str, run_ids: Sequence[str], qrels_ids: Sequence[str]) -> None:
         super().__init__(
@@ -274,13 +278,13 @@ class NoSharedQueryError(RankframeError):
 
     def __init__(self, ids_a: Sequence[str], ids_b: Sequence[str]) -> None:
         super().__init__(
-            f"the two rankings have no query in common: those of the first look like "
-            f"{listing(ids_a)}, of the second like {listing(ids_b)}. Is the key column right?"
+            f"the two rankings have no query in common: the first has ids like "
+            f"{listing(ids_a)}, the second like {listing(ids_b)}. Is the key column right?"
         )
 
 
 class MissingQueriesError(RankframeError):
-    """Judged queries that the run lacks, where the caller said that none may be missing."""
+    """Judged queries that the run lacks, with missing="error"."""
 
     def __init__(self, count: int, judged: int, example: str) -> None:
         super().__init__(
@@ -295,12 +299,12 @@ class MissingQueriesError(RankframeError):
 
 
 class UnknownMetricError(RankframeError):
-    """A metric name that means nothing."""
+    """An unknown metric."""
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        said = problem or f"unknown metric {shorten(name)!r}"
-        super().__init__(*sentences((said,), (hint,), ("See `rankframe metrics`",)))
+        text = problem or f"unknown metric {shorten(name)!r}"
+        super().__init__(*sentences((text,), (hint,), ("See `rankframe metrics`",)))
 
 
 class MetricParameterError(RankframeError):
@@ -312,9 +316,9 @@ class OptionError(RankframeError):
 
     @classmethod
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
-        """An option whose value is none of its choices."""
-        said = f"{option}={shown(value)} is not one of {listing(choices)}"
-        return cls(*sentences((said,), (did_you_mean(str(value), choices),)))
+        """Return the error for a value that is none of an option's choices."""
+        problem = f"{option}={shown(value)} is not one of {listing(choices)}"
+        return cls(*sentences((problem,), (did_you_mean(str(value), choices),)))
 
 
 class UnknownOptionError(OptionError, TypeError):
@@ -327,7 +331,7 @@ class UnknownOptionError(OptionError, TypeError):
 
 
 class OutputError(RankframeError):
-    """A place that cannot be written to."""
+    """An output that cannot be written."""
 
 
 class ForkedError(RankframeError):
@@ -353,7 +357,7 @@ class MissingExtraError(RankframeError, ImportError):
 
     @classmethod
     def package(cls, feature: str, package: str) -> MissingExtraError:
-        """The same of a package that is in no extra: whoever wants it has it."""
+        """Return the error for a package that is in no extra."""
         error = cls.__new__(cls)
         RankframeError.__init__(error, f"{feature} needs {package}: pip install {package}.")
         return error

@@ -1,5 +1,5 @@
-"""What messages are made of: options as Python or the shell writes them, inputs that may be one
-of several runs, and lists of names.
+"""Make the parts of messages: options as Python or the shell writes them, inputs that may be one of
+several runs, and lists of names.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 _LONGEST = 200
-# What the flags of the command line are called, where not as the option of the function is.
+# Flags of the command line that differ from the name of the option.
 _FLAGS = {
     "columns": "column", "metrics": "metric", "only": "query", "storage_options": "storage-option",
 }  # fmt: skip
-# What must not be said aloud: the password in an address (all up to its last @, as one that was not
-# escaped may hold any sign), and what stands for a secret after its name.
+# Secrets: the password in an address (up to its last @, as it may hold any unescaped character),
+# and values of parameters with a telling name.
 _PASSWORD = re.compile(r"(?<=://)([^\s/?#:@'\"]*):[^\s'\"]*@")
 _SECRET = re.compile(
     r"\b((?:[\w-]*(?:password|signature|token|secret|credential)[\w-]*|sig|(?:account|access)_key)=)"
@@ -25,7 +25,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
-# Why ids of two inputs may never match: what each of them may look like.
+# Forms of ids that never match ids of another form.
 _FLOAT = re.compile(r"\d+\.0")
 _WHOLE = re.compile(r"\d+")
 _PADDED = re.compile(r"0\d+")
@@ -37,19 +37,19 @@ _UNKNOWN = "Is the key column right?"
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a message speaks of, or advises to pass with a value.
+    """An option in a message, perhaps with a value to pass.
 
-    >>> Option("duplicates", "keep_best").said(), Option("k_max").said(flags=True)
+    >>> Option("duplicates", "keep_best").text(), Option("k_max").text(flags=True)
     ('duplicates="keep_best"', '--k-max')
     """
 
     name: str
     value: object = None
-    # it stands in a sentence as a name, without the sign that follows it in a call
+    # only its name, without the = of a call
     bare: bool = False
 
-    def said(self, *, flags: bool = False) -> str:
-        """As it is written in a call, or on a command line."""
+    def text(self, *, flags: bool = False) -> str:
+        """Return the option as in a call, or as on a command line."""
         value = self.value
         if not flags and self.bare:
             return self.name
@@ -65,50 +65,50 @@ class Option:
 
 @dataclass(frozen=True)
 class Role:
-    """An input that a message speaks of; of several runs, the error knows which one it is."""
+    """An input in a message; the error knows its name if it is one of several runs."""
 
     name: str
 
-    def said(self, run: str) -> str:
-        """What it is called, and which run it is, if it is one."""
+    def text(self, run: str) -> str:
+        """Return the role of the input, followed by the name of the run, if it is one."""
         return f"{self.name} {run}".rstrip() if self.name == "run" else self.name
 
 
-# What a message is made of.
+# A part of a message.
 Part: TypeAlias = str | Option | Role
 
 
-def number_of(count: float, one: str) -> str:
-    """So many of something, in the singular or plural; the last word is the noun.
+def number_of(count: float, noun: str) -> str:
+    """Count a noun, in the singular or plural.
 
     >>> number_of(1, "query"), number_of(1960, "judged query"), number_of(0, "row")
     ('1 query', '1,960 judged queries', '0 rows')
     """
     if count == 1:
-        return f"1 {one}"
-    return f"{count:,.0f} {one[:-1]}ies" if one.endswith("y") else f"{count:,.0f} {one}s"
+        return f"1 {noun}"
+    return f"{count:,.0f} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,.0f} {noun}s"
 
 
-def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names that look most like this one, without regard to case."""
+def nearest(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
+    """Return the known names that are most similar to a name, whatever their case."""
     if len(name) > _LONGEST:  # the time it takes grows with the square of its length
         return []
     by_lower = {k.lower(): k for k in known}
     return [
-        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=0.7)
+        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
     ]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest known name, or nothing."""
+    """Return a hint with the most similar known name, or nothing."""
     near = nearest(name, known)
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
-def sentences(*said: Sequence[Part]) -> list[Part]:
-    """Sentences one after the other, each with its full stop; those without words are left out."""
+def sentences(*texts: Sequence[Part]) -> list[Part]:
+    """Join sentences, each with a full stop; empty ones are left out."""
     parts: list[Part] = []
-    for sentence in said:
+    for sentence in texts:
         if not sentence or sentence == ("",):
             continue
         last = sentence[-1]
@@ -118,23 +118,23 @@ def sentences(*said: Sequence[Part]) -> list[Part]:
 
 
 def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
-    """A mapping as a shell has it: `run.doc_id=_id` for one within another."""
-    for key, of in value.items():
-        if isinstance(of, Mapping):
-            yield from _pairs(of, f"{within}{key}.")
+    """Yield the pairs of a mapping as a shell takes them: `run.doc_id=_id` for a nested one."""
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _pairs(item, f"{within}{key}.")
         else:
-            yield shlex.quote(f"{within}{key}={of}")
+            yield shlex.quote(f"{within}{key}={item}")
 
 
 def _literal(value: object) -> str:
-    """A value as people type it: text in double quotes."""
+    """Write a value as Python code, with text in double quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f'"{key}": {_literal(of)}' for key, of in value.items()) + "}"
+        return "{" + ", ".join(f'"{key}": {_literal(item)}' for key, item in value.items()) + "}"
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def masked(text: str) -> str:
-    """Text without the passwords and signatures of the addresses in it.
+    """Mask passwords and signatures of addresses in a text.
 
     >>> masked("postgresql://ann:s3cret@db/shop#runs"), masked("https://x.org/a?sig=abc&page=2")
     ('postgresql://ann:***@db/shop#runs', 'https://x.org/a?sig=***&page=2')
@@ -142,50 +142,50 @@ def masked(text: str) -> str:
     return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
-def listing(names: Sequence[str], most: int = 12) -> str:
-    """Names, quoted, and how many more there are."""
-    shown = ", ".join(repr(shorten(name)) for name in names[:most])
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return (shown + more) or "nothing"
+def listing(names: Sequence[str], limit: int = 12) -> str:
+    """List names in quotes, and the number of further names."""
+    quoted = ", ".join(repr(shorten(name)) for name in names[:limit])
+    more = f", and {len(names) - limit:,} more" if len(names) > limit else ""
+    return (quoted + more) or "nothing"
 
 
-def shown(value: object, most: int = 80) -> str:
-    """A value as Python writes it, in one line, if that is not too long."""
+def shown(value: object, limit: int = 80) -> str:
+    """Write a value as Python does, on one line, shortened if it is long."""
     try:
-        return shorten(repr(value).replace("\n", " "), most)
+        return shorten(repr(value).replace("\n", " "), limit)
     except ValueError:  # Python does not write whole numbers of thousands of digits
         return "a number of thousands of digits"
 
 
-def shorten(text: str, most: int = 80) -> str:
-    """Text that is not too long for a message."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def shorten(text: str, limit: int = 80) -> str:
+    """Shorten a text that is too long for a message."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def why_unlike(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> str:
-    """A sentence on how the ids of the two differ; or a question where nothing is known.
+    """Return a sentence on how the ids of two inputs differ, or a question if that is unknown.
 
     >>> why_unlike(["doc17#3"], ["doc17"])
-    "Are those of the run parts of documents ('doc17#3' of 'doc17')? Pass unit= (--unit)."
+    "Are the ids of the run chunks of documents ('doc17#3' of 'doc17')? Pass unit= (--unit)."
     >>> why_unlike(["1.0", "2.0"], ["7"])
-    'Those of the run went through floats: write them as whole numbers or text.'
+    'The ids of the run were floats: write them as whole numbers or text.'
     >>> why_unlike(["x"], ["y"])
     'Is the key column right?'
     """
     sides = (("run", run_ids, qrels_ids), ("qrels", qrels_ids, run_ids))
     for side, ids, others in sides:
         if _all(_FLOAT, ids) and _all(_WHOLE, others):
-            return f"Those of the {side} went through floats: write them as whole numbers or text."
+            return f"The ids of the {side} were floats: write them as whole numbers or text."
         if _all(_PADDED, ids) and _all(_WHOLE, others) and not any(map(_PADDED.fullmatch, others)):
-            return f"Only those of the {side} begin with zeros: did the others lose theirs?"
-        if any(one != one.strip() for one in ids) and not any(one != one.strip() for one in others):
-            return f"Those of the {side} have blanks around them."
-    if {one.casefold() for one in run_ids} & {one.casefold() for one in qrels_ids}:
+            return f"Only the ids of the {side} begin with zeros: did the others lose theirs?"
+        if any(id_ != id_.strip() for id_ in ids) and not any(id_ != id_.strip() for id_ in others):
+            return f"The ids of the {side} have blanks around them."
+    if {id_.casefold() for id_ in run_ids} & {id_.casefold() for id_ in qrels_ids}:
         return "Some differ only in upper and lower case."
     if _all(_PART, run_ids) and not any(map(_PART.fullmatch, qrels_ids)):
         part = run_ids[0]
         return (
-            f"Are those of the run parts of documents ({part!r} of {_MARK.sub('', part)!r})? "
+            f"Are the ids of the run chunks of documents ({part!r} of {_MARK.sub('', part)!r})? "
             "Pass unit= (--unit)."
         )
     return _UNKNOWN

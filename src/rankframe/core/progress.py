@@ -1,4 +1,4 @@
-"""How far an evaluation has come, for whoever wants to know."""
+"""Report the progress of an evaluation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rankframe.core.messages import Option, shown
 
 @dataclass(frozen=True)
 class Progress:
-    """What is being done, and how much of it is done."""
+    """The current stage, and how much of it is done."""
 
     stage: str
     rows: int
     total_rows: int
     queries: int
-    # what is counted, where it is not rows of the inputs
+    # what is counted, if not rows of the inputs
     unit: str = "rows"
 
 
@@ -25,10 +25,10 @@ Report = Callable[[Progress], None]
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what cannot be told of it."""
+    """Refuse a `progress` that is no function."""
     if progress is not None and not callable(progress):
         raise OptionError(
             Option("progress", bare=True),
-            " takes a function that is called with how far it has come, such as print, not ",
+            " takes a function that is called with the progress so far, such as print, not ",
             f"{shown(progress)}.",
         )

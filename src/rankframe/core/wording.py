@@ -1,4 +1,4 @@
-"""Numbers and names as people read them, the same in tables, pages and messages."""
+"""Write numbers and names, the same in tables, pages and messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from rankframe.core.errors import RankframeError
 from rankframe.core.options import Average
 
 UNDEFINED = "undefined"
-# What Markdown takes for more than a letter; an underscore only at the edge of a word, a tilde only
-# at the edge of something.
+# Markup of Markdown; an underscore only at the edge of a word, a tilde only at the edge of text.
 _MARKDOWN = re.compile(r"([\\`*\[\]|$]|(?<![^\W_])_|_(?![^\W_])|~(?=\S)|(?<=\S)~)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
-# What a spreadsheet takes for a formula, and numbers, which it may.
+# Formulas of a spreadsheet, and numbers, which are allowed to look like one.
 _FORMULA, _NUMBER = re.compile(r"\s*[=+\-@]"), re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
-# Characters that are not shown but do something: commands of terminals, ends of lines, changes of
-# direction, what XML and drawing programs choke on. They are shown as Python writes them.
+# Invisible characters with an effect: commands of terminals, ends of lines, changes of direction,
+# characters that XML forbids. They are shown as Python writes them.
 UNSEEN: Final[dict[str, str]] = {
     chr(code): repr(chr(code))[1:-1]
     for code in (
@@ -27,59 +26,58 @@ UNSEEN: Final[dict[str, str]] = {
         *(plane << 16 | last for plane in range(17) for last in (0xFFFE, 0xFFFF)),
     )
 }  # fmt: skip
-# Half characters, which only Python's text has (in names of files, for bytes that are no text).
+# Surrogates, which stand for bytes of file names that are no text.
 _PLAIN = str.maketrans(UNSEEN | {chr(code): f"\\u{code:x}" for code in range(0xD800, 0xE000)})
 
 
 class Shown(Protocol):
-    """What a number is of: a metric."""
+    """A metric, as far as its numbers are shown."""
 
     @property
     def average(self) -> Average:
-        """How it is averaged."""
+        """Return how it is averaged."""
         ...
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of it is better."""
+        """Tell whether more is better."""
         ...
 
 
-def plain_text(text: str, most: int | None = None) -> str:
-    r"""Text that does nothing but show: what is unseen in it as Python writes it, cut where it is
-    longer than `most` characters.
+def plain_text(text: str, limit: int | None = None) -> str:
+    r"""Escape invisible characters as Python does, and cut the text after `limit` characters.
 
     >>> print(plain_text("a\x1b[31m\tb"), plain_text("x" * 20, 5))
     a\x1b[31m\tb xxxx…
     """
-    if most is not None:
-        text = text[: most + 1]  # however long it is
+    if limit is not None:
+        text = text[: limit + 1]  # however long it is
     shown = text.translate(_PLAIN)
-    return shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
+    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def distinct_texts(texts: Iterable[str], most: int) -> dict[str, str]:
-    """Each text as `plain_text` shows it; those that would then look alike are numbered.
+def distinct_texts(texts: Iterable[str], limit: int) -> dict[str, str]:
+    """Return each text as `plain_text` shows it, with numbers where several would look alike.
 
     >>> list(distinct_texts(["xxx1", "xxx2", "xx…"], 3).values())
     ['xx… (2)', 'xx… (3)', 'xx…']
     """
-    shown = {text: plain_text(text, most) for text in texts}
-    taken = dict.fromkeys((text for text, label in shown.items() if text == label), 1)
+    shown = {text: plain_text(text, limit) for text in texts}
+    used = dict.fromkeys((text for text, label in shown.items() if text == label), 1)
     for text, label in shown.items():
         if text == label:
             continue
-        one = label
-        while one in taken:
-            taken[label] += 1
-            one = f"{label} ({taken[label]})"
-        taken[one] = 1
-        shown[text] = one
+        numbered = label
+        while numbered in used:
+            used[label] += 1
+            numbered = f"{label} ({used[label]})"
+        used[numbered] = 1
+        shown[text] = numbered
     return shown
 
 
 def cell_text(text: str) -> str:
-    """Text for a cell of a table that people open in a spreadsheet: never a formula.
+    """Write text for a cell of a spreadsheet, so that it is never a formula.
 
     >>> cell_text("=1+1"), cell_text("-0.5"), cell_text("a-b")
     ("'=1+1", '-0.5', 'a-b')
@@ -89,7 +87,7 @@ def cell_text(text: str) -> str:
 
 
 def number_text(value: float | None, metric: Shown | None = None) -> str:
-    """A value: four digits, or a whole number for what is summed up.
+    """Write a value with four digits, or a sum as a whole number.
 
     >>> number_text(0.12345), number_text(None)
     ('0.1235', 'undefined')
@@ -100,7 +98,7 @@ def number_text(value: float | None, metric: Shown | None = None) -> str:
 
 
 def signed_text(value: float | None, metric: Shown | None = None) -> str:
-    """A difference, with its sign; nothing has none.
+    """Write a difference with its sign.
 
     >>> signed_text(-0.00001), signed_text(0.5)
     ('+0.0000', '+0.5000')
@@ -125,7 +123,7 @@ def range_text(
 
 
 def percent_text(value: float | None, digits: int = 1) -> str:
-    """A relative difference, with its sign.
+    """Write a relative difference with its sign.
 
     >>> percent_text(0.1234), percent_text(None)
     ('+12.3%', '')
@@ -134,19 +132,19 @@ def percent_text(value: float | None, digits: int = 1) -> str:
 
 
 def share_text(value: float | None) -> str:
-    """A share of something."""
+    """Write a share as a percentage."""
     return "" if value is None else f"{value:.0%}"
 
 
 def count_text(value: float | None) -> str:
-    """An entry of a ledger: a count, or a share."""
+    """Write an entry of a ledger: a count, or a share."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if value == int(value) else f"{value:.1%}"
 
 
 def p_text(p_value: float | None) -> str:
-    """A p value.
+    """Write a p value.
 
     >>> p_text(0.00001), p_text(0.0312)
     ('<0.0001', '0.0312')
@@ -157,26 +155,26 @@ def p_text(p_value: float | None) -> str:
 
 
 def best_of(metric: Shown, values: Sequence[float | None]) -> float | None:
-    """The best of some values; None where none is known."""
-    known = [value for value in values if value is not None]
-    if not known:
+    """Return the best of several values; None if all are undefined."""
+    defined = [value for value in values if value is not None]
+    if not defined:
         return None
-    return max(known) if metric.higher_is_better else min(known)
+    return max(defined) if metric.higher_is_better else min(defined)
 
 
 def markdown_text(text: str) -> str:
-    r"""Text that Markdown shows as it is, on one line.
+    r"""Escape text for Markdown, on one line.
 
     >>> print(markdown_text("a|b *new* bm25_v1"))
     a\|b \*new\* bm25_v1
     """
-    said = _ENTITY.sub("&amp;", plain_text(" ".join(text.split()))).replace("<", "&lt;")
-    return _MARKDOWN.sub(r"\\\1", said)
+    escaped = _ENTITY.sub("&amp;", plain_text(" ".join(text.split()))).replace("<", "&lt;")
+    return _MARKDOWN.sub(r"\\\1", escaped)
 
 
 @contextmanager
 def naming_the_run(name: str) -> Iterator[None]:
-    """Errors that speak of the run say which one: "run b has 14 duplicate …"."""
+    """Name the run in errors about it: "run b has 14 duplicate …"."""
     try:
         yield
     except RankframeError as error:
@@ -185,7 +183,7 @@ def naming_the_run(name: str) -> Iterator[None]:
 
 
 def outcomes_text(row: Mapping[str, Any]) -> str:
-    """In how many queries something is better, the same, and worse; nothing where nobody says.
+    """Write wins, ties and losses; nothing if they are unknown.
 
     >>> outcomes_text({"wins": 3, "ties": 1_000, "losses": 0})
     '3/1,000/0'
