@@ -52,7 +52,7 @@ class NormalisedStack:
         return self._scores[run]
 
     def has_score(self, run: int) -> NDArray[np.bool_]:
-        """Return which documents have a score in a run: all that it has, or with some norms all."""
+        """Return which documents have a score in a run; some norms give one to all documents."""
         if self._scores_all:
             return np.ones(self.height, np.bool_)
         return self.stack.runs[run].has_document

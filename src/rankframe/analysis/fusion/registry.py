@@ -27,9 +27,9 @@ Family = Literal["Scores", "Ranks", "Votes", "Trained on judgments"]
 class Limits(NamedTuple):
     """Limit the values of a parameter."""
 
-    least: float
-    most: float
-    # whether the value must be less than `most`
+    low: float
+    high: float
+    # whether the value must be below `high`
     below: bool = False
     whole: bool = False
 
@@ -37,12 +37,12 @@ class Limits(NamedTuple):
         """Return whether a value is within the limits."""
         if self.whole and not float(value).is_integer():
             return False
-        return self.least <= value <= self.most and not (self.below and value == self.most)
+        return self.low <= value <= self.high and not (self.below and value == self.high)
 
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
         below = "below " if self.below else ""
-        return f"{kind} from {self.least:g} to {below}{self.most:g}"
+        return f"{kind} from {self.low:g} to {below}{self.high:g}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ class StackedRun:
 
     @property
     def scores(self) -> Floats:
-        """Return the score of each row; whoever opened the run has checked that it has scores."""
+        """Return the score of each row, of a run that was checked to have scores."""
         assert self.ranked.score is not None
         return self.ranked.score
 

@@ -73,7 +73,7 @@ def _net_wins(
 
     Args:
         places: the place of each document in each run.
-        weights: those of the runs; None: all are 1.
+        weights: of the runs; None: all are 1.
         exists: which documents exist, if queries have different numbers of them.
     """
     height, queries = places[0].shape

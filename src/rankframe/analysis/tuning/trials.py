@@ -72,7 +72,7 @@ class Trials:
     values: dict[Candidate, QueryValues] = field(default_factory=dict)
 
     def run(self, families: Sequence[Family], baseline: Candidate) -> list[Trial]:
-        """Try a baseline and all candidates, and search for those whose weights are unknown."""
+        """Try a baseline and all candidates; search for weights that families do not list."""
         listed = [c for f in families if f.denominator is None for c in f.candidates()]
         self.evaluate([baseline, *listed])
         everywhere = frozenset(range(self.folds.count))
