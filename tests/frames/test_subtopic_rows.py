@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankframe.frames.judgment_index import IndexedJudgments, by_document
+from rankframe.frames.judgment_index import IndexedJudgments, index_judgments
 from rankframe.frames.subtopic_rows import NO_SUBTOPIC, numbered
 from rankframe.kernel.batch import hashed
 
@@ -19,7 +19,7 @@ TABLE = pl.DataFrame(
 
 
 def judged(table: pl.DataFrame) -> IndexedJudgments:
-    return by_document(hashed(table.lazy()).collect())[0]
+    return index_judgments(hashed(table.lazy()).collect())[0]
 
 
 def documents(judgments: IndexedJudgments) -> list[tuple[str, str, float]]:
@@ -58,9 +58,9 @@ def test_stretches_and_groups() -> None:
 
 
 def test_a_document_twice_for_a_group_is_noticed() -> None:
-    assert not by_document(hashed(TABLE.lazy()).collect())[1]
-    assert by_document(hashed(pl.concat([TABLE, TABLE.tail(1)]).lazy()).collect())[1]
-    assert not by_document(hashed(TABLE.clear().lazy()).collect())[1]
+    assert not index_judgments(hashed(TABLE.lazy()).collect())[1]
+    assert index_judgments(hashed(pl.concat([TABLE, TABLE.tail(1)]).lazy()).collect())[1]
+    assert not index_judgments(hashed(TABLE.clear().lazy()).collect())[1]
 
 
 def test_the_fingerprint_sees_groups_grades_and_weights_in_any_order() -> None:
@@ -78,7 +78,7 @@ def test_the_fingerprint_sees_groups_grades_and_weights_in_any_order() -> None:
 
 def test_keys_that_are_equal_by_chance() -> None:
     table = hashed(TABLE.lazy()).collect().with_columns(_key=pl.lit(7, pl.UInt64))
-    found, expected = by_document(table)[0], judged(TABLE)
+    found, expected = index_judgments(table)[0], judged(TABLE)
     assert documents(found) == documents(expected)
     assert about(found) == about(expected)
 

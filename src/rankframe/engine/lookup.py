@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE
+from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
 from rankframe.frames.found import Found
-from rankframe.frames.judgment_index import IndexedJudgments, by_document
+from rankframe.frames.judgment_index import IndexedJudgments, index_judgments
 from rankframe.frames.listed import Listing
 from rankframe.frames.subtopic_rows import NO_SUBTOPIC
 from rankframe.io.batches import Batches
@@ -128,31 +128,14 @@ def read_judgments(
     `frame`: their columns, ids in the form in which they are compared.
     """
     table = Batches(qrels, frame, at_once).whole()
-    if GROUP in table.columns:
-        return _read_groups(qrels, table, duplicates)
-    judgments = IndexedJudgments.from_hashed(table)
-    if not judgments.may_repeat():
-        return judgments
-    rows = table.drop(HASHES, strict=False)
-    if duplicates == "error":
-        rows = rows.cast({QUERY: pl.String, DOC: pl.String})
-    best = deduplicate(rows, qrels.role, duplicates, numbered=qrels.numbered)
-    if best.height == table.height:
-        return judgments
-    return replace(IndexedJudgments.from_table(best), rows_read=table.height)
-
-
-def _read_groups(
-    qrels: InputTable, table: pl.DataFrame, duplicates: Duplicates
-) -> IndexedJudgments:
-    """Index judgments of subtopics: each document once for each of these."""
-    judgments, twice = by_document(table)
-    if twice:
-        texts = table.drop(HASHES, strict=False)
+    judgments, repeat = index_judgments(table)
+    if repeat:
+        rows = table.drop(HASHES, strict=False)
         if duplicates == "error":
-            texts = texts.cast({QUERY: pl.String, DOC: pl.String})
-        best = deduplicate(texts, qrels.role, duplicates, numbered=qrels.numbered)
-        judgments, _ = by_document(hashed(best.lazy()).collect(engine="in-memory"))
+            rows = rows.cast({QUERY: pl.String, DOC: pl.String})
+        best = deduplicate(rows, qrels.role, duplicates, numbered=qrels.numbered)
+        if best.height < table.height:
+            judgments, _ = index_judgments(hashed(best.lazy()).collect(engine="in-memory"))
     _refuse_several_weights(judgments, qrels.role)
     return replace(judgments, rows_read=table.height)
 

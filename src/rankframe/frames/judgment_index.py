@@ -50,11 +50,15 @@ class IndexedJudgments(QueryIndex):
         return whole if self.groups is None else whole + self.groups.fingerprint(rows)
 
 
-def by_document(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
-    """Index judgments of subtopics, of a table with hashes: each document is judged once, by the
-    best of its grades, and what it is about lies beside. Returns also whether a document is judged
-    twice for a subtopic.
+def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
+    """Index the judgments of a table with hashes; return also whether one may be there twice.
+
+    Of judgments of subtopics, each document is judged once, by the best of its grades, and what it
+    is about lies beside.
     """
+    if GROUP not in table.columns:
+        judgments = IndexedJudgments.from_hashed(table)
+        return judgments, judgments.may_repeat()
     every = IndexedJudgments.from_hashed(table.drop(GROUP, GROUP_WEIGHT, strict=False))
 
     def ordered(values: NDArray[Any]) -> NDArray[Any]:
