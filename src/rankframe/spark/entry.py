@@ -9,8 +9,7 @@ what executors do in `worker.py`.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -37,7 +36,6 @@ from rankframe.engine.grades import refuse_grades
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.memory import long_ids
 from rankframe.engine.prepare import RUN_FRAMES
-from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_ranking, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.queries import By, asked_of, read_attributes
@@ -47,7 +45,7 @@ from rankframe.spark.driver import evaluate_on_cluster
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import find_session, first_row, is_spark_frame
-from rankframe.spark.side_inputs import Beside, collected
+from rankframe.spark.side_inputs import SideInputs, collected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,20 +110,26 @@ def evaluate(
     attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)
     judged = None
     if qrels is not None:
-        find = named_alike(
-            qrels, lambda f: open_judgments(f, columns, relevance=policies.relevance)
+        judged = open_input(
+            qrels,
+            session,
+            lambda frame: open_judgments(frame, columns, relevance=policies.relevance),
+            "qrels",
         )
-        judged = open_input(qrels, session, find, "qrels")
-    find = named_alike(run, lambda f: open_table(f, "run", columns, ranks=policies.ranks))
-    given = open_input(run, session, find, "run")
-    refuse_row_order(given, policies.ties, policies.order)
-    beside = Beside.of(policies, session, columns)
+    documents = open_input(
+        run,
+        session,
+        lambda frame: open_table(frame, "run", columns, ranks=policies.ranks),
+        "run",
+    )
+    refuse_row_order(documents, policies.ties, policies.order)
+    side_inputs = SideInputs.open(policies, session, columns)
     if policies.exclude_seen:
-        given = beside.without_seen(given)
-    others = [side for side in (judged, given, beside.train, beside.base) if side is not None]
-    asked = asked_of(attributes)
-    refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked)
-    evaluation = beside.evaluation(
+        documents = side_inputs.without_seen(documents)
+    opened = (judged, documents, side_inputs.train, side_inputs.base)
+    others = [side for side in opened if side is not None]
+    refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked_of(attributes))
+    evaluation = side_inputs.evaluation(
         every,
         judgments=judged is not None,
         columns=columns,
@@ -135,14 +139,14 @@ def evaluate(
     )
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(wanted, judged))
-    sides = beside.sides(evaluation, judged, given)
+    sides = side_inputs.sent(evaluation, judged, documents)
 
     def find_ids(key: str) -> tuple[list[str], list[str]]:
         assert judged is not None  # nobody else looks for judged documents
-        both = (judged, given) if key == DOC else (None, None)
-        return judged.some_ids(key, both[1]), given.some_ids(key, both[0])
+        both = (judged, documents) if key == DOC else (None, None)
+        return judged.some_ids(key, both[1]), documents.some_ids(key, both[0])
 
-    opened = (None if judged is None else judged.scanned, given.scanned)
+    opened = (None if judged is None else judged.scanned, documents.scanned)
     return evaluate_on_cluster(
         sides,
         evaluation,
@@ -191,8 +195,8 @@ def agree(
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (
-        open_input(a, session, named_alike(a, lambda f: open_ranking(f, "a", columns)), "ranking"),
-        open_input(b, session, named_alike(b, lambda f: open_ranking(f, "b", columns)), "ranking"),
+        open_input(a, session, lambda frame: open_ranking(frame, "a", columns), "ranking"),
+        open_input(b, session, lambda frame: open_ranking(frame, "b", columns), "ranking"),
     )
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
@@ -208,19 +212,6 @@ def agree(
         lambda accumulator: finish(evaluation, accumulator, opened, find_ids),
         partitions=partitions or partitions_for(session, sides, evaluation.row_bytes),
     )
-
-
-def named_alike(
-    source: Source, find: Callable[[pl.LazyFrame], InputTable]
-) -> Callable[..., InputTable]:
-    """Return a function that finds the columns of a side; errors name its path, if it has one."""
-
-    def found(frame: pl.LazyFrame) -> InputTable:
-        scanned = find(frame)
-        path = isinstance(source, str | os.PathLike)
-        return replace(scanned, name=str(source) if path else f"the {scanned.role} DataFrame")
-
-    return found
 
 
 def check_partitions(partitions: int | None) -> None:

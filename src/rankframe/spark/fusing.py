@@ -26,7 +26,7 @@ from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_c
 from rankframe.io.opening import open_table
 from rankframe.io.roll_up import in_units, units_of
 from rankframe.spark.driver import SETTINGS, map_partitions, raise_problems, select_values
-from rankframe.spark.entry import check_partitions, named_alike, partitions_for
+from rankframe.spark.entry import check_partitions, partitions_for
 from rankframe.spark.fold_training import hits_on_spark
 from rankframe.spark.inputs import Input, open_input, refuse_row_order
 from rankframe.spark.session import find_session, settings, spark_errors
@@ -114,10 +114,12 @@ def fuse(
     sides: dict[str, Input] = {}
     for name, source in named.items():
         with naming_the_run(repr(name)):
-            found = named_alike(
-                source, lambda frame: open_table(frame, "run", columns, ranks=policies.ranks)
+            sides[name] = open_input(
+                source,
+                session,
+                lambda frame: open_table(frame, "run", columns, ranks=policies.ranks),
+                "run",
             )
-            sides[name] = open_input(source, session, found, "run")
             refuse_row_order(sides[name], policies.ties, policies.order)
     judged = [] if qrels is None else [_judgments(qrels, session, columns, policies.relevance)]
     opened = {name: side.scanned for name, side in sides.items()}
@@ -148,8 +150,9 @@ def fuse(
 def _judgments(
     qrels: Source, session: SparkSession, columns: Columns | None, relevance: float | None
 ) -> Input:
-    found = named_alike(qrels, lambda f: open_judgments(f, columns, relevance=relevance))
-    opened = open_input(qrels, session, found, "qrels")
+    opened = open_input(
+        qrels, session, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
+    )
     opened.refuse_text()
     opened.count()
     return opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
@@ -162,11 +162,16 @@ class Input:
 def open_input(
     source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], InputTable], role: str
 ) -> Input:
-    """Open a side; `find` finds its columns in an empty frame of the same columns."""
+    """Open a side; `find` finds its columns in an empty frame of the same columns.
+
+    Errors name the path of a side, if it has one.
+    """
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)
     with spark_errors():
         types = {field.name: _as_polars(field.dataType) for field in frame.schema.fields}
     scanned = find(pl.LazyFrame(schema=types))
+    name = f"the {scanned.role} DataFrame" if is_spark_frame(source) else os.fspath(source)
+    scanned = replace(scanned, name=name)
     if scanned.lists is not None:
         frame, scanned = unrolled(frame, scanned, scanned.lists)
     elif scanned.grade is not None:

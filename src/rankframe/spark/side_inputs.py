@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """The other inputs of an evaluation."""
+class SideInputs:
+    """Hold the inputs beside a run and judgments."""
 
     policies: Policies
     train: Input | None
     base: Input | None
 
     @classmethod
-    def of(cls, policies: Policies, session: SparkSession, columns: Columns | None) -> Beside:
-        """Open them."""
+    def open(cls, policies: Policies, session: SparkSession, columns: Columns | None) -> SideInputs:
+        """Open the inputs that the policies name."""
         train = base = None
         if policies.train is not None:
             train = open_input(policies.train, session, lambda f: find_train(f, columns), "train")
@@ -100,7 +100,7 @@ class Beside:
         known = Catalogue.of(self._trained(), items, catalogue, columns)
         return with_retrieved(evaluation, known, given, items_by=items_by)
 
-    def sides(self, evaluation: Evaluation, qrels: Input | None, run: Input) -> list[Input]:
+    def sent(self, evaluation: Evaluation, qrels: Input | None, run: Input) -> list[Input]:
         """Return the inputs that executors are sent: the run, and what metrics look at."""
         needed = set() if evaluation.judged is None else {JUDGED}
         if evaluation.retrieved is not None:
