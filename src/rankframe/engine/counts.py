@@ -22,16 +22,16 @@ TOP = 10
 _NOTHING = Exact()
 
 
-def _sum(ours: Any, theirs: Any) -> Any:
+def _sum(count: Any, other: Any) -> Any:
     """Add two counts; None was not counted."""
-    if ours is None or theirs is None:
-        return theirs if ours is None else ours
-    return ours + theirs
+    if count is None or other is None:
+        return other if count is None else count
+    return count + other
 
 
-def _least(ours: str | None, theirs: str | None) -> str | None:
+def _least(example: str | None, other: str | None) -> str | None:
     """Return the first of two examples in byte order."""
-    return min((example for example in (ours, theirs) if example is not None), default=None)
+    return min((text for text in (example, other) if text is not None), default=None)
 
 
 def first() -> Any:
@@ -52,7 +52,7 @@ class Counts:
         return self
 
     def merge(self, other: Self) -> Self:
-        """Return these counts together with those of other queries."""
+        """Return these counts and those of other queries, added up."""
         return type(self)(
             **{
                 f.name: f.metadata.get("merge", _sum)(getattr(self, f.name), getattr(other, f.name))
@@ -156,7 +156,7 @@ class RunCounts(Counts):
     def from_judged(
         cls, judged: Judgments, *, evaluated: NDArray[np.bool_], relevant: NDArray[np.bool_]
     ) -> RunCounts:
-        """Count what is to be said of some judged queries.
+        """Count judged queries and their documents.
 
         `evaluated`: which of them are; `relevant`: which of their judged documents are.
         """
@@ -202,9 +202,10 @@ class PairCounts(Counts):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs, *, compared: int, drops: bool) -> PairCounts:
-        """Count what is to be said of some queries, so many of which are compared.
+        """Count the queries and documents of two rankings.
 
-        `drops`: whether only the best row of a document is kept.
+        `compared`: how many queries have values; `drops`: whether only the best row of a document
+        is kept.
         """
         in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
         a, b = pairs.ranked

@@ -372,23 +372,29 @@ def _reporter(left: InputTable | None, right: InputTable, on_progress: Report | 
 
 def _side_by_side(judged: PerQuery, retrieved: PerQuery, labels: Sequence[str]) -> PerQuery:
     """Put values of the same queries side by side; null where only one side has a query."""
-    left, right = (
-        values.queries.to_frame().with_row_index(name)
-        for values, name in ((judged, "judged"), (retrieved, "retrieved"))
+    queries = (
+        judged.queries.to_frame()
+        .with_row_index("judged_row")
+        .join(
+            retrieved.queries.to_frame().with_row_index("retrieved_row"),
+            on=QUERY,
+            how="full",
+            coalesce=True,
+        )
     )
-    both = left.join(right, on=QUERY, how="full", coalesce=True)
-    both = both[text_order(both[QUERY])]
+    queries = queries[text_order(queries[QUERY])]
 
-    def gathered(values: PerQuery, rows: str) -> list[pl.DataFrame]:
+    def gather(values: PerQuery, rows: pl.Series) -> list[pl.DataFrame]:
         return [
-            frame.select(pl.all().gather(both[rows])) if frame.width else frame[:0]
+            frame.select(pl.all().gather(rows)) if frame.width else frame[:0]
             for frame in values.frames
         ]
 
-    ours, theirs = gathered(judged, "judged"), gathered(retrieved, "retrieved")
-    columns = {column.name: column for frame in (theirs[0], ours[0]) for column in frame}
-    sums = [pl.DataFrame([*a, *b]) for a, b in zip(ours[1:], theirs[1:], strict=True)]
-    return PerQuery(pl.DataFrame([both[QUERY], *(columns[label] for label in labels)]), *sums)
+    frames = gather(judged, queries["judged_row"])
+    others = gather(retrieved, queries["retrieved_row"])
+    columns = {column.name: column for frame in (others[0], frames[0]) for column in frame}
+    sums = [pl.DataFrame([*a, *b]) for a, b in zip(frames[1:], others[1:], strict=True)]
+    return PerQuery(pl.DataFrame([queries[QUERY], *(columns[label] for label in labels)]), *sums)
 
 
 def refuse_whole_input(

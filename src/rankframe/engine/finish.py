@@ -135,11 +135,10 @@ def check(
         if find_ids is not None:
             return find_ids(key)
         left, right = sides
-        assert left is not None  # there is nothing in common with nothing
-        both = key == DOC
-        return some_ids(left, key, right if both else None), some_ids(
-            right, key, left if both else None
-        )
+        assert left is not None  # with nothing, nothing is in common
+        if key == DOC:  # of queries that both sides have
+            return some_ids(left, DOC, right), some_ids(right, DOC, left)
+        return some_ids(left, QUERY), some_ids(right, QUERY)
 
     if evaluation.pairs is not None:
         if not cast("PairCounts", accumulator.counts).shared_queries:
@@ -176,7 +175,7 @@ def _over_documents(
     evaluation: Evaluation, accumulator: Accumulator, key: SliceKey
 ) -> pl.DataFrame:
     """Return the rows of a summary for metrics over documents."""
-    assert evaluation.retrieved is not None  # whoever calls looked
+    assert evaluation.retrieved is not None  # it has metrics over documents
     metrics, intervals = evaluation.retrieved.documents, evaluation.averages.intervals
     over = evaluation.over_documents(accumulator.counts)
     aggregates = [Aggregate(None, 0)] * len(metrics)
