@@ -43,7 +43,7 @@ class Texts:
     def from_source(cls, source: Source, key: Key, option: str) -> Texts:
         """Open a mapping from ids to texts, or a table with a column of each."""
         name = describe(source, option)
-        if isinstance(source, Mapping) and all(isinstance(one, str) for one in source.values()):
+        if isinstance(source, Mapping) and all(isinstance(value, str) for value in source.values()):
             columns = {key: list(map(str, source)), "text": list(source.values())}
             return cls(key, name, pl.LazyFrame(columns, {key: pl.String, "text": pl.String}))
         raw = open_raw(source, name).frame
@@ -129,9 +129,9 @@ class Described:
         """Read the weights of queries, each of which must have one; None without weights."""
         if self.queries is None or self.weight is None:
             return None
-        known = Attributes(read_weights(self.queries, self.weight)).of(queries)
-        known.refuse_unweighted(len(queries))
-        return pl.Series(WEIGHT, known.weights, pl.Float64)
+        weights = Attributes(read_weights(self.queries, self.weight)).of(queries)
+        weights.refuse_unweighted(len(queries))
+        return pl.Series(WEIGHT, weights.weights, pl.Float64)
 
     def attributes(self, queries: pl.Series) -> pl.DataFrame:
         """Read the attributes of queries as text, in the order of the queries."""

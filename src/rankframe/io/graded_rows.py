@@ -81,8 +81,8 @@ def _grades(given: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float6
     else:
         if not isinstance(given, Iterable):
             raise OptionError(f"rows must be lists of grades, not {shown(given)}.")
-        lists = [one.tolist() if hasattr(one, "tolist") else one for one in given]
-        nested = [isinstance(one, list | tuple) for one in lists]
+        lists = [row.tolist() if hasattr(row, "tolist") else row for row in given]
+        nested = [isinstance(row, list | tuple) for row in lists]
         if names is None and lists and not any(nested):
             lists = [lists]
         elif not all(nested):
@@ -100,11 +100,13 @@ def _grades(given: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float6
 
 
 def _numbers(values: list[Any]) -> NDArray[np.float64]:
-    known = [float("nan") if one is None else one for one in values] if None in values else values
+    grades = (
+        [float("nan") if grade is None else grade for grade in values] if None in values else values
+    )
     try:
-        if nested := [one for one in known if isinstance(one, list | tuple)]:
+        if nested := [grade for grade in grades if isinstance(grade, list | tuple)]:
             raise ValueError(shown(nested[0]))
-        return given_numbers(known).cast(pl.Float64).to_numpy()
+        return given_numbers(grades).cast(pl.Float64).to_numpy()
     except ValueError as error:
         raise OptionError(f"every grade must be a number, not {error}.") from error
 
@@ -127,10 +129,10 @@ def _totals(given: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
     totals = np.broadcast_to(totals, relevant.shape)
     few = totals < relevant
     if few.any():
-        at = int(np.argmax(few))
+        row = int(np.argmax(few))
         raise OptionError(
             f"total is less than what is relevant in the list for {np.count_nonzero(few):,} of "
-            f"{len(relevant):,} rows, e.g. {totals[at]:,} for row {at:,} (query "
-            f"{str(names[at])!r}), which lists {relevant[at]:,}."
+            f"{len(relevant):,} rows, e.g. {totals[row]:,} for row {row:,} (query "
+            f"{str(names[row])!r}), which lists {relevant[row]:,}."
         )
     return totals

@@ -77,9 +77,9 @@ def open_ranking(
         return table
     # A ranking has no subtopics: a document that has several is there twice.
     mapping = {
-        SCORE if ours == RELEVANCE else ours: name
-        for ours, name in table.mapping.items()
-        if ours not in (GROUP, GROUP_WEIGHT)
+        SCORE if column == RELEVANCE else column: name
+        for column, name in table.mapping.items()
+        if column not in (GROUP, GROUP_WEIGHT)
     }
     mapping = with_rest(mapping, table.raw.collect_schema())
     return order_run(replace(table, mapping=mapping), order)

@@ -114,9 +114,9 @@ def as_text(role: Role, schema: Schema) -> str | None:
 def looks_judged(schema: Schema) -> bool:
     """Return whether lists are called relevant documents, and none retrieved documents."""
     lists = [name for name, kind in schema.items() if is_list(kind) and not _holds_flags(kind)]
-    known = _plain_names(*SYNONYMS[DOC], DOC, *LIST_SYNONYMS[DOC], *LIST_SYNONYMS_OF["run"])
+    plain_names = _plain_names(*SYNONYMS[DOC], DOC, *LIST_SYNONYMS[DOC], *LIST_SYNONYMS_OF["run"])
     return bool(_called(lists, [LIST_SYNONYMS_OF["qrels"]])) and not any(
-        plain_name(name) in known for name in schema
+        plain_name(name) in plain_names for name in schema
     )
 
 
@@ -128,7 +128,9 @@ def all_relevant(schema: Schema, doc: str) -> bool:
     if not is_list(schema[doc]):
         return False
     lists = [name for name, kind in schema.items() if is_list(kind)]
-    scored = [(ours, *SYNONYMS[ours], *LIST_SYNONYMS[ours]) for ours in (SCORE, DISTANCE, RANK)]
+    scored = [
+        (column, *SYNONYMS[column], *LIST_SYNONYMS[column]) for column in (SCORE, DISTANCE, RANK)
+    ]
     return bool(_called([doc], [LIST_SYNONYMS_OF["qrels"]])) or not _called(lists, scored)
 
 
@@ -146,10 +148,10 @@ def lists_of(
     doc, schema = mapping.get(DOC), flat.schema
     if doc is None or not is_list(schema[doc]):
         return None
-    numbers = {ours: of for ours, of in mapping.items() if ours not in (QUERY, DOC)}
+    numbers = {ours: source for ours, source in mapping.items() if ours not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
     shared = [ours for ours in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(ours, doc)])]
-    numbers = {ours: of for ours, of in numbers.items() if ours not in shared}
+    numbers = {ours: source for ours, source in numbers.items() if ours not in shared}
     for column in numbers.values():
         if not is_list(schema[column]):
             raise ColumnTypeError(
@@ -216,7 +218,8 @@ class Lists:
         lists = (self.frame if frame is None else frame).select(self._source(self.columns))
         names = lists.collect_schema().names()
         return lists.select(
-            pl.col(name).list.len().fill_null(0).alias(str(at)) for at, name in enumerate(names)
+            pl.col(name).list.len().fill_null(0).alias(str(number))
+            for number, name in enumerate(names)
         )
 
     def _read(
@@ -236,14 +239,14 @@ class Lists:
                 if watched:
                     queries.append(table[self.query].hash())
                 for unrolled in self._tables(table, lists):
-                    some = unrolled.select(wanted)
+                    part_rows = unrolled.select(wanted)
                     if rows is not None:
-                        some = some.head(rows)
-                        rows -= some.height
-                    yield some if predicate is None else some.filter(predicate)
+                        part_rows = part_rows.head(rows)
+                        rows -= part_rows.height
+                    yield part_rows if predicate is None else part_rows.filter(predicate)
                     if rows == 0:
                         return
-        if queries and (seen := pl.concat(queries)).n_unique() < len(seen):
+        if queries and (all_queries := pl.concat(queries)).n_unique() < len(all_queries):
             self._refuse_repeated()
         yield pl.DataFrame(schema=self.schema).select(wanted)
 
@@ -257,34 +260,40 @@ class Lists:
         """Yield a row for each element, in tables of about as many rows as other inputs have."""
         found = list(dict.fromkeys(map(self.flat.found_as, lists)))
         lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
-        if any(not np.array_equal(lengths[0], one) for one in lengths[1:]):
+        if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
             self._refuse_unequal()
         ends = np.cumsum(lengths[0], dtype=np.int64)
         # A table of a stretch is small already, and may be larger once it is unrolled.
-        most = _ROWS if self.limit is None else min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
-        cuts = np.searchsorted(ends, np.arange(most, ends[-1] if len(ends) else 0, most)) + 1
+        most_rows = (
+            _ROWS if self.limit is None else min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
+        )
+        cuts = (
+            np.searchsorted(ends, np.arange(most_rows, ends[-1] if len(ends) else 0, most_rows)) + 1
+        )
         for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
-            some = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
+            unrolled = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
             if self.flat.struct in found:
-                fields = some[self.flat.struct].struct.unnest()
-                some = some.drop(self.flat.struct, *fields.columns, strict=False).hstack(fields)
-            yield some
+                fields = unrolled[self.flat.struct].struct.unnest()
+                unrolled = unrolled.drop(self.flat.struct, *fields.columns, strict=False).hstack(
+                    fields
+                )
+            yield unrolled
 
     def _refuse_unequal(self) -> None:
         lengths = self._lengths()
         names = lengths.collect_schema().names()
-        given = self.frame.select(pl.col(self.query).cast(pl.String).alias(QUERY))
+        queries = self.frame.select(pl.col(self.query).cast(pl.String).alias(QUERY))
         unequal = pl.any_horizontal(pl.col(names[0]) != pl.col(other) for other in names[1:])
-        rows = pl.concat([given, lengths], how="horizontal").with_row_index(_ROW, offset=1)
+        rows = pl.concat([queries, lengths], how="horizontal").with_row_index(_ROW, offset=1)
         bad = rows.filter(unequal).collect(engine="streaming")
         if bad.is_empty():
             return
         row: dict[str, Any] = bad.row(0, named=True)
-        first, *others = dict.fromkeys(map(self.flat.found_as, self.columns))
+        first, *other_columns = dict.fromkeys(map(self.flat.found_as, self.columns))
         other, count = next(
-            (name, row[at])
-            for at, name in zip(names[1:], others, strict=True)
-            if row[at] != row["0"]
+            (name, row[number])
+            for number, name in zip(names[1:], other_columns, strict=True)
+            if row[number] != row["0"]
         )
         raise BadValueError(
             self.role,
@@ -309,9 +318,9 @@ class Lists:
 
 
 def _has_documents(schema: Schema, role: Role | None) -> bool:
-    known = _plain_names(DOC, *SYNONYMS[DOC])
+    plain_names = _plain_names(DOC, *SYNONYMS[DOC])
     lists = [name for name, kind in schema.items() if is_list(kind)]
-    found = any(plain_name(name) in known for name in schema)
+    found = any(plain_name(name) in plain_names for name in schema)
     return found or bool(_called(lists, _document_names(role)))
 
 

@@ -170,7 +170,7 @@ def _truth_by_query(
             f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
             "Give one for each list, or one set for all."
         )
-    if bad := [one for one in sets if not _is_list(one)]:
+    if bad := [truth for truth in sets if not _is_list(truth)]:
         raise OptionError(f"ground_truth must hold a set for each list, not {shown(bad[0])}.")
     elements = _apply_key(key, chain.from_iterable(sets))
     query = repeat(queries, count_each(sets))
@@ -194,9 +194,9 @@ def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
 def _refuse_floats_beside_whole(lists: Sequence[Any], given: GroundTruth) -> None:
     """Refuse elements that are equal as numbers and different as text: 1.0 and 1."""
     truths = list(given.values()) if isinstance(given, Mapping) else list(given)
-    nested = [one for one in truths if _is_list(one)]
-    theirs = chain.from_iterable(nested) if nested else given
-    kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), theirs)]
+    nested = [truth for truth in truths if _is_list(truth)]
+    truth_elements = chain.from_iterable(nested) if nested else given
+    kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), truth_elements)]
     floats, whole = (
         [any(issubclass(kind, number) and kind is not bool for kind in side) for side in kinds]
         for number in ((float, np.floating), (int, np.integer))
@@ -217,7 +217,7 @@ def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.S
     _refuse_sets([given], "scores", "list of lists")
     given = list(given)
     _refuse_sets(given, "scores", "list")
-    if bad := [one for one in given if not _is_list(one)]:
+    if bad := [row for row in given if not _is_list(row)]:
         raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
     counts = count_each(given)
     if len(counts) != len(lengths):
@@ -233,7 +233,10 @@ def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.S
 
 def _grades(sets: Iterable[Any]) -> NDArray[np.float64]:
     """Return the grade of each element: 1 in a set."""
-    grades = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in sets)
+    grades = (
+        members.values() if isinstance(members, Mapping) else [1.0] * len(members)
+        for members in sets
+    )
     return _numbers(chain.from_iterable(grades), "grade").cast(pl.Float64).to_numpy()
 
 
@@ -250,7 +253,7 @@ def _is_list(value: object) -> bool:
 
 def _refuse_sets(values: Iterable[Any], what: str, wanted: str) -> None:
     """Refuse sets where the order counts: it changes from one start of Python to the next."""
-    if bad := [one for one in values if isinstance(one, set | frozenset)]:
+    if bad := [value for value in values if isinstance(value, set | frozenset)]:
         raise OptionError(
             f"{what}: {len(bad):,} of its lists are sets, e.g. {shown(bad[0])}, which have "
             f"no order. Give each as a {wanted}."

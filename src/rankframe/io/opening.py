@@ -153,15 +153,15 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
     with reading(name):
         if limit is None:
             return rows.collect()
-        tables, size, most = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
+        tables, size, bound = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
         for table in in_steps(rows, int(limit * _AT_ONCE), seekable=False):
             tables.append(table)
             size += table.estimated_size()
-            if size > most:
+            if size > bound:
                 raise UnreadableInputError(
                     name,
-                    f"it is held in memory as a whole, and takes more than {most:,} bytes, half of "
-                    "what is allowed",
+                    f"it is held in memory as a whole, and takes more than {bound:,} bytes, half "
+                    "of what is allowed",
                     "Leave out columns and rows that are not needed, or raise ",
                     Option("max_memory", bare=True),
                 )
@@ -218,8 +218,8 @@ def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
     look_like: list[str] = []
     with suppress(*READ_ERRORS):
         numbers = pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False)
-        some = frame.select(texts).head(_SAMPLE).select(numbers).collect()
-        look_like = [one.name for one in some if one.len() and not one.null_count()]
+        sample = frame.select(texts).head(_SAMPLE).select(numbers).collect()
+        look_like = [column.name for column in sample if column.len() and not column.null_count()]
     return [name for name in names if schema[name].is_numeric() or name in look_like]
 
 

@@ -69,9 +69,9 @@ def refuse_taken(
     target = folder if isinstance(folder, Remote) else place(folder)
     try:
         found = list(target.iterdir()) if target.is_dir() else []
-        present = {one.name for one in found}
+        present = {path.name for path in found}
         # A folder may be called like one of these files, and holds who knows what.
-        strange = any(one.is_dir() for one in found) or (target.exists() and not target.is_dir())
+        strange = any(path.is_dir() for path in found) or (target.exists() and not target.is_dir())
     except OSError as error:
         raise cannot_write(target, error) from error
     if strange or present - set(files):
@@ -94,13 +94,15 @@ def refuse_taken_among(
     """
     target = place(folder)
     try:
-        others = [one for one in target.iterdir() if one.name not in names] if (
+        other_paths = [path for path in target.iterdir() if path.name not in names] if (
             target.is_dir()
         ) else []  # fmt: skip
         # As one machine writes results, or as Spark does.
-        known = {*files, *(Path(file).stem for file in files)}
+        file_names = {*files, *(Path(file).stem for file in files)}
         strange = [
-            one for one in others if not (one.is_dir() and {p.name for p in one.iterdir()} <= known)
+            path
+            for path in other_paths
+            if not (path.is_dir() and {p.name for p in path.iterdir()} <= file_names)
         ]
     except OSError as error:
         raise cannot_write(target, error) from error
@@ -161,8 +163,8 @@ def descriptor(path: Path) -> int | None:
     """Return the number of the open file behind a path such as /dev/stdout; None without."""
     for _ in range(_MOST_LINKS):
         if found := _DESCRIPTOR.fullmatch(str(path)):
-            ours = not (found[1] or "").isdigit() or int(found[1]) == os.getpid()
-            return int(found[2]) if ours else None
+            own = not (found[1] or "").isdigit() or int(found[1]) == os.getpid()
+            return int(found[2]) if own else None
         if not path.is_symlink():
             return None
         path = Path(os.path.normpath(path.parent / path.readlink()))
@@ -181,15 +183,17 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
         return
     real = Path(os.path.realpath(path))
     for source in sources:
-        for one in _paths_of(source):
-            if one.is_fifo() or one.is_char_device():
+        for input_path in _paths_of(source):
+            if input_path.is_fifo() or input_path.is_char_device():
                 continue
-            theirs = Path(os.path.realpath(one))
-            same = real == theirs or _same(real, source if hasattr(source, "fileno") else one)
-            if same or (theirs.is_dir() and real.is_relative_to(theirs)):
-                how = "is also an input" if same else f"lies in an input, {one}"
-            elif folder and theirs.is_relative_to(real):
-                how = f"holds an input, {one}"
+            input_real = Path(os.path.realpath(input_path))
+            same = real == input_real or _same(
+                real, source if hasattr(source, "fileno") else input_path
+            )
+            if same or (input_real.is_dir() and real.is_relative_to(input_real)):
+                how = "is also an input" if same else f"lies in an input, {input_path}"
+            elif folder and input_real.is_relative_to(real):
+                how = f"holds an input, {input_path}"
             else:
                 continue
             raise OutputError(f"{target} {how}. Nothing written: choose another place.")
@@ -199,12 +203,12 @@ def _refuse_addresses(target: Remote, sources: Iterable[object], *, folder: bool
     for source in sources:
         if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
             continue
-        one = Remote.at(source)
-        inside = f"{target.path}/".startswith(f"{one.path}/")
-        holds = folder and f"{one.path}/".startswith(f"{target.path}/")
-        if one.account == target.account and (inside or holds):
-            how = "is also an input" if one == target else f"holds an input, {one}"
-            how = f"lies in an input, {one}" if inside and one != target else how
+        input_place = Remote.at(source)
+        inside = f"{target.path}/".startswith(f"{input_place.path}/")
+        holds = folder and f"{input_place.path}/".startswith(f"{target.path}/")
+        if input_place.account == target.account and (inside or holds):
+            how = "is also an input" if input_place == target else f"holds an input, {input_place}"
+            how = f"lies in an input, {input_place}" if inside and input_place != target else how
             raise OutputError(f"{target} {how}. Nothing written: choose another place.")
 
 
@@ -221,7 +225,7 @@ def safe_names(names: Sequence[str]) -> list[str]:
         if len(text.encode()) > _LONGEST_NAME:
             mark = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
             text = f"{text.encode()[: _LONGEST_NAME - 13].decode(errors='ignore')}-{mark}"
-        taken, number, first = {one.casefold() for one in found}, 1, text
+        taken, number, first = {other.casefold() for other in found}, 1, text
         while text.casefold() in taken:  # some disks do not tell case apart
             number += 1
             text = f"{first}-{number}"
@@ -234,8 +238,8 @@ def cannot_write(target: object, error: BaseException) -> OutputError:
     if isinstance(target, Remote):
         problem, advice = explained(str(target), error)
         return OutputError(f"cannot write {target}: {problem}.", f" {advice}." if advice else "")
-    said = re.search(r"\(os error (\d+)\)", str(error))
-    number = int(said[1]) if said else getattr(error, "errno", None)
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(code[1]) if code else getattr(error, "errno", None)
     problem = os.strerror(number) if number else str(error).split("\n")[0].rstrip(".")
     return OutputError(f"cannot write {target}: {problem}.")
 
@@ -266,7 +270,7 @@ def _closed(file: Any) -> bool:
 def _same(real: Path, source: Any) -> bool:
     """Return whether both are one file under different names."""
     try:
-        theirs = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
-        return os.path.samestat(real.stat(), theirs)
+        status = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
+        return os.path.samestat(real.stat(), status)
     except (OSError, ValueError):
         return False

@@ -84,7 +84,7 @@ def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Ite
                 refuse()
                 _send_folder(fresh, target)
         return
-    made = [parent for parent in target.parents if not parent.exists()]
+    created = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explained(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,17 +99,19 @@ def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Ite
                     like_the_old(fresh, target)
                     put_folder(fresh, target, staging / _OLD / target.name)
     finally:
-        for parent in made:  # the deepest first; one that holds a result stays
+        for parent in created:  # the deepest first; one that holds a result stays
             with suppress(OSError):
                 parent.rmdir()
 
 
 def _send_folder(fresh: Path, target: Remote) -> None:
     """Send results one by one, and their ledgers last."""
-    files = [one.relative_to(fresh).as_posix() for one in sorted(fresh.rglob("*")) if one.is_file()]
+    files = [
+        path.relative_to(fresh).as_posix() for path in sorted(fresh.rglob("*")) if path.is_file()
+    ]
     folders = {Path(file).parent.as_posix().strip(".") for file in files}
-    old = {f"{name}/{one}".lstrip("/") for name in folders for one in (target / name).files()}
-    for file in sorted(one for one in old if Path(one).name == _LEDGER):
+    old = {f"{name}/{path}".lstrip("/") for name in folders for path in (target / name).files()}
+    for file in sorted(path for path in old if Path(path).name == _LEDGER):
         (target / file).remove()
     for file in sorted(files, key=lambda file: Path(file).name == _LEDGER):
         (target / file).put(fresh / file)
@@ -132,8 +134,8 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
     if in_place(path):
         with scratch_folder() as folder, _explained(target):
             write(folder / path.name)
-            with (folder / path.name).open("rb") as made, _opened(path) as file:
-                shutil.copyfileobj(made, file)
+            with (folder / path.name).open("rb") as written, _opened(path) as file:
+                shutil.copyfileobj(written, file)
         return
     with _explained(target), locked_folder(path.parent, _START, _restored) as staging:
         fresh = staging / _NEW / path.name
@@ -165,10 +167,10 @@ def _restored(staging: Path) -> None:
 
 def _keep_others(target: Path, fresh: Path) -> None:
     """Copy the other results of the old folder to the new one, as links if the disk has them."""
-    kept = [one for one in target.iterdir() if one.is_dir()] if target.is_dir() else []
-    for one in kept:
-        if not (fresh / one.name).exists():
-            shutil.copytree(one, fresh / one.name, copy_function=_linked)
+    kept = [path for path in target.iterdir() if path.is_dir()] if target.is_dir() else []
+    for path in kept:
+        if not (fresh / path.name).exists():
+            shutil.copytree(path, fresh / path.name, copy_function=_linked)
 
 
 def _linked(source: str, target: str) -> None:

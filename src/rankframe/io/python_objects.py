@@ -162,7 +162,9 @@ def _read_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.D
 def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> RawTable:
     """Read {query: documents}: ranked as they are listed, or judged relevant."""
     lists = list(source.values())
-    if role != "qrels" and (sets := [one for one in lists if isinstance(one, _SETS)]):
+    if role != "qrels" and (
+        sets := [documents for documents in lists if isinstance(documents, _SETS)]
+    ):
         raise UnreadableInputError(
             name,
             f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order",
@@ -171,7 +173,7 @@ def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> RawT
     if None in source:
         raise UnreadableInputError(name, "None is not an id", "Give every query one")
     query = repeat(read_queries(source, name), count_each(lists))
-    if lists and all(isinstance(one, np.ndarray) for one in lists):
+    if lists and all(isinstance(documents, np.ndarray) for documents in lists):
         array = np.concatenate(lists)
         if array.ndim == 1 and array.dtype.kind in "iu":
             return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), role)
@@ -238,7 +240,7 @@ def _read_ids(values: Sequence[Any], name: str) -> pl.Series:
     if type(None) in kinds:
         raise UnreadableInputError(name, "None is not an id", "Give every document one")
     if any(issubclass(kind, (Mapping, list, tuple, *_SETS)) for kind in kinds):
-        odd = next(one for one in values if isinstance(one, (Mapping, list, tuple, *_SETS)))
+        odd = next(value for value in values if isinstance(value, (Mapping, list, tuple, *_SETS)))
         raise UnreadableInputError(
             name, f"a document is text or a number, not {shown(odd)}", _FORMS
         )

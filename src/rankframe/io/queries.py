@@ -64,10 +64,10 @@ class Attributes:
         )
         absent = found["_here"].null_count()
         numbers = []
-        for at, (by, names) in enumerate(self.slices):
+        for number, (by, names) in enumerate(self.slices):
             nothing = _no_value(by)
             last = names.index(nothing) if nothing in names else len(names)
-            numbers.append(found[f"_{at}"].fill_null(last).to_numpy())
+            numbers.append(found[f"_{number}"].fill_null(last).to_numpy())
         if WEIGHT not in found.columns:
             return Known(None, tuple(numbers), absent)
         weight = found[WEIGHT]

@@ -137,7 +137,7 @@ class Remote:
     def state(self) -> tuple[tuple[str, str], ...]:
         """Return marks of the files here, which change when a file is written again."""
         names = [self / name for name in self.files()] if self.is_dir() else [self]
-        return tuple((one.path, one._mark()) for one in names)
+        return tuple((file.path, file._mark()) for file in names)
 
     def read(self) -> bytes:
         """Read the whole file."""
@@ -157,8 +157,8 @@ class Remote:
         """
         import pyarrow as pa  # noqa: PLC0415 (only for addresses)
 
-        with pa.memory_map(str(source)) as held:
-            content = held.read_buffer()
+        with pa.memory_map(str(source)) as mapped:
+            content = mapped.read_buffer()
             with self.system.open_output_stream(self.path, compression=None) as file:
                 file.write(content)
         if self.size() != content.size:
@@ -174,25 +174,29 @@ class Remote:
     def _mark(self) -> str:
         try:
             with self.system.open_input_file(self.path) as file:
-                said = file.metadata() or {}
+                metadata = file.metadata() or {}
         except FileNotFoundError:
             return ""
         info = self.system.get_file_info(self.path)
-        return f"{info.size} {info.mtime_ns} {said.get('ETag', b'').decode()}"
+        return f"{info.size} {info.mtime_ns} {metadata.get('ETag', b'').decode()}"
 
     def _below(self, *, recursive: bool) -> dict[str, Any]:
         from pyarrow.fs import FileSelector  # noqa: PLC0415 (only for addresses)
 
-        every = FileSelector(self.path, allow_not_found=True, recursive=recursive)
+        selector = FileSelector(self.path, allow_not_found=True, recursive=recursive)
         start = len(self.path) + 1
-        return {one.path[start:].rstrip("/"): one for one in self.system.get_file_info(every)}
+        return {info.path[start:].rstrip("/"): info for info in self.system.get_file_info(selector)}
 
 
 def explained(place: str, error: BaseException) -> tuple[str, str]:
     """Return what a failure at an address means, and what to do."""
     text = " ".join(str(error).split())
-    said = _NAMES.sub("", text)
-    found = (told for sign, told in _MEANINGS.items() if re.search(sign, said, re.IGNORECASE))
+    searched = _NAMES.sub("", text)
+    found = (
+        text_found
+        for sign, text_found in _MEANINGS.items()
+        if re.search(sign, searched, re.IGNORECASE)
+    )
     meaning = next(found, None)
     if meaning is None:
         return shorten(masked(text), 200), ""
@@ -200,7 +204,7 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
     bucket = place.partition("://")[2].split("/", maxsplit=1)[0].split("@", maxsplit=1)[0]
     endpoint = endpoint_of_s3() if scheme in S3 else None
     problem = meaning.format(bucket=repr(bucket), endpoint=f" at {endpoint}" if endpoint else "")
-    advice = next((told for kinds, told in _ADVICE.items() if scheme in kinds), "")
+    advice = next((text_found for kinds, text_found in _ADVICE.items() if scheme in kinds), "")
     return problem, advice if "credentials" in problem or problem == "no permission" else ""
 
 

@@ -88,16 +88,16 @@ def _from_objects(
             source, queries = list(source.values()), list(map(str, source))
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         raise UnreadableInputError(name, f"these are no responses: {shown(source)}")
-    responses = [_plain(one) for one in source]
+    responses = [_plain(response) for response in source]
     if not responses:
         raise EmptyInputError("run", name)
     shape = shape_of(responses[:_SAMPLE], asked) or shape_of(responses, asked)
     if shape is None:
         problem = next(filter(None, map(error_in, responses)), None)
-        said = f"an error of the engine ({problem})" if problem else shown(responses[0])
-        raise UnreadableInputError(name, f"these are no responses with hits, e.g. {said}")
+        example = f"an error of the engine ({problem})" if problem else shown(responses[0])
+        raise UnreadableInputError(name, f"these are no responses with hits, e.g. {example}")
     try:
-        lines = [json.dumps(one, default=str) for one in responses]
+        lines = [json.dumps(response, default=str) for response in responses]
     except (TypeError, ValueError, RecursionError) as error:
         raise UnreadableInputError(name, f"its responses are no JSON ({error})") from error
     return read_responses(pl.LazyFrame({LINE: lines}), shape, name, queries)
@@ -105,8 +105,8 @@ def _from_objects(
 
 def _plain(response: Any) -> Any:
     """Return the dict inside a client's own object for a response."""
-    for held in ("body", "raw_response"):  # of elasticsearch, and of pysolr
-        inner = getattr(response, held, None)
+    for attribute in ("body", "raw_response"):  # of elasticsearch, and of pysolr
+        inner = getattr(response, attribute, None)
         if isinstance(inner, Mapping | list):
             return inner
     return response

@@ -59,7 +59,7 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
     """Read the unit of each document from a table, a file or a mapping: `doc_id` and `unit`."""
     if isinstance(unit, pl.DataFrame) and unit.columns == [DOC, _UNIT]:
         raw, names = unit.lazy(), (DOC, _UNIT)
-    elif isinstance(unit, Mapping) and not any(isinstance(one, list) for one in unit.values()):
+    elif isinstance(unit, Mapping) and not any(isinstance(value, list) for value in unit.values()):
         texts = {DOC: list(map(str, unit)), _UNIT: list(map(str, unit.values()))}
         raw, names = pl.LazyFrame(texts, {DOC: pl.String, _UNIT: pl.String}), (DOC, _UNIT)
     else:

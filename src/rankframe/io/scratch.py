@@ -110,9 +110,9 @@ def sweep(parent: Path, start: str, restore: Callable[[Path], object] | None = N
     """Remove the folders of dead processes; `restore` is called with each before."""
     if fcntl is None:
         return
-    ours = re.compile(re.escape(start) + "[0-9a-f]{32}")
+    pattern = re.compile(re.escape(start) + "[0-9a-f]{32}")
     try:
-        found = [Path(one.path) for one in os.scandir(parent) if ours.fullmatch(one.name)]
+        found = [Path(entry.path) for entry in os.scandir(parent) if pattern.fullmatch(entry.name)]
     except OSError:
         return
     for folder in found:

@@ -33,14 +33,16 @@ def file_system(scheme: str, account: str) -> Any:
 
 def polars_options(scheme: str) -> dict[str, Any]:
     """Return the storage options as polars takes them, with those of S3 from the environment."""
-    given = {name: _as_taken(name, value) for name, value in storage_options().items()}
+    options = {name: _as_taken(name, value) for name, value in storage_options().items()}
     if scheme in S3:
         if endpoint := endpoint_of_s3():
-            given = {"aws_region": region_of_s3() or _ANY_REGION, **given}
-            given = {name: value for name, value in given.items() if "endpoint" not in name.lower()}
-            given["aws_endpoint_url"] = endpoint
-        given = {**credentials_of_s3(), **given}
-    return given
+            options = {"aws_region": region_of_s3() or _ANY_REGION, **options}
+            options = {
+                name: value for name, value in options.items() if "endpoint" not in name.lower()
+            }
+            options["aws_endpoint_url"] = endpoint
+        options = {**credentials_of_s3(), **options}
+    return options
 
 
 def _as_taken(name: str, value: Any) -> str | int:
@@ -63,10 +65,10 @@ def polars_arguments(scheme: str) -> dict[str, Any]:
 
 def option_of(*names: str) -> str | None:
     """Return an option under any of its names, else from the environment."""
-    given = {key.lower(): value for key, value in storage_options().items()}
-    found = [given[name] for name in names if name in given]
-    said = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
-    found += [one for one in said if one]
+    options = {key.lower(): value for key, value in storage_options().items()}
+    found = [options[name] for name in names if name in options]
+    variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
+    found += [one for one in variables if one]
     return str(found[0]) if found else None
 
 
@@ -104,7 +106,7 @@ def _s3() -> Any:
         )
     keys = credentials_of_s3()
     virtual = option_of("aws_virtual_hosted_style_request", "virtual_hosted_style_request")
-    given = {
+    arguments = {
         "access_key": keys.get("aws_access_key_id"),
         "secret_key": keys.get("aws_secret_access_key"),
         "session_token": keys.get("aws_session_token"),
@@ -117,7 +119,7 @@ def _s3() -> Any:
         connect_timeout=_CONNECTING,
         request_timeout=_ANSWERING,
         retry_strategy=AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in arguments.items() if value is not None},
     )
 
 
@@ -157,7 +159,7 @@ def _azure(account: str) -> Any:
             Option("storage_options", {"account_name": "…"}),
             ", or set AZURE_STORAGE_ACCOUNT_NAME in the environment.",
         )
-    given = {
+    arguments = {
         "account_key": option_of("azure_storage_account_key", "account_key", "access_key"),
         "sas_token": option_of(
             "azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key"
@@ -168,7 +170,7 @@ def _azure(account: str) -> Any:
             "azure_storage_client_secret", "azure_client_secret", "client_secret"
         ),
     }
-    return AzureFileSystem(name, **{key: value for key, value in given.items() if value})
+    return AzureFileSystem(name, **{key: value for key, value in arguments.items() if value})
 
 
 def _is_true(text: str | None) -> bool:

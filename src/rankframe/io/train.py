@@ -60,8 +60,8 @@ def find_train(
 
 def without_seen(run: InputTable, train: InputTable) -> InputTable:
     """Drop the documents of a run that their queries have in train; keep the order of the rest."""
-    seen = train.frame.select(QUERY, DOC)
-    frame = run.frame.join(seen, on=[QUERY, DOC], how="anti", maintain_order="left")
+    pairs = train.frame.select(QUERY, DOC)
+    frame = run.frame.join(pairs, on=[QUERY, DOC], how="anti", maintain_order="left")
     mapping = {name: name for name in run.frame.collect_schema()}
     rest = replace(run.changed(frame), mapping=mapping, distance=False, seekable=False)
     return replace(rest, excluded=lambda: run.count() - rest.count())

@@ -143,8 +143,8 @@ def first_broken(
     rules = _rules(frame.collect_schema().names())
     broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
     rows, *counts = frame.select(pl.len(), *broken).collect(engine=engine).row(0)
-    at = next((at for at, count in enumerate(counts) if count), None)
-    return rows, None if at is None else Broken(at, rules[at], counts[at])
+    number = next((number for number, count in enumerate(counts) if count), None)
+    return rows, None if number is None else Broken(number, rules[number], counts[number])
 
 
 def refuse_no_overlap(qrels: InputTable, run: InputTable, *, shared_queries: bool) -> NoReturn:
@@ -159,15 +159,15 @@ def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> lis
     rows = side.frame
     if other is not None:
         rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
-    some = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
-    return some.unique(maintain_order=True).head(3).to_list()
+    ids = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
+    return ids.unique(maintain_order=True).head(3).to_list()
 
 
 def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:
-    others = quoted_keys(row, column)
-    if others and not numbered:
-        return ", ".join(others)
-    where = f" ({', '.join(others)})" if others else ""
+    ids = quoted_keys(row, column)
+    if ids and not numbered:
+        return ", ".join(ids)
+    where = f" ({', '.join(ids)})" if ids else ""
     return f"row {int(str(row['_row'])) + 1:,}{where}"
 
 

@@ -31,10 +31,10 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
     qrels = folder if folder.name == "qrels" else folder / "qrels"
     if not qrels.is_dir():
         return None
-    files = sorted(one for one in qrels.iterdir() if one.is_file() and _is_table(one))
-    parted = [one.name for one in files if one.suffix != ".parquet"]
+    files = sorted(path for path in qrels.iterdir() if path.is_file() and _is_table(path))
+    parted = [path.name for path in files if path.suffix != ".parquet"]
     is_collection = qrels != folder and any(
-        bare_name(one).startswith(_TEXTS) for one in folder.iterdir()
+        bare_name(path).startswith(_TEXTS) for path in folder.iterdir()
     )
     if not files or not (parted or is_collection):
         return None
@@ -48,7 +48,7 @@ def judgments_in(folder: Path, role: Role | None, name: str) -> str | None:
         raise UnreadableInputError(
             name,
             f"it has the judgments of {len(files):,} splits",
-            f"Give one of {', '.join(repr(str(one)) for one in files)}",
+            f"Give one of {', '.join(repr(str(path)) for path in files)}",
         )
     return str(files[0])
 
@@ -74,7 +74,7 @@ def refuse_texts(value: Any, role: Role | None, name: str) -> None:
     if role == "queries" or not isinstance(value, Mapping) or not value.keys() >= _OF_TEXTS:
         return
     names = {plain_name(key) for key in value}
-    if not any(names & of for of in KEYS):
+    if not any(names & known_names for known_names in KEYS):
         raise UnreadableInputError(
             name,
             f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or the "

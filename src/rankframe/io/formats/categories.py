@@ -30,10 +30,10 @@ def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyF
     ) -> Iterator[pl.DataFrame]:
         for file in local:
             for table in _tables(file, columns or schema.names()):
-                some = table if rows is None else table.head(rows)
-                yield some if predicate is None else some.filter(predicate)
+                part = table if rows is None else table.head(rows)
+                yield part if predicate is None else part.filter(predicate)
                 if rows is not None:
-                    rows -= some.height
+                    rows -= part.height
                     if not rows:
                         return
 

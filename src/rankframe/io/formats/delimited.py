@@ -64,7 +64,7 @@ def open_delimited(
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
     fields = fields_of(head, separator)
-    numbered = any(_NUMBERED.fullmatch(one) for one in asked)
+    numbered = any(_NUMBERED.fullmatch(user_name) for user_name in asked)
     if numbered and not (is_named(fields) or set(asked) & set(fields)):
         return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
     if role == "queries" or not is_row(fields, asked):
@@ -76,7 +76,7 @@ def open_delimited(
 
 def _refuse_repeated(names: Sequence[str], name: str) -> None:
     """Refuse a header with a name that is there twice, since polars renames the second."""
-    if twice := [one for one, count in Counter(names).items() if one and count > 1]:
+    if twice := [column for column, count in Counter(names).items() if column and count > 1]:
         raise UnreadableInputError(
             name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
         )
@@ -100,7 +100,7 @@ def fields_of(head: bytes, separator: str) -> list[str]:
     """Return the fields of the first line."""
     line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0]
     try:
-        return [one.strip() for one in next(csv.reader([line], delimiter=separator), [])]
+        return [field.strip() for field in next(csv.reader([line], delimiter=separator), [])]
     except csv.Error:  # fields beyond any length
         return line.split(separator)
 
@@ -113,13 +113,13 @@ def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
     """
     if len(fields) < 2 or is_named(fields) or set(asked) & set(fields):
         return False
-    digits = all(any(c.isdigit() for c in one) for one in fields)
+    digits = all(any(c.isdigit() for c in field) for field in fields)
     return digits or (fields[1] in _ITERATIONS and looks_like_trec(" ".join(fields)))
 
 
 def is_named(fields: Sequence[str]) -> bool:
     """Return whether a first line has a known name of a column."""
-    return any(plain_name(one) in _KNOWN for one in fields)
+    return any(plain_name(field) in _KNOWN for field in fields)
 
 
 def _scanned(
@@ -174,10 +174,10 @@ def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
     It is a rank if all queries have 1, 2, 3, …, in any order; else a grade in judgments. In a run,
     it could be a score, of which more is better, or a distance, of which less is.
     """
-    most = 0 if _falls(table) else _longest_ranking(table)
+    longest = 0 if _falls(table) else _longest_ranking(table)
     if role != "qrels":
-        return RANK if most else ""
-    if most >= _RANKED:
+        return RANK if longest else ""
+    if longest >= _RANKED:
         raise UnreadableInputError(
             name,
             "it looks like a run (query, document, rank), where qrels should be",
@@ -188,9 +188,9 @@ def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
 
 def _falls(table: pl.LazyFrame) -> bool:
     """Return whether numbers fall from row to row: they may be scores, of which more is better."""
-    some = table.head(_LOOKED_AT).collect()
-    number = some[RANK].str.strip_chars().cast(pl.Int64, strict=False)
-    steps = number.diff().filter(some[QUERY] == some[QUERY].shift()).drop_nulls()
+    first_rows = table.head(_LOOKED_AT).collect()
+    number = first_rows[RANK].str.strip_chars().cast(pl.Int64, strict=False)
+    steps = number.diff().filter(first_rows[QUERY] == first_rows[QUERY].shift()).drop_nulls()
     return len(steps) > 0 and bool((steps < 0).all())
 
 
@@ -211,8 +211,8 @@ def _longest_ranking(table: pl.LazyFrame) -> int:
         & ~pl.col("gaps")
     )
     found = by_query.select(whole.all().alias("all"), pl.col("rows").max())
-    every, most = found.collect(engine="streaming").row(0)
-    return most if every and most else 0
+    all_whole, longest = found.collect(engine="streaming").row(0)
+    return longest if all_whole and longest else 0
 
 
 def _refuse_matrix(fields: Sequence[str], name: str) -> None:

@@ -140,9 +140,9 @@ class _Reader:
 
     def _combine(self, found: Sequence[Found | pl.DataFrame]) -> Found | pl.DataFrame:
         """Combine the contents of several files."""
-        queries = [one for one in found if isinstance(one, Mapping)]
-        hits = [one for one in found if isinstance(one, pl.DataFrame)]
-        tables = [one for one in found if isinstance(one, pl.LazyFrame)]
+        queries = [content for content in found if isinstance(content, Mapping)]
+        hits = [content for content in found if isinstance(content, pl.DataFrame)]
+        tables = [content for content in found if isinstance(content, pl.LazyFrame)]
         if len(queries) == len(found):
             return _merge(queries, self.name)
         if len(hits) == len(found):
@@ -160,7 +160,9 @@ class _Reader:
         if isinstance(first, Mapping) and isinstance(first.get("responses"), list):
             inside = ("responses",)
             batches = (value.get("responses") for value in values if isinstance(value, Mapping))
-            responses = [one for batch in batches if isinstance(batch, list) for one in batch]
+            responses = [
+                response for batch in batches if isinstance(batch, list) for response in batch
+            ]
         shape = shape_of(responses, self.asked)
         if shape is not None:
             texts = pl.concat([_scan_lines(file) for file in files])
@@ -207,7 +209,7 @@ class _Reader:
             raise EmptyInputError("input", self.name)
         inner = list(value.values())
         if is_by_query(value) and (shape := shape_of(inner, self.asked)):
-            texts = [json.dumps(one) for one in inner]
+            texts = [json.dumps(member) for member in inner]
             return read_responses(pl.LazyFrame({LINE: texts}), shape, self.name, list(value))
         if (shape := shape_of([value], self.asked)) is not None:
             return self._responses([text], shape)
@@ -216,7 +218,7 @@ class _Reader:
         names = {plain_name(key) for key in value}
         if all(names & keys for keys in KEYS):
             return self._by_columns(value)
-        if _is_nested(value) and len({type(one) for one in inner}) == 1:
+        if _is_nested(value) and len({type(member) for member in inner}) == 1:
             return value
         raise UnreadableInputError(
             self.name,
@@ -345,12 +347,12 @@ def _is_nested(value: Mapping[str, Any]) -> bool:
 
 def _merge(objects: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
     merged: dict[str, Any] = {}
-    for one in objects:
-        if twice := [key for key in one if key in merged]:
+    for part in objects:
+        if twice := [key for key in part if key in merged]:
             raise UnreadableInputError(
                 name, f"{len(twice):,} queries are in more than one of its files, e.g. {twice[0]!r}"
             )
-        merged |= one
+        merged |= part
     return merged
 
 

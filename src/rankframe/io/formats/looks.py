@@ -77,10 +77,14 @@ def _wide_text(head: bytes) -> str | None:
         return "UTF-32"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
-    some = head[:64]
+    sample = head[:64]
     for encoding, zeros, letters in (("UTF-16LE", 1, 0), ("UTF-16BE", 0, 1)):
-        plain = some[letters::2]
-        if len(some) >= 8 and not any(some[zeros::2]) and all(9 <= byte < 127 for byte in plain):
+        plain = sample[letters::2]
+        if (
+            len(sample) >= 8
+            and not any(sample[zeros::2])
+            and all(9 <= byte < 127 for byte in plain)
+        ):
             return encoding
     return None
 

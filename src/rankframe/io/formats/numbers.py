@@ -26,7 +26,7 @@ _NUMBERS = (int, float, np.number)
 
 def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
     """Add the rounding error of scores to a mapping of columns, if their type can have one."""
-    kept = {ours: of for ours, of in mapping.items() if ours != SCORE_REST}
+    kept = {column: source for column, source in mapping.items() if column != SCORE_REST}
     if SCORE in kept and _may_be_large(schema[kept[SCORE]]):
         kept[SCORE_REST] = kept[SCORE]
     return kept
@@ -82,13 +82,13 @@ def given_numbers(values: Sequence[Any]) -> pl.Series:
     """
     kinds = set(map(type, values))
     if bad := tuple(kind for kind in kinds if issubclass(kind, _NO_NUMBERS)):
-        raise ValueError(repr(next(one for one in values if isinstance(one, bad))))
+        raise ValueError(repr(next(value for value in values if isinstance(value, bad))))
     try:
         numbers = np.array(values, np.float64)
     except OverflowError:
         raise ValueError("a whole number of more than 300 digits") from None
     except (TypeError, ValueError):
-        odd = next((one for one in values if not isinstance(one, _NUMBERS)), None)
+        odd = next((value for value in values if not isinstance(value, _NUMBERS)), None)
         raise ValueError(repr(odd)) from None
     whole = all(issubclass(kind, int | np.integer) for kind in kinds)
     if whole and len(numbers) and float(np.abs(numbers).max()) >= _LARGEST_EXACT:

@@ -78,13 +78,13 @@ class Held(io.BytesIO):
 
 def packing_of(head: bytes) -> Packing | None:
     """Return the compression of content that begins like this."""
-    return next((one for one in PACKINGS if head.startswith(one.begins)), None)
+    return next((packing for packing in PACKINGS if head.startswith(packing.begins)), None)
 
 
 def by_name(path: str | Path) -> Packing | None:
     """Return the compression of an ending."""
     ending = Path(path).suffix.lower()
-    return next((one for one in PACKINGS if one.ending == ending), None)
+    return next((packing for packing in PACKINGS if packing.ending == ending), None)
 
 
 def bare_name(path: str | os.PathLike[str]) -> str:
@@ -122,19 +122,19 @@ def unpacked(content: bytes, name: str) -> Held:
     packing = packing_of(content)
     if packing is None:
         return Held(content, name)
-    held = Held(name=name)
+    buffer = Held(name=name)
     with packing.read(io.BytesIO(content)) as packed:
         while part := packed.read(STEP):
-            held.write(part)
-            if held.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
+            buffer.write(part)
+            if buffer.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
                 raise UnreadableInputError(
                     name,
-                    f"its {len(content):,} bytes unpack to more than {held.tell():,}, and what is "
-                    "unpacked here is held in memory",
+                    f"its {len(content):,} bytes unpack to more than {buffer.tell():,}, and what "
+                    "is unpacked here is held in memory",
                     "Unpack it into a file, and give that",
                 )
-    held.seek(0)
-    return held
+    buffer.seek(0)
+    return buffer
 
 
 def without_packing(
@@ -145,7 +145,7 @@ def without_packing(
     If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
     packings = (_packing_at(file) for file in files)
-    if all(one is None or one.name in known for one in packings):
+    if all(packing is None or packing.name in known for packing in packings):
         return list(files)
     return [unpacked(Path(file).read_bytes(), file) for file in files]
 

@@ -91,12 +91,12 @@ class Format:
 def by_ending(path: str | Path) -> Format | None:
     """Return the format of a name, compressed or not."""
     ending = Path(bare_name(path).lower()).suffix
-    return next((one for one in FORMATS if one.has(ending)), None)
+    return next((format_ for format_ in FORMATS if format_.has(ending)), None)
 
 
 def by_beginning(head: bytes) -> Format | None:
     """Return the format of content that begins like this."""
-    return next((one for one in FORMATS if one.begins(head)), None)
+    return next((format_ for format_ in FORMATS if format_.begins(head)), None)
 
 
 def of_file(path: str) -> Format | None:
@@ -107,7 +107,7 @@ def of_file(path: str) -> Format | None:
     """
     named, head = by_ending(path), head_of(path)
     if named in BINARY:
-        return next((one for one in BINARY if one.begins(head)), named)
+        return next((format_ for format_ in BINARY if format_.begins(head)), named)
     found = by_beginning(head)
     if named is None or found in BINARY:
         return found
@@ -143,15 +143,15 @@ def refuse_other(file: str | IO[bytes], name: str) -> None:
 
 def readable() -> str:
     """Return the formats that are read, for messages."""
-    *others, last = FORMATS
-    called = ", ".join(one.endings[0] for one in others)
+    *first, last = FORMATS
+    called = ", ".join(format_.endings[0] for format_ in first)
     return f"{called}, and {last.name} ({', '.join(last.endings)})"
 
 
 def writable(*, any_table: bool) -> str:
     """Return the endings that are written, for messages: for any table, or judgments and runs."""
-    able = (one for one in FORMATS if one.any_table or not any_table)
-    return ", ".join(ending for one in able for ending in one.endings)
+    able = (format_ for format_ in FORMATS if format_.any_table or not any_table)
+    return ", ".join(ending for format_ in able for ending in format_.endings)
 
 
 def _is_table(found: Format, head: bytes) -> bool:
@@ -287,17 +287,17 @@ def unreadable(name: str, error: BaseException) -> UnreadableInputError:
         if isinstance(error, kind):
             return UnreadableInputError(name, problem)
     if isinstance(error, _PANIC):
-        said = shorten(re.sub(r"\s+", " ", text))
-        return UnreadableInputError(name, f"polars gave up on it ({said})", "It may be damaged")
-    said = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
+        reason = shorten(re.sub(r"\s+", " ", text))
+        return UnreadableInputError(name, f"polars gave up on it ({reason})", "It may be damaged")
+    reason = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
     if "File out of specification" in text or "PAR1" in text:
         bad = _bad_part(name) or name
         return UnreadableInputError(
-            bad, "it is not a Parquet file, or a truncated one", f"({said})"
+            bad, "it is not a Parquet file, or a truncated one", f"({reason})"
         )
     if re.search(r"utf-?8", text, re.IGNORECASE):
         return UnreadableInputError(name, "it is not UTF-8 text")
-    return UnreadableInputError(name, said)
+    return UnreadableInputError(name, reason)
 
 
 def _bad_part(name: str) -> str | None:

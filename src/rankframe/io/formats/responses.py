@@ -129,27 +129,34 @@ def shape_of(some: Sequence[Any], asked: Collection[str] = ()) -> Shape | None:
     for name in asked:
         for path in (tuple(name.split(".")), (name,)):
             for into, values in ((hit_fields, hits), (fields, lines)):
-                held = next(
-                    (one for one in (_at(v, path) for v in values) if one is not None), None
+                member = next(
+                    (
+                        found_value
+                        for found_value in (_at(v, path) for v in values)
+                        if found_value is not None
+                    ),
+                    None,
                 )
-                if held is not None and name not in (*fields, *hit_fields) and _is_value(held):
+                if member is not None and name not in (*fields, *hit_fields) and _is_value(member):
                     into[name] = path
-                    if isinstance(held, list):
+                    if isinstance(member, list):
                         listed.add(path)
     for value in lines:
-        for name, held in value.items():
-            if plain_name(name) in _QUERIES and _is_value(held) and not isinstance(held, list):
+        for name, member in value.items():
+            if plain_name(name) in _QUERIES and _is_value(member) and not isinstance(member, list):
                 fields.setdefault(name, (name,))
     return Shape(engine, outer, fields, hit_fields, listed)
 
 
 def is_by_query(value: Mapping[str, Any]) -> bool:
     """Return whether an object holds responses, each under its query, and nothing else."""
-    places = [_place(held) for held in value.values()]
+    places = [_place(response) for response in value.values()]
     whole = [place is not None and not place[1] for place in places]
     if not any(whole) or (len(value) == 1 and _WRAPPERS & value.keys()):
         return False
-    return all(is_one or error_in(held) for is_one, held in zip(whole, value.values(), strict=True))
+    return all(
+        is_one or error_in(response) for is_one, response in zip(whole, value.values(), strict=True)
+    )
 
 
 def error_in(value: Any) -> str | None:
@@ -157,12 +164,12 @@ def error_in(value: Any) -> str | None:
     if not isinstance(value, Mapping) or "error" not in value:
         return None
     error = value["error"]
-    said = [
+    reasons = [
         part
         for key in ("type", "reason", "msg")
         if isinstance(error, Mapping) and isinstance(part := error.get(key), str)
     ]
-    return shorten(": ".join(said) or str(error), 120)
+    return shorten(": ".join(reasons) or str(error), 120)
 
 
 def _place(value: Any) -> tuple[Engine, Path] | None:
@@ -171,9 +178,9 @@ def _place(value: Any) -> tuple[Engine, Path] | None:
         return None
     level: list[tuple[Path, Any]] = [((), value)]
     for _ in range(_DEEPEST):
-        for path, held in level:
+        for path, inner in level:
             for engine in ENGINES:
-                if _has_hits(held, engine):
+                if _has_hits(inner, engine):
                     return engine, path
         level = list(_inside(level))
     return None
@@ -187,8 +194,8 @@ def _has_hits(value: Any, engine: Engine) -> bool:
 
 
 def _inside(level: Sequence[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
-    for path, held in level:
-        for name, inner in held.items():
+    for path, member in level:
+        for name, inner in member.items():
             if isinstance(inner, Mapping):
                 yield (*path, name), inner
 
@@ -287,8 +294,11 @@ def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
     engine, line, hit = shape.engine, pl.col(LINE), pl.col(_HIT)
     hits = _field(line, (*shape.outer, *engine.hits))
     faults = [
-        _field(line, (*shape.outer, *path)).str.contains(pattern).fill_null(value=False).alias(said)
-        for path, pattern, said in engine.faults
+        _field(line, (*shape.outer, *path))
+        .str.contains(pattern)
+        .fill_null(value=False)
+        .alias(fault)
+        for path, pattern, fault in engine.faults
     ]
     columns = [_text(line, path, shape).alias(name) for name, path in shape.fields.items()]
     of_hits = [_text(hit, path, shape).alias(name) for name, path in shape.hit_fields.items()]
@@ -318,8 +328,8 @@ def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
 
 
 def _text(column: pl.Expr, path: Path, shape: Shape) -> pl.Expr:
-    held = _field(column, path)
-    return held.list.first() if path in shape.listed else held
+    text = _field(column, path)
+    return text.list.first() if path in shape.listed else text
 
 
 def _checked(
@@ -327,16 +337,18 @@ def _checked(
 ) -> pl.DataFrame:
     """Return the rows of hits; refuse responses that are not whole, or of unknown queries."""
     first = rows.filter(pl.col(RANK).is_null() | (pl.col(RANK) == 1))
-    faults = [_NO_HITS, *(said for _, _, said in shape.engine.faults)]
+    faults = [_NO_HITS, *(reasons for _, _, reasons in shape.engine.faults)]
     counted = [(int(first[fault].sum()), fault) for fault in faults]
     if any(count for count, _ in counted):
         bad = first.filter(pl.any_horizontal(faults))
-        said = ", ".join(f"{count:,} {fault}" for count, fault in counted if count)
-        named = next((bad[one][0] for one in shape.fields if bad[one][0] is not None), None)
+        reasons = ", ".join(f"{count:,} {fault}" for count, fault in counted if count)
+        named = next(
+            (bad[column][0] for column in shape.fields if bad[column][0] is not None), None
+        )
         raise UnreadableInputError(
             name,
-            f"{bad.height:,} of its {first.height:,} responses cannot be used ({said}), e.g. the "
-            f"{_ordinal(bad[_AT][0] + 1)}" + (f", of {shorten(named)!r}" if named else ""),
+            f"{bad.height:,} of its {first.height:,} responses cannot be used ({reasons}), e.g. "
+            f"the {_ordinal(bad[_AT][0] + 1)}" + (f", of {shorten(named)!r}" if named else ""),
             "Ask again: as they are, they would count as if nothing was found",
         )
     if rows[_SEVERAL].any():
@@ -375,8 +387,8 @@ def _with_queries(rows: pl.DataFrame, first: pl.DataFrame, shape: Shape, name: s
             ", or give their names in order: ",
             'rf.from_responses(source, queries=["q1", …]), rankframe convert --queries FILE',
         )
-    for one in shape.fields:
-        ids = first[one].drop_nulls()
+    for column in shape.fields:
+        ids = first[column].drop_nulls()
         if len(ids) == first.height > ids.n_unique() and len(shape.fields) == 1:
             twice = ids.filter(ids.is_duplicated())
             raise UnreadableInputError(
@@ -426,8 +438,8 @@ def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exc
 
 
 def _said(error: Exception) -> str:
-    said = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
-    return f"this is not what a response looks like ({shorten(said.rstrip('.'), 120)})"
+    reason = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
+    return f"this is not what a response looks like ({shorten(reason.rstrip('.'), 120)})"
 
 
 def _field(column: pl.Expr, path: Path) -> pl.Expr:

@@ -96,17 +96,17 @@ def read_even(
     ):
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))
-    *others, last = FIELDS[role]
-    values = [one for one in (NUMERIC[role], RANK) if one in FIELDS[role]]
+    *before_last, last = FIELDS[role]
+    values = [column for column in (NUMERIC[role], RANK) if column in FIELDS[role]]
     numbers = () if whole and role == "qrels" else values
     # The last field is always looked at: polars notices lines that are too long only then.
-    gap = pl.any_horizontal(pl.col(*others, last).is_null())
+    gap = pl.any_horizontal(pl.col(*before_last, last).is_null())
     table = pl.scan_csv(
         source if isinstance(content, mmap.mmap) else io.BytesIO(content),
         has_header=False,
         separator=separator.decode(),
         quote_char=None,
-        schema={one: pl.Float64 if one in numbers else pl.String for one in FIELDS[role]},
+        schema={column: pl.Float64 if column in numbers else pl.String for column in FIELDS[role]},
         glob=False,
     )
     try:
@@ -163,8 +163,8 @@ def some_lines(
     """Read lines; return their rows, or none and the mistakes. exact: scores stay text."""
     lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False).collect()
     lines = lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
-    held = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
-    is_line = pl.any_horizontal(pl.col(LINE).str.contains(pattern) for pattern in held)
+    patterns = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
+    is_line = pl.any_horizontal(pl.col(LINE).str.contains(pattern) for pattern in patterns)
     comment = pl.col(LINE).str.starts_with("#")
     if lines.select(comment.any()).item():
         lines = lines.filter(~comment | is_line)
@@ -373,7 +373,7 @@ def _refuse_field_count(found: Mistakes, name: str) -> None:
     role, wrong = found.kind, found.fields
     if not wrong.count:
         return
-    wanted, has = len(FIELDS[role]), len(wrong.text.split(" "))
+    expected, has = len(FIELDS[role]), len(wrong.text.split(" "))
     if wrong.count == found.lines and has == len(FIELDS["run" if role == "qrels" else "qrels"]):
         looks, needed = ("a run", "qrels") if role == "qrels" else ("qrels", "a run")
         raise UnreadableInputError(
@@ -381,8 +381,8 @@ def _refuse_field_count(found: Mistakes, name: str) -> None:
             f"it looks like {looks}, where {needed} should be",
             "The judgments come first, then the run",
         )
-    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {wanted}"
-    if role == "run" and has > wanted:
+    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {expected}"
+    if role == "run" and has > expected:
         problem += " (more may follow if the rank is a number, the tag not)"
     _refuse(wrong, name, problem)
 

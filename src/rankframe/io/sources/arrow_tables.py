@@ -111,12 +111,12 @@ def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
         return _spooled(begun, reader, schema, name)
     with _explained(name):
         frames = [*_frames(begun), pl.DataFrame(schema=schema)]
-    held = pl.concat(frames, rechunk=True)
-    if held.is_empty() and _is(source, "pyarrow", "RecordBatchReader"):
+    table = pl.concat(frames, rechunk=True)
+    if table.is_empty() and _is(source, "pyarrow", "RecordBatchReader"):
         raise EmptyInputError(
             role, name, "A reader can be read once: if it was, make another, or pass a table"
         )
-    return held.lazy()
+    return table.lazy()
 
 
 def _spooled(
@@ -175,8 +175,8 @@ def _explained(name: str) -> Iterator[None]:
     except RankframeError:
         raise
     except Exception as error:  # whatever the library raises
-        said = str(error).split("Detail: Python exception")[0].strip().split("\n")[0]
+        reason = str(error).split("Detail: Python exception")[0].strip().split("\n")[0]
         raise UnreadableInputError(
             name,
-            f"it cannot be turned into Arrow data ({said.rstrip(' .') or type(error).__name__})",
+            f"it cannot be turned into Arrow data ({reason.rstrip(' .') or type(error).__name__})",
         ) from error

@@ -51,11 +51,15 @@ def open_database(kind: str, place: str, asked: str | None, name: str) -> RawTab
         with ask(_select(query)) as batches:
             schema = pl.DataFrame(batches.schema.empty_table()).schema
             # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
-            odd = [one for one, kind in schema.items() if kind == pl.Binary or _is_extension(kind)]
-            held = None if odd else _small(batches)
-    if held is not None:
-        return RawTable(held.lazy(), seekable=True)
-    types = {one: pl.String() if one in odd else kind for one, kind in schema.items()}
+            odd = [
+                column
+                for column, kind in schema.items()
+                if kind == pl.Binary or _is_extension(kind)
+            ]
+            table = None if odd else _small(batches)
+    if table is not None:
+        return RawTable(table.lazy(), seekable=True)
+    types = {column: pl.String() if column in odd else kind for column, kind in schema.items()}
     return RawTable(_streamed(ask, query, types, odd, name), seekable=False)
 
 
@@ -107,17 +111,17 @@ def _streamed(
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = columns or list(types)
+        needed = columns or list(types)
         chosen = ", ".join(
-            f"cast({_quoted(one, whole=True)} as varchar) as {_quoted(one, whole=True)}"
-            if one in odd
-            else _quoted(one, whole=True)
-            for one in wanted
+            f"cast({_quoted(column, whole=True)} as varchar) as {_quoted(column, whole=True)}"
+            if column in odd
+            else _quoted(column, whole=True)
+            for column in needed
         )
         with _explained(name, list), ask(_select(query, chosen, rows)) as batches:
             for batch in batches:
-                some = pl.DataFrame(batch).cast({one: types[one] for one in wanted})
-                yield some if predicate is None else some.filter(predicate)
+                rows_read = pl.DataFrame(batch).cast({column: types[column] for column in needed})
+                yield rows_read if predicate is None else rows_read.filter(predicate)
 
     return register_io_source(read, schema=types)
 
@@ -150,7 +154,7 @@ def _quoted(name: str, *, whole: bool = False) -> str:
 
 def _tables(ask: Ask) -> list[str]:
     with ask(_TABLES) as batches:
-        return [str(one) for batch in batches for one in pl.DataFrame(batch)["name"]]
+        return [str(name) for batch in batches for name in pl.DataFrame(batch)["name"]]
 
 
 def _duckdb(place: str, name: str) -> Ask:
@@ -204,7 +208,7 @@ def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
 
         def tables() -> list[str]:
             found = "select name from sqlite_master where type in ('table', 'view') order by 1"
-            return [one for (one,) in connection.execute(found)]
+            return [name for (name,) in connection.execute(found)]
 
         with _explained(name, tables):
             query = _select(_query(asked, name, tables))
@@ -221,15 +225,15 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
     except (RankframeError, GeneratorExit):
         raise
     except Exception as error:  # each library has its own
-        said = _said(error)
-        unknown = re.search(r"(?:relation|[Tt]able with name|no such table:) \"?([\w.]+)", said)
+        reason = _said(error)
+        unknown = re.search(r"(?:relation|[Tt]able with name|no such table:) \"?([\w.]+)", reason)
         near = ""
         if unknown:
             found = _or_none(tables)
             near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
-        elif "different configuration" in said or "Could not set lock" in said:
+        elif "different configuration" in reason or "Could not set lock" in reason:
             near = "It is open for writing: close it, or give the connection itself, with a query"
-        raise UnreadableInputError(name, said, near) from error
+        raise UnreadableInputError(name, reason, near) from error
 
 
 def _or_none(tables: Callable[[], list[str]]) -> list[str]:

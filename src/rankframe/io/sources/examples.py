@@ -46,8 +46,8 @@ def example(name: ExampleName) -> Example:
     >>> round(rf.evaluate(shop.qrels, shop.runs["hybrid"], "ndcg@10")["ndcg@10"], 4)
     0.5752
     """
-    if name not in (known := get_args(ExampleName)):
-        raise OptionError.choice("name", name, known)
+    if name not in (names := get_args(ExampleName)):
+        raise OptionError.choice("name", name, names)
     folder = _folder() / name
     tables = (folder / f"{table}.parquet" for table in ("queries", "train", "items"))
     return Example(

@@ -109,8 +109,8 @@ def open_path(
         if large is not None:
             return large
     # Names are given to polars literally: a real file may have brackets in its name.
-    held = without_packing(files, found.packings)
-    opened = RawTable.of(found.open(held, role, name, asked), seekable=found.seekable)
+    readable_files = without_packing(files, found.packings)
+    opened = RawTable.of(found.open(readable_files, role, name, asked), seekable=found.seekable)
     text = categories_as_text(files, opened.frame) if found is PARQUET else None
     return opened if text is None else opened._replace(frame=text)
 
@@ -132,13 +132,13 @@ def open_stream(
         path = saved(content, file, folder)
         del content
         return _open_saved(path, folder, role, name, asked, limit)
-    held = unpacked(content, name)
-    if _is_blank(held):
+    buffer = unpacked(content, name)
+    if _is_blank(buffer):
         raise EmptyInputError(role or "input", name)
-    refuse_other(held, name)
+    refuse_other(buffer, name)
     # What looks like nothing is refused as TREC text, which names the line.
-    found = by_beginning(head_of(held)) or TREC
-    return RawTable.of(found.open([held], role, name, asked), seekable=True, held=True)
+    found = by_beginning(head_of(buffer)) or TREC
+    return RawTable.of(found.open([buffer], role, name, asked), seekable=True, held=True)
 
 
 def _open_saved(
@@ -154,8 +154,8 @@ def _open_saved(
     large = _spooled(found, [path], role, [name], asked, limit, folder)
     if large is not None:
         return large
-    held = without_packing([path], found.packings)
-    opened = RawTable.of(found.open(held, role, name, asked), seekable=found.seekable)
+    readable_files = without_packing([path], found.packings)
+    opened = RawTable.of(found.open(readable_files, role, name, asked), seekable=found.seekable)
     return opened._replace(files=folder)
 
 
@@ -190,9 +190,12 @@ def trec_texts(source: object) -> Files | None:
     """
     try:
         if isinstance(source, io.BytesIO):
-            held = unpacked(source.getvalue(), "the open file")
-            is_text = not _is_blank(held) and by_beginning(head_of(held)) in (TREC, None)
-            return [held] if is_text else None
+            buffer = unpacked(source.getvalue(), "the open file")
+            is_text = not _is_blank(buffer) and by_beginning(head_of(buffer)) in (
+                TREC,
+                None,
+            )
+            return [buffer] if is_text else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
         files = files_at(os.path.expanduser(source))  # noqa: PTH111
@@ -222,10 +225,11 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     files = [file for file in found if PARQUET.has(file.suffix.lower())]
     if not files:
         raise UnreadableInputError(name, "there is no .parquet file in this folder")
-    if others := [file for file in found if not PARQUET.has(file.suffix.lower())]:
+    if other_files := [file for file in found if not PARQUET.has(file.suffix.lower())]:
         raise UnreadableInputError(
             name,
-            f"{len(others):,} of its {len(found):,} files are not Parquet, e.g. {str(others[0])!r}",
+            f"{len(other_files):,} of its {len(found):,} files are not Parquet, e.g. "
+            f"{str(other_files[0])!r}",
             "Take them out of the folder, or give the files themselves: a pattern such as "
             f"'{root}/*.parquet'",
         )
@@ -242,8 +246,10 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     above = _hive_columns(Path(root))
     columns = [*above, *inside]
     # Of each: where a file has such a column, polars would take the folder's name for it.
-    each = (pl.scan_parquet([one], glob=False, hive_partitioning=False, **reached) for one in paths)
-    own = {column for one in each for column in one.collect_schema()}
+    each = (
+        pl.scan_parquet([path], glob=False, hive_partitioning=False, **reached) for path in paths
+    )
+    own = {column for path in each for column in path.collect_schema()}
     if twice := [column for column in columns if column in own or columns.count(column) > 1]:
         raise UnreadableInputError(
             name,
@@ -261,12 +267,16 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
 def _visible_files(folder: Path) -> list[Path]:
     """Return the files in and below a folder, in order; links are followed, but not in circles."""
     found: list[Path] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     for where, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(where)
-        folders[:] = [] if real in seen else sorted(filter(_is_data, folders))
-        found += [] if real in seen else (Path(where, one) for one in names if _is_data(one))
-        seen.add(real)
+        folders[:] = [] if real in visited else sorted(filter(_is_data, folders))
+        found += (
+            []
+            if real in visited
+            else (Path(where, file_name) for file_name in names if _is_data(file_name))
+        )
+        visited.add(real)
     return sorted(found)
 
 

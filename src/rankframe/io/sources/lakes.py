@@ -34,10 +34,10 @@ _PYICEBERG = {
 
 def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
     """Open the table in a folder with these files (paths from the folder); None without one."""
-    every = list(files)
-    if any(file.startswith(f"{_DELTA}/") for file in every):
+    paths = list(files)
+    if any(file.startswith(f"{_DELTA}/") for file in paths):
         return open_delta(root, name)
-    found = [file for file in every if _ICEBERG.fullmatch(file)]
+    found = [file for file in paths if _ICEBERG.fullmatch(file)]
     return open_iceberg(f"{root}/{_latest(found)}", name) if found else None
 
 
@@ -49,7 +49,9 @@ def lake_in(path: str, name: str) -> pl.LazyFrame | None:
     if not folder.is_dir():
         return None
     here = [f"{_DELTA}/"] if (folder / _DELTA).is_dir() else []
-    here += [f"metadata/{one.name}" for one in (folder / "metadata").glob(f"*{_METADATA}")]
+    here += [
+        f"metadata/{path_found.name}" for path_found in (folder / "metadata").glob(f"*{_METADATA}")
+    ]
     return lake_at(path, here, name) if here else None
 
 
@@ -118,9 +120,13 @@ def _for_iceberg(scheme: str) -> dict[str, Any] | None:
     options = polars_options(scheme)
     if scheme not in S3:
         return options
-    return {theirs: options[ours] for ours, theirs in _PYICEBERG.items() if ours in options}
+    return {
+        pyiceberg_name: options[name]
+        for name, pyiceberg_name in _PYICEBERG.items()
+        if name in options
+    }
 
 
 def _refused(name: str, kind: str, error: Exception) -> UnreadableInputError:
-    said = str(error).strip().split("\n", maxsplit=1)[0].rstrip(" .:")
-    return UnreadableInputError(name, f"it cannot be opened as {kind} ({shorten(said, 200)})")
+    reason = str(error).strip().split("\n", maxsplit=1)[0].rstrip(" .:")
+    return UnreadableInputError(name, f"it cannot be opened as {kind} ({shorten(reason, 200)})")

@@ -109,11 +109,11 @@ def _fetch_files(
     ]
     if len(opened) == 1:
         return opened[0]
-    if any(one.by_query is not None for one in opened):
+    if any(table.by_query is not None for table in opened):
         raise UnreadableInputError(
             name, "several files of which some are objects of JSON, by query", "Give one of them"
         )
-    frame = pl.concat([one.frame for one in opened], how="vertical_relaxed")
+    frame = pl.concat([table.frame for table in opened], how="vertical_relaxed")
     return opened[0]._replace(frame=frame)
 
 
@@ -136,7 +136,7 @@ def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
     if not root.exists():
         return UnreadableInputError(name, f"there is no bucket {bucket!r}")
     folder = root / str(Path(below).parent).strip(".") if below else root
-    near = did_you_mean(place.name, (one.name for one in folder.iterdir()))
+    near = did_you_mean(place.name, (entry.name for entry in folder.iterdir()))
     return UnreadableInputError(name, "there is nothing at this address", near)
 
 
@@ -167,8 +167,8 @@ def _answer(address: str, name: str, **headers: str) -> Iterator[Any]:
         token = storage_options().get("token") or os.environ.get("HF_TOKEN")
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        asked = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
-        with urllib.request.urlopen(asked, timeout=_PATIENCE) as answer:  # noqa: S310
+        request = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
+        with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
             yield answer
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):

@@ -32,12 +32,12 @@ def write_parquet(
     """Write a frame in row groups, with metadata about it."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
-    said = json.dumps({"version": __version__, **(about or {})}, ensure_ascii=False)
+    metadata_text = json.dumps({"version": __version__, **(about or {})}, ensure_ascii=False)
     frame.lazy().sink_parquet(
         target,
         # The least: the next ones take half as long again, and save nothing.
         compression_level=1,
-        metadata={KEY: said},
+        metadata={KEY: metadata_text},
         row_group_size=_ROWS,
         engine="streaming",
     )
