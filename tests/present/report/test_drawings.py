@@ -10,7 +10,7 @@ import polars as pl
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
 from rankframe.io.opening import open_table
-from rankframe.present.charts.canvas import GREY
+from rankframe.present.charts.palette import GREY
 from rankframe.present.report.drawings import charts, drawings, svg
 from tests.support.page_text import read_page
 from tests.support.report_cases import ATTRIBUTES, QRELS, RUNS, compared, material

@@ -1,6 +1,4 @@
-"""What all charts share: how one is to look, its title and what stands below that, axes and
-legends, and data inside the chart.
-"""
+"""Shared parts of charts: look, titles, axes, legends and marks, and data inside the chart."""
 
 from __future__ import annotations
 
@@ -17,15 +15,15 @@ from rankframe.core.errors import MissingExtraError, OptionError
 from rankframe.core.messages import did_you_mean, shown
 from rankframe.core.options import ChartTheme
 from rankframe.core.wording import plain_text
-from rankframe.present.charts.palette import COLOURS, GREY, GROUNDS, Ground
+from rankframe.present.charts.palette import COLOURS, GROUNDS, Ground
 
 if TYPE_CHECKING:
     import altair
 
     Chart: TypeAlias = altair.Chart | altair.LayerChart | altair.FacetChart
+else:
+    Chart = Any  # altair is optional
 
-__all__ = ["GREY", "Canvas", "Look", "chart_of", "colour", "in_rows", "layered", "lines",
-           "load_altair", "named", "numbered", "panels", "scale_of"]  # fmt: skip
 WIDTH, HEIGHT = 420, 300
 _MOST_POINTS = 4_000  # in one chart
 _SMALLEST, _LARGEST = 40, 4_000  # dots across and down
@@ -37,7 +35,7 @@ _NAMED = 4  # systems in a sentence
 
 
 class Look(TypedDict, total=False):
-    """How a chart is to look: what every chart takes by keyword.
+    """Name the options of looks that every chart takes by keyword.
 
     title: instead of its own; "" for none, and nothing below it.
     width, height: of what is plotted, in dots; of panels, the height of all together.
@@ -52,7 +50,7 @@ class Look(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Canvas:
-    """How one chart is to look."""
+    """Hold the look of one chart."""
 
     title: str | None = None
     width: int | None = None
@@ -61,7 +59,7 @@ class Canvas:
 
     @classmethod
     def of(cls, look: Look) -> Canvas:
-        """As the user said, if that can be drawn."""
+        """Check the look that a user passed."""
         known = list(Look.__annotations__)
         for name in look:
             if name not in known:
@@ -82,35 +80,47 @@ class Canvas:
 
     @property
     def ground(self) -> Ground:
-        """What it stands on."""
+        """Return the colours of the theme."""
         return GROUNDS[self.theme]
 
     @property
     def ink(self) -> str:
-        """The colour of text and axes."""
+        """Return the colour of text and axes."""
         return self.ground.ink
 
     def wide(self, usual: float = WIDTH) -> float:
-        """How wide it is, unless the user said otherwise."""
+        """Return the width that the user chose, else the usual one."""
         return usual if self.width is None else self.width
 
     def high(self, usual: float = HEIGHT) -> float:
-        """How high it is, likewise."""
+        """Return the height that the user chose, else the usual one."""
         return usual if self.height is None else self.height
 
     def sized(self, chart: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
-        """The chart in its size."""
+        """Give a chart its size."""
         return chart.properties(width=self.wide(width), height=self.high(height))
 
-    def finished(self, chart: Any, title: str, said: Iterable[str] = ()) -> Any:
-        """The chart in the house style, under its title; below that what it is of, a line each.
+    def panels(
+        self, chart: Any, column: str, order: Sequence[str], usual: float, least: float,
+        width: float | None = None,
+    ) -> Any:  # fmt: skip
+        """Draw the chart for each value of a column, in this order.
+
+        usual: the height of all panels together; least: the least height of one.
+        """
+        height = max(self.high(usual) / len(order), least)
+        sized = chart.properties(width=self.wide() if width is None else width, height=height)
+        return panels(sized, column, order)
+
+    def finished(self, chart: Any, title: str, subtitle: Iterable[str] = ()) -> Any:
+        """Give a chart its title, a subtitle of these lines, and the colours of the theme.
 
         Labels have no limit: texts are short, and where Vega cuts one inside an emoji, drawing
         fails.
         """
         ink, grid = self.ink, self.ground.grid
         return (
-            self._titled(chart, title, said)
+            self._titled(chart, title, subtitle)
             .configure(background=self.ground.background, padding=10)
             .configure_view(strokeWidth=0)
             .configure_axis(
@@ -126,18 +136,18 @@ class Canvas:
                              subtitleLineHeight=14, lineHeight=17)
         )  # fmt: skip
 
-    def _titled(self, chart: Any, title: str, said: Iterable[str]) -> Any:
+    def _titled(self, chart: Any, title: str, subtitle: Iterable[str]) -> Any:
         shown_title = title if self.title is None else self.title
         if not shown_title.strip():
             return chart
         room = self.wide() + _BESIDE
         text = _folded([shown_title], room / _TITLE_LETTER)
-        below = _folded(said, room / _SAID_LETTER)
-        return chart.properties(title=load_altair().TitleParams(text=text, subtitle=below))
+        below = _folded(subtitle, room / _SAID_LETTER)
+        return chart.properties(title=alt.TitleParams(text=text, subtitle=below))
 
 
 def _folded(texts: Iterable[str], letters: float) -> list[str]:
-    """Texts on lines that are not too long."""
+    """Wrap texts into lines that are not too long."""
     most = max(min(int(letters), _LONGEST_LINE), 12)
     return [
         line
@@ -147,7 +157,7 @@ def _folded(texts: Iterable[str], letters: float) -> list[str]:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """Systems by name, the first few of many.
+    """List systems by name, only the first few of many.
 
     >>> in_words(["a", "b"]), in_words(["a", "b", "c", "d", "e"])
     ('a, b', 'a, b, c and 2 more')
@@ -159,7 +169,7 @@ def in_words(names: Sequence[str]) -> str:
 
 
 def load_altair() -> Any:
-    """Altair, or an error that says how to get it."""
+    """Import altair, or raise an error that says how to install it."""
     try:
         import altair  # noqa: PLC0415 (an optional part)
         import vl_convert  # noqa: F401, PLC0415
@@ -168,29 +178,37 @@ def load_altair() -> Any:
     return altair
 
 
+class _Altair:
+    """Import altair when it is first used, as it is optional and slow to import."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(load_altair(), name)
+
+
+alt: Any = _Altair()
+
+
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A chart of rows that travel inside it."""
-    alt = load_altair()
+    """Make a chart of rows, which are stored inside it."""
     from rankframe.present.charts.offline_charts import WholeChart  # noqa: PLC0415 (imports altair)
 
     return WholeChart(alt.Data(values=list(rows)))
 
 
 def layered(*charts: Any) -> Any:
-    """Charts on top of each other."""
+    """Draw charts on top of each other."""
     from rankframe.present.charts.offline_charts import WholeLayerChart  # noqa: PLC0415 (imports altair)
 
     return WholeLayerChart(layer=charts)
 
 
 def numbered(cells: Any, *numbers: Any) -> Any:
-    """Cells with numbers in them, whose colours are their own and in no legend."""
+    """Draw numbers in cells, in colours of their own that are in no legend."""
     return layered(cells, *numbers).resolve_scale(color="independent")
 
 
 def in_rows(chart: Any, row: Any, *, spacing: int | None = None) -> Any:
-    """A chart for each value of a column, below each other."""
-    alt = load_altair()
+    """Draw a chart for each value of a column, below each other."""
     from rankframe.present.charts.offline_charts import WholeFacetChart  # noqa: PLC0415 (imports altair)
 
     parts = chart.facet(row=row)
@@ -199,15 +217,14 @@ def in_rows(chart: Any, row: Any, *, spacing: int | None = None) -> Any:
 
 
 def panels(chart: Any, column: str, order: Sequence[str]) -> Any:
-    """A chart for each value of a column, each below its name and nearer to it than to others."""
-    alt = load_altair()
+    """Draw a chart for each value of a column, each close below its name."""
     header = alt.Header(orient="top", labelAnchor="start", labelPadding=3)
     return in_rows(chart, alt.Row(f"{column}:N", title=None, sort=list(order), header=header),
                    spacing=22)  # fmt: skip
 
 
 def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Frames by name, as the rows of one chart."""
+    """Return frames by name as the rows of one chart."""
     return [
         {"system": name, **row}
         for name, frame in frames.items()
@@ -225,12 +242,11 @@ def lines(
     zero: bool = False,
     on: Canvas | None = None,
 ) -> Any:
-    """A line for each curve, thinned where nobody would see the difference.
+    """Draw a line for each curve, downsampled where nobody would see the difference.
 
     `shares`: both axes go from 0 to 1, and points are joined in the order in which they come.
     `zero`: the values begin there.
     """
-    alt = load_altair()
     if not curves:
         raise OptionError("there is no curve to draw.")
     for name, points in curves.items():
@@ -267,20 +283,58 @@ def lines(
 
 
 def scale_of(names: Sequence[str]) -> Any:
-    """A colour for each name."""
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
-    return load_altair().Scale(domain=list(names), range=colours)
+    """Return a colour for each name."""
+    return alt.Scale(domain=list(names), range=colours_of(len(names)))
+
+
+def colours_of(count: int) -> list[str]:
+    """Return colours of systems; after the last one they begin again."""
+    return [COLOURS[at % len(COLOURS)] for at in range(count)]
 
 
 def colour(names: Sequence[str]) -> Any:
-    """The same as a legend; none of a single system without a name."""
-    alt = load_altair()
+    """Encode the system as colour, with a legend below the chart."""
     return alt.Color("system:N", scale=scale_of(names), legend=legend(names))
 
 
+def categories(field: str, colours: Mapping[str, str], title: str | None = None) -> Any:
+    """Encode a field in these colours, with a legend below the chart."""
+    return alt.Color(
+        field,
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title=title, orient="bottom"),
+    )
+
+
+def text_in_cells(base: Any, field: str = "text:N", **mark: Any) -> Any:
+    """Write a field into cells, each in the colour of its column `ink`."""
+    return base.mark_text(**mark).encode(
+        text=field, color=alt.Color("ink:N", scale=None, legend=None)
+    )
+
+
+def dots(base: Any, size: int = 60) -> Any:
+    """Mark filled points."""
+    return base.mark_point(filled=True, size=size, opacity=1)
+
+
+def tip(field: str, format: str = ".4f", title: Any = None) -> Any:  # noqa: A002 (altair's name)
+    """Show a number of a row in its tooltip."""
+    return alt.Tooltip(field, format=format, **({} if title is None else {"title": title}))
+
+
+def diagonal(on: Canvas, x: str, y: str, dash: int = 4) -> Any:
+    """Draw the dashed line from 0 to 1."""
+    ends = [{x: 0.0, y: 0.0}, {x: 1.0, y: 1.0}]
+    return (
+        chart_of(ends)
+        .mark_line(strokeDash=[dash, dash], color=on.ink)
+        .encode(x=f"{x}:Q", y=f"{y}:Q")
+    )
+
+
 def dashes(names: Sequence[str]) -> dict[str, Any]:
-    """Other lines for those whose colours came before."""
-    alt = load_altair()
+    """Encode systems as dashes too, where there are more of them than colours."""
     if len(names) <= len(COLOURS):
         return {}
     kinds = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
@@ -290,9 +344,7 @@ def dashes(names: Sequence[str]) -> dict[str, Any]:
 
 
 def legend(names: Sequence[str]) -> Any:
-    """Below the chart, in as many columns as names leave room for."""
+    """Return a legend below the chart, in as many columns as names leave room for."""
     longest = max((len(name) for name in names), default=0)
     columns = 1 if longest > 34 else 2 if longest > 18 else 3
-    return load_altair().Legend(
-        title=None, orient="bottom", labelLimit=0, columns=columns, symbolOpacity=1
-    )
+    return alt.Legend(title=None, orient="bottom", labelLimit=0, columns=columns, symbolOpacity=1)

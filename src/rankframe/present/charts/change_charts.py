@@ -12,7 +12,16 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
 from rankframe.core.wording import plain_text
-from rankframe.present.charts.canvas import Canvas, Look, chart_of, layered, load_altair
+from rankframe.present.charts.canvas import (
+    Canvas,
+    Chart,
+    Look,
+    alt,
+    categories,
+    chart_of,
+    layered,
+    tip,
+)
 from rankframe.present.charts.chart_inputs import (
     Values,
     bar_width,
@@ -30,7 +39,6 @@ __all__ = ["differences", "scatter"]
 
 if TYPE_CHECKING:
     from rankframe.analysis.change import Diff
-    from rankframe.present.charts.canvas import Chart
 
 _MOST_BARS = 400  # about one for each dot across
 _MOST_DOTS = 1_500  # beyond which a scatter is a cloud
@@ -39,12 +47,13 @@ _CELLS = 30  # of a cloud, along each side
 
 @chart(runs=2, inputs=lambda source: (source.difference(), tuple(source.runs)))
 def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpack[Look]) -> Chart:
-    """Every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar up is
-    better in b, or worse where lower is better. Of many queries, every so manieth.
+    """Draw every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar
+    up is better in b, or worse where lower is better. With many queries, only every n-th bar is
+    drawn.
 
     names: what the runs are called (default: as the change calls them).
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     names, change = names or change.names, change.named("a", "b")
     moved = change.per_query.drop_nulls("delta").sort("delta", QUERY, descending=[True, False])
     total = moved.height
@@ -74,19 +83,20 @@ def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpa
                 scale=alt.Scale(domain=[0.5, total + 0.5], nice=False),
             ),
             y=alt.Y("delta:Q", title=f"change of {metric}"),
-            color=alt.Color(
-                "outcome:N",
-                legend=alt.Legend(title=None, orient="bottom"),
-                scale=alt.Scale(domain=list(kinds.values()), range=[BETTER, WORSE, SAME]),
+            color=categories(
+                "outcome:N", dict(zip(kinds.values(), (BETTER, WORSE, SAME), strict=True))
             ),
-            tooltip=[f"{QUERY}:N", alt.Tooltip("delta:Q", format="+.4f")],
+            tooltip=[f"{QUERY}:N", tip("delta:Q", "+.4f")],
         )
     )
     a, b = (plain_text(name, 24) for name in names)
     mean = change.summary["difference"][0]
     by = "" if mean is None else f"; on average {mean:+.4f}"
-    said = [f"{b} less {a}: {sampled(moved.height, total)}{by}", *filter(None, [better(metric)])]
-    return on.finished(on.sized(drawn), f"Change of {metric}, query by query", said)
+    subtitle = [
+        f"{b} less {a}: {sampled(moved.height, total)}{by}",
+        *filter(None, [better(metric)]),
+    ]
+    return on.finished(on.sized(drawn), f"Change of {metric}, query by query", subtitle)
 
 
 @chart(runs=2, inputs=lambda source: (source.per_query(), source.metric))
@@ -96,7 +106,7 @@ def scatter(
     systems: tuple[str, str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """The values of every query in two systems, beside the diagonal on which both are equal: a
+    """Draw the values of every query in two systems, with the diagonal on which both are equal: a
     comparison, or two results by name. Many queries are counted, cell by cell.
 
     systems: which two of several, the first across.
@@ -106,7 +116,7 @@ def scatter(
     >>> rf.plot.scatter({"old": a, "new": b}).to_dict()["title"]["subtitle"][0]
     '1 query: new is better in 1, worse in 0, the same in 0'
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     frames, metric = values_of(values, metric)
     a, b = _two(frames, systems)
     both = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
@@ -121,7 +131,7 @@ def scatter(
     wins, losses = (above, below) if higher else (below, above)
     short = plain_text(b, 24)
     ties = both.height - above - below
-    said = [(f"{number_of(both.height, 'query')}: {short} is better in {wins:,}, "
+    subtitle = [(f"{number_of(both.height, 'query')}: {short} is better in {wins:,}, "
             f"worse in {losses:,}, the same in {ties:,}")]  # fmt: skip
     low, high = value_range(pl.concat([both["value"], both["value_b"]]))
     if low == high:
@@ -137,11 +147,11 @@ def scatter(
         .encode(**axes)
     )
     way = "above" if higher else "below"
-    said.append(f"{way} the diagonal {short} is better" + (
+    subtitle.append(f"{way} the diagonal {short} is better" + (
         f"; {better(metric)}" if better(metric) else ""))  # fmt: skip
     if both.height > _MOST_DOTS:
         marks = _cloud(both, low, high, on, scale)
-        said.append("queries are counted in cells, the stronger the more")
+        subtitle.append("queries are counted in cells, the stronger the more")
     else:
         kinds = [f"{short} better", f"{short} worse", "the same"]
         first, second = kinds[:2] if higher else kinds[1::-1]
@@ -154,16 +164,15 @@ def scatter(
             .mark_point(filled=True, size=34, opacity=0.55, clip=False)
             .encode(
                 **axes,
-                color=alt.Color(
-                    "kind:N", scale=alt.Scale(domain=kinds, range=[BETTER, WORSE, SAME]),
-                    legend=alt.Legend(title=None, orient="bottom"),
+                color=categories(
+                    "kind:N", dict(zip(kinds, (BETTER, WORSE, SAME), strict=True))
                 ),
-                tooltip=[f"{QUERY}:N", alt.Tooltip("x:Q", format=".4f"),
-                         alt.Tooltip("y:Q", format=".4f")],
+                tooltip=[f"{QUERY}:N", tip("x:Q"),
+                         tip("y:Q")],
             )
         )  # fmt: skip
     drawn = on.sized(layered(marks, diagonal), 360, 360)
-    return on.finished(drawn, f"{metric}, {a} and {b}", said)
+    return on.finished(drawn, f"{metric}, {a} and {b}", subtitle)
 
 
 def _two(frames: Mapping[str, pl.DataFrame], systems: Sequence[str] | None) -> tuple[str, str]:
@@ -176,15 +185,15 @@ def _two(frames: Mapping[str, pl.DataFrame], systems: Sequence[str] | None) -> t
 
 
 def _higher(values: Values, metric: str) -> bool:
-    """Whether more of it is better; so it is unless something says otherwise."""
+    """Check whether higher values are better, which is the default."""
     if isinstance(values, Comparison):
         return values.metric(metric).higher_is_better
     return better(metric) != "lower is better"
 
 
 def _cloud(both: pl.DataFrame, low: float, high: float, on: Canvas, scale: Any) -> Any:
-    """Cells that say how many queries are in them."""
-    alt, step = load_altair(), (high - low) / _CELLS
+    """Draw cells, coloured by the number of queries in them."""
+    step = (high - low) / _CELLS
     at = {
         name: ((pl.col(column) - low) / step).floor().clip(0, _CELLS - 1).cast(pl.Int64)
         for name, column in (("across", "value"), ("up", "value_b"))
@@ -208,7 +217,7 @@ def _cloud(both: pl.DataFrame, low: float, high: float, on: Canvas, scale: Any) 
                 "queries:Q", scale=alt.Scale(type="log", range=[faint, strong]),
                 legend=alt.Legend(title="queries", orient="bottom", tickCount=4, format=",d"),
             ),
-            tooltip=[alt.Tooltip("queries:Q", format=",")],
+            tooltip=[tip("queries:Q", ",")],
         )
     )  # fmt: skip
 

@@ -1,6 +1,4 @@
-"""What charts are given: results, comparisons, frames and plain lists → frames by name; and what is
-known of a metric by its name.
-"""
+"""Inputs of charts: results, comparisons, frames and plain lists become frames by name."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _ALONE = "run"  # what has no name
 
 
 def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
-    """By system, the values of queries or of slices."""
+    """Return the values of queries or of slices of each system."""
     if isinstance(values, Comparison):
         if frame == "per_query":
             return dict(values.per_query)
@@ -58,8 +56,9 @@ def _called(one: Result | pl.DataFrame) -> str:
 
 
 def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:
-    """By system, `query_id` and the values of one metric as `value`; and that metric, the first
-    that there is unless one was asked for.
+    """Return `query_id` and the values of one metric as `value` of each system, and the metric.
+
+    The default is the first metric of the first system.
     """
     frames = frames_of(values, "per_query")
     for name, frame in frames.items():
@@ -86,7 +85,7 @@ def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFram
 
 
 def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str, list[Any]]:
-    """Lists of grades in rank order by name; a single one has none."""
+    """Return lists of grades in rank order by name; a single list has an empty name."""
     lists = given if isinstance(given, Mapping) else {"": given}
     found = {}
     for name, grades in lists.items():
@@ -111,8 +110,23 @@ def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str
     return found
 
 
+def choose(asked: Sequence[str] | str | None, known: Sequence[str], refusal: str) -> list[str]:
+    """Return the metrics to draw, all known ones by default.
+
+    refusal: what an error says of one that is not known, with {} for its name.
+    """
+    if asked is None:
+        return list(known)
+    chosen = [asked] if isinstance(asked, str) else list(asked)
+    for metric in chosen:
+        if metric not in known:
+            hint = did_you_mean(str(metric), known)
+            raise OptionError(f"{refusal.format(repr(metric))} {hint}".rstrip())
+    return chosen
+
+
 def grade_text(grade: float | None) -> str:
-    """A grade as people write it.
+    """Write a grade as people do.
 
     >>> grade_text(2.0), grade_text(0.5), grade_text(None)
     ('2', '0.5', 'unjudged')
@@ -121,13 +135,13 @@ def grade_text(grade: float | None) -> str:
 
 
 def mean_of(values: pl.Series) -> float | None:
-    """The mean of what is there, the same to the last bit whatever the order."""
+    """Return the mean of known values, with the same bits for any order."""
     known = values.drop_nulls()
     return None if known.is_empty() else float(exact_sum(known.to_numpy())) / len(known)
 
 
 def known_metric(name: str) -> Metric | None:
-    """The metric of that name; None for columns of people's own."""
+    """Return the metric of that name; None for columns of users' own."""
     try:
         return parse(name)[0]
     except (UnknownMetricError, MetricParameterError):
@@ -135,7 +149,7 @@ def known_metric(name: str) -> Metric | None:
 
 
 def better(metric: str | Metric) -> str:
-    """Which way a metric is better, in words; nothing where nobody said so.
+    """Say whether higher or lower is better; nothing where that is unknown.
 
     >>> better("ndcg@10"), better("lag"), better("mine")
     ('higher is better', 'lower is better', '')
@@ -147,7 +161,7 @@ def better(metric: str | Metric) -> str:
 
 
 def with_direction(metric: str) -> str:
-    """A metric's name for an axis, with its direction.
+    """Return a metric's name for an axis, with its direction.
 
     >>> with_direction("lag"), with_direction("mine")
     ('lag (lower is better)', 'mine')
@@ -157,7 +171,7 @@ def with_direction(metric: str) -> str:
 
 
 def counted(frames: Mapping[str, pl.DataFrame]) -> str:
-    """How many queries have a value, in words: one number, or from the fewest to the most.
+    """Say how many queries have a value: one number, or a range over systems.
 
     >>> counted({"a": pl.DataFrame({"value": [1.0, None]})})
     '1 query, 1 undefined'
@@ -168,7 +182,7 @@ def counted(frames: Mapping[str, pl.DataFrame]) -> str:
 
 
 def between(counts: Sequence[int], one: str = "query") -> str:
-    """A number of something, or where it differs the least and the largest.
+    """Say a count, or the range from the least to the largest.
 
     >>> between([3, 3]), between([1, 20])
     ('3 queries', '1 to 20 queries')
@@ -178,28 +192,26 @@ def between(counts: Sequence[int], one: str = "query") -> str:
 
 
 def sample_of(ids: pl.Series, most: int) -> pl.Series:
-    """At most so many of some ids, in byte order: always the same ones."""
+    """Return a sample of ids, in byte order; the same ids give the same sample."""
     if len(ids) > most:
         ids = ids.gather(np.argsort(hash_ids(ids), kind="stable")[:most])
     return ids.sort()
 
 
 def spread(height: int, most: int) -> list[int]:
-    """The places of at most so many rows, from the first to the last."""
+    """Return evenly spread places of rows, from the first to the last, at most `most`."""
     if height <= most:
         return list(range(height))
     return [round(at * (height - 1) / (most - 1)) for at in range(most)]
 
 
 def bar_width(room: float, bars: int) -> float:
-    """How wide each of so many bars is: with gaps between a few; between many, they would
-    flicker.
-    """
+    """Return the width of a bar; a few have gaps between them, which would flicker between many."""
     return room / bars * (0.8 if bars <= 60 else 1.0)
 
 
 def sampled(shown_rows: int, total: int, one: str = "query") -> str:
-    """What is said of a sample.
+    """Say how many rows a sample has, and of how many.
 
     >>> sampled(3, 3), sampled(400, 5000)
     ('3 queries', 'a sample of 400 of 5,000 queries')
@@ -210,7 +222,7 @@ def sampled(shown_rows: int, total: int, one: str = "query") -> str:
 
 
 def value_range(numbers: pl.Series) -> tuple[float, float]:
-    """The lowest and the highest; from 0 to 1 where these hold all of them."""
+    """Return the lowest and the highest number; 0 and 1 where these enclose all."""
     low: Any = numbers.min()
     high: Any = numbers.max()
     if low is None or (low >= 0 and high <= 1):

@@ -1,4 +1,4 @@
-"""What a chart is drawn of where files are given: judgments, runs, and what to make of them."""
+"""Files that charts are drawn from: judgments, runs, results, and what is computed of them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.present.charts.canvas import Look
 
-# How alike rankings are, where nobody says which metrics.
+# Default metrics of agreement.
 AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
-# What is said of one ranking, whatever it stands beside.
+# Policies that apply to a single ranking.
 _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
-# What a catalogue and those who are shown it are called, beside that.
+# Policies of exposure, in addition to these.
 _SHOWN = ("ranks", "unit", "gaps", "train", "exclude_seen", "items", "catalogue")
-# What is traded, where nobody says otherwise: accuracy, and how much is shown.
+# Default metrics of a trade-off: accuracy, and how much of the catalogue is retrieved.
 TRADED = ("ndcg@10", "coverage@10")
 _EVERY = "num_relevant"  # defined for every judged query
 
 
 @dataclass(frozen=True)
 class ChartSource:
-    """Judgments and runs by name; the rest as far as a chart asks for it."""
+    """Hold judgments and runs by name, and options that some charts use."""
 
     qrels: Source | None = None
     runs: Mapping[str, Source] = field(default_factory=dict)
@@ -70,36 +70,36 @@ class ChartSource:
 
     @property
     def family(self) -> str:
-        """The metric without its cutoff."""
+        """Return the metric without its cutoff."""
         return self.metric.split("@", maxsplit=1)[0]
 
     @property
     def ks(self) -> range:
-        """All cutoffs."""
+        """Return all cutoffs."""
         return range(1, self.k + 1)
 
     @property
     def several(self) -> list[str]:
-        """The metrics, where several are drawn."""
+        """Return the metrics of charts that draw several."""
         return list(self.metrics) or [self.metric]
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
-        """A curve for each run."""
+        """Compute a curve for each run."""
         return {
             name: curve(self.qrels, run, kind, **options, columns=self.columns, **self.policies)
             for name, run in self.runs.items()
         }
 
     def per_query(self) -> dict[str, pl.DataFrame]:
-        """The metric of every query, for each run."""
+        """Evaluate each run and return its values per query."""
         return {name: result.per_query for name, result in self._evaluated(self.metric).items()}
 
     def slices(self) -> dict[str, pl.DataFrame]:
-        """The metric of every slice, for each run."""
+        """Evaluate each run and return its slices."""
         return {name: result.slices for name, result in self.sliced([self.metric]).items()}
 
     def sliced(self, metrics: Sequence[str] | None = None) -> dict[str, Result]:
-        """Metrics of all queries and of every slice, for each run."""
+        """Evaluate each run with slices."""
         if not self.by or self.queries is None:
             raise OptionError(
                 "slices need ",
@@ -111,18 +111,18 @@ class ChartSource:
         return self._evaluated(metrics or self.several, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
-        """What changed from the first run to the second."""
+        """Compute what changed from the first run to the second."""
         a, b = self.runs.values()
         return diff(self.qrels, a, b, self.metric, columns=self.columns, **self.policies)
 
     def tuned(self) -> Tuning:
-        """What each weight of the runs is worth."""
+        """Tune the weights of two runs."""
         return tune(
             self.qrels, self.runs, "wsum", self.metric, columns=self.columns, **self.policies
         )
 
     def compared(self, *, pairs: bool = False) -> Comparison:
-        """The runs with the first of them, or every pair of them."""
+        """Compare the runs with the first of them, or all pairs."""
         options: dict[str, Any] = {}
         if self.by and self.queries is not None and not pairs:
             options = {"by": self.by, "queries": self.queries}
@@ -134,21 +134,21 @@ class ChartSource:
         )
 
     def judged(self) -> pl.LazyFrame:
-        """The judged frame of the one run."""
+        """Return the judged frame of a single run."""
         (run,) = self.runs.values()
         return judge(self.qrels, run, columns=self.columns, **self._of_frame())
 
     def queries_judged(self) -> int:
-        """How many queries are evaluated."""
+        """Count the queries that are evaluated."""
         (one,) = self._evaluated(_EVERY, ci=None).values()
         return one.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
-        """The judgments beside each run, whose scores are looked at."""
+        """Pair the judgments with each run, for their scores."""
         return {name: self._paired(run) for name, run in self.runs.items()}
 
     def agreements(self) -> dict[str, Result]:
-        """How alike each ranking and the reference are."""
+        """Compute how each ranking agrees with the reference."""
         policies = self._shared()
         metrics = list(self.metrics) or list(AGREEMENT)
         return {
@@ -157,7 +157,7 @@ class ChartSource:
         }  # fmt: skip
 
     def rankings(self) -> dict[str, list[str]]:
-        """The first documents of one query, in the reference and in each run."""
+        """Return the first documents of a query, in the reference and in each run."""
         frames = {name: self._paired(run) for name, run in self.runs.items()}
         first = next(iter(frames.values()))
         query = self._query(first, "rank_a")
@@ -171,7 +171,7 @@ class ChartSource:
         }  # fmt: skip
 
     def lists(self) -> list[float | None] | dict[str, list[float | None]]:
-        """Grades in rank order: those that were given, or those of one query in each run."""
+        """Return grades in rank order: those passed by the user, or of one query in each run."""
         if self.grades is not None:
             return list(self.grades)
         frames = {
@@ -189,7 +189,7 @@ class ChartSource:
         return found
 
     def documents(self) -> dict[str, pl.LazyFrame]:
-        """How often each run shows each document."""
+        """Count how often each run retrieves each document."""
         named = (*_RANKED, *_SHOWN)
         policies = {name: self.policies[name] for name in named if name in self.policies}
         return {
@@ -199,7 +199,7 @@ class ChartSource:
 
     @property
     def two_metrics(self) -> tuple[str, str]:
-        """The metrics that are drawn against each other: the one up, the one across."""
+        """Return the two metrics to draw against each other: vertical, horizontal."""
         asked = self.several
         if len(asked) > 2:
             raise OptionError(f"two metrics are drawn against each other, not {len(asked)}.")
@@ -208,18 +208,18 @@ class ChartSource:
         return up, across
 
     def traded(self) -> dict[str, Result]:
-        """Both of them, for each run."""
+        """Evaluate both metrics for each run."""
         return self._evaluated(list(self.two_metrics))
 
     def history(self) -> pl.DataFrame:
-        """The stored results, the oldest first."""
+        """Read the stored results, the oldest first."""
         return history(self.folders, self.metrics or None)
 
     def _paired(self, run: Source) -> pl.LazyFrame:
         return pair(self.qrels, run, columns=self.columns, **self._shared())
 
     def _query(self, frame: pl.LazyFrame, rank: str) -> str:
-        """The query that was asked for, or the first that has documents."""
+        """Return the query to draw: the user's, or the first that has documents."""
         ids = (
             frame.filter(pl.col(rank).is_not_null()).select(QUERY).unique().collect()[QUERY].sort()
         )
@@ -233,12 +233,12 @@ class ChartSource:
         return str(self.query)
 
     def _of_frame(self) -> dict[str, Any]:
-        """The policies that say what the judged frame holds."""
+        """Return the policies that decide what the judged frame holds."""
         names = JudgedOptions.__annotations__
         return {name: self.policies[name] for name in names if name in self.policies}
 
     def _shared(self) -> dict[str, Any]:
-        """The policies that two rankings have in common with judgments and a run."""
+        """Return the policies that apply to two rankings as well."""
         return {name: self.policies[name] for name in _RANKED if name in self.policies}
 
     def _evaluated(self, metrics: Any, **options: Any) -> dict[str, Result]:

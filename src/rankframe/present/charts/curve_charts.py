@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import polars as pl
 
@@ -12,9 +12,11 @@ from rankframe.core.messages import number_of
 from rankframe.core.wording import plain_text
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
     chart_of,
     colour,
+    diagonal,
     in_words,
     layered,
     lines,
@@ -25,10 +27,7 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["cumulative_gain", "metric_at_k", "precision_recall", "roc"]
 
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
-
-_MOST_AREAS = 4  # that are said
+_MOST_AREAS = 4  # in a subtitle
 
 
 @chart(
@@ -37,7 +36,7 @@ _MOST_AREAS = 4  # that are said
     )
 )
 def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
-    """ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
+    """Draw ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
 
     Retrieved documents of all queries by score; equal scores are one point, unjudged documents
     non-relevant. `scores="distance"` where smaller is better, `average="vertical"` for the mean of
@@ -48,28 +47,27 @@ def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     'line'
     """
     on = Canvas.of(look)
-    chance = (
-        chart_of([{"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0}])
-        .mark_line(strokeDash=[4, 4], color=on.ink)
-        .encode(x="fpr:Q", y="tpr:Q")
-    )
     axes = ("false positive rate", "true positive rate")
     curved = lines(curves, "fpr", "tpr", axes, shares=True, on=on)
-    said = [f"{_of_what(curves)}; the dashed line is chance", *_areas(curves, "fpr", _whole)]
-    return on.finished(layered(chance, curved), "ROC: relevant documents found, by score", said)
+    subtitle = [f"{_of_what(curves)}; the dashed line is chance", *_areas(curves, "fpr", _whole)]
+    return on.finished(
+        layered(diagonal(on, "fpr", "tpr"), curved),
+        "ROC: relevant documents found, by score",
+        subtitle,
+    )
 
 
 @chart(inputs=lambda source: (source.curves("precision_recall"),))
 def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
-    """Precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
+    """Draw precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
 
     Recall is of all relevant documents, retrieved or not (`recall_of="retrieved"`).
     `interpolated=True` for trec_eval's eleven points.
     """
     on = Canvas.of(look)
     drawn = lines(curves, "recall", "precision", ("recall", "precision"), shares=True, on=on)
-    said = [f"{_of_what(curves)}; higher is better", *_areas(curves, "recall", _by_score)]
-    return on.finished(drawn, "Precision against recall", said)
+    subtitle = [f"{_of_what(curves)}; higher is better", *_areas(curves, "recall", _by_score)]
+    return on.finished(drawn, "Precision against recall", subtitle)
 
 
 @chart(
@@ -81,23 +79,23 @@ def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -
 def metric_at_k(
     curves: Mapping[str, pl.DataFrame], metric: str = "value", **look: Unpack[Look]
 ) -> Chart:
-    """A metric over its cutoffs, with its intervals where the curves have them:
+    """Draw a metric over its cutoffs, with intervals where the curves have them:
     `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
     """
     on = Canvas.of(look)
     axes = ("cutoff k", with_direction(metric))
     curved = lines(curves, "k", "value", axes, shares=False, on=on)
-    title, said = f"{metric} at each cutoff", [_of_what(curves)]
+    title, subtitle = f"{metric} at each cutoff", [_of_what(curves)]
     ends = {"ci_low", "ci_high"}
     bounded = all(ends <= set(points.columns) for points in curves.values())
     if not bounded or not any(points["ci_low"].count() for points in curves.values()):
-        return on.finished(curved, title, said)
+        return on.finished(curved, title, subtitle)
     band = (
         chart_of(named(curves, ["k", "ci_low", "ci_high"]))
         .mark_area(opacity=0.15)
         .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
     )
-    return on.finished(layered(curved, band), title, [*said, "bands: intervals of the means"])
+    return on.finished(layered(curved, band), title, [*subtitle, "bands: intervals of the means"])
 
 
 @chart(
@@ -110,9 +108,10 @@ def metric_at_k(
 def cumulative_gain(
     points: pl.DataFrame, queries: int | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """What is gained down the list and what could be, `rf.curve(qrels, run, "cumulative_gain")`.
+    """Draw the gain down the list beside the best possible one:
+    `rf.curve(qrels, run, "cumulative_gain")`.
 
-    queries: how many the means are over, to be said.
+    queries: the number of queries of the means, for the subtitle.
     """
     on = Canvas.of(look)
     shown = {"found": "dcg", "at best": "ideal_dcg"}
@@ -123,12 +122,12 @@ def cumulative_gain(
     axes = ("cutoff k", "discounted cumulative gain (higher is better)")
     drawn = lines(curves, "k", "value", axes, shares=False, zero=True, on=on)
     over = "queries" if queries is None else number_of(queries, "query")
-    said = [f"mean over {over}: what was found, and the best possible list"]
-    return on.finished(drawn, "Gain down the list", said)
+    subtitle = [f"mean over {over}: what was found, and the best possible list"]
+    return on.finished(drawn, "Gain down the list", subtitle)
 
 
 def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
-    """The systems, and over how much their curves are."""
+    """Say which systems are drawn, and over how many queries or documents."""
     frames = [points for points in curves.values() if points.height]
     names = in_words(list(curves))
     if all("queries" in points.columns for points in frames):
@@ -143,7 +142,7 @@ def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
 def _areas(
     curves: Mapping[str, pl.DataFrame], x: str, measured: Callable[[pl.Series], bool]
 ) -> list[str]:
-    """The area under each of a few curves that have one."""
+    """Say the area under each curve, if there are only a few."""
     if len(curves) > _MOST_AREAS:
         return []
     areas = [

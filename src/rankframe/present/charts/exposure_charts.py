@@ -1,10 +1,10 @@
-"""Charts of what is shown of a catalogue: how evenly, how popular it is, and what that costs."""
+"""Charts of exposure: how evenly documents are retrieved, and how popular these are."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import polars as pl
 
@@ -15,22 +15,22 @@ from rankframe.core.wording import distinct_texts
 from rankframe.metrics.catalogue import gini
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
     chart_of,
+    colours_of,
+    diagonal,
     in_words,
     layered,
     legend,
     lines,
-    load_altair,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import between
-from rankframe.present.charts.palette import COLOURS
 from rankframe.present.charts.registry import chart
 
 __all__ = ["exposure", "popularity"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 # The documents frame of one system, or of several by name.
 Documents: TypeAlias = (
@@ -48,9 +48,9 @@ _ALONE = "run"  # what has no name
     example="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
 )
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
-    """How evenly documents are shown, a Lorenz curve: the share of all places that the least shown
-    documents have, `{name: rf.exposure(run, items=items, k=10)}`. On the diagonal, all are shown
-    equally often; the further below it, the fewer take everything.
+    """Draw how evenly documents are shown, a Lorenz curve: the share of all places that the least
+    shown documents have, `{name: rf.exposure(run, items=items, k=10)}`. On the diagonal, all are
+    shown equally often; the further below it, the fewer take everything.
 
     Over the catalogue; without one, over documents that are shown at all. The Gini coefficient is
     that of the metric `gini`.
@@ -77,21 +77,20 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
         curves[_with_gini(label, coefficient)] = _lorenz(frame.filter(inside))
         counts.append(frame.filter(inside).height)
         outside = max(outside, 1 - places / total)
-    equal = (
-        chart_of([{"documents": 0.0, "places": 0.0}, {"documents": 1.0, "places": 1.0}])
-        .mark_line(strokeDash=[4, 4], color=on.ink)
-        .encode(x="documents:Q", y="places:Q")
-    )
     of_what = "documents of the catalogue" if everything else "documents shown at all"
     axes = (f"share of {of_what}, the least shown first", "share of all places")
     drawn = lines(curves, "documents", "places", axes, shares=True, on=on)
-    said = [
+    subtitle = [
         f"{_lists(frames)}; {between(counts, 'document')}",
         "dashed: all are shown equally often, Gini 0; one takes everything: Gini 1",
     ]
     if outside:
-        said.append(f"without places of documents outside the catalogue: up to {outside:.1%}")
-    return on.finished(layered(equal, drawn), "How evenly documents are shown", said)
+        subtitle.append(f"without places of documents outside the catalogue: up to {outside:.1%}")
+    return on.finished(
+        layered(diagonal(on, "documents", "places"), drawn),
+        "How evenly documents are shown",
+        subtitle,
+    )
 
 
 def _with_gini(label: str, coefficient: float | None) -> str:
@@ -99,7 +98,7 @@ def _with_gini(label: str, coefficient: float | None) -> str:
 
 
 def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
-    """The corners of the curve: between documents that are shown equally often, it is straight."""
+    """Return the corners of the curve: it is straight between equally exposed documents."""
     corners = frame.group_by("shown").agg(pl.len().cast(pl.Int64)).sort("shown")
     ends = corners.select(
         documents=pl.col("len").cum_sum() / pl.col("len").sum(),
@@ -116,8 +115,8 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
     "--items items.parquet",
 )
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
-    """Whether what is shown is what everybody has: the share of places by the popularity of what is
-    shown there, beside the share of the catalogue and of interactions in train,
+    """Draw how popular the retrieved documents are: the share of places by popularity, beside the
+    share of the catalogue and of interactions in train,
     `{name: rf.exposure(run, train=train, k=10)}`.
 
     Popularity is how many queries (users) have a document in train, in ranges that double.
@@ -129,12 +128,12 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     >>> [(row["users"], row["share"]) for row in rows[:3]]
     [('0', 0.0), ('1', 0.5), ('2–3', 0.5)]
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     frames = _frames(documents)
     for name, frame in frames.items():
         if frame["popularity"].null_count():
             raise OptionError(
-                f"nobody said how popular the documents of {name!r} are: give ",
+                f"nobody subtitle how popular the documents of {name!r} are: give ",
                 Option("train"),
                 ".",
             )
@@ -155,15 +154,15 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     for label, (column, _) in beside.items():
         rows += _shares(first, column, starts, labels, label)
     order = [*names.values(), *beside]
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
-    scale = alt.Scale(domain=order, range=[*colours, *(ink for _, ink in beside.values())])
+    colours = [*colours_of(len(names)), *(ink for _, ink in beside.values())]
+    scale = alt.Scale(domain=order, range=colours)
     ways = alt.Scale(domain=order, range=[*([[1, 0]] * len(names)), [6, 3], [2, 2]])
     base = chart_of(rows).encode(
         x=alt.X("users:O", title="popularity: queries that have the document in train",
                 sort=labels, axis=alt.Axis(labelAngle=-40 if len(labels) > 6 else 0)),
         y=alt.Y("share:Q", title="share", axis=alt.Axis(format=".0%")),
         color=alt.Color("system:N", scale=scale, legend=legend(order)),
-        tooltip=["system:N", "users:N", alt.Tooltip("share:Q", format=".2%")],
+        tooltip=["system:N", "users:N", tip("share:Q", ".2%")],
     )  # fmt: skip
     dashed = alt.StrokeDash("system:N", scale=ways, legend=legend(order))
     drawn = layered(
@@ -174,15 +173,15 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
         ),
     )
     catalogue = number_of(int(first["in_catalogue"].sum()), "document")
-    said = [
+    subtitle = [
         f"{in_words(list(names.values()))}: share of places; {_lists(frames)}",
         f"dashed: share of the catalogue ({catalogue}), and of interactions in train",
     ]
-    return on.finished(on.sized(drawn), "Popularity of what is shown", said)
+    return on.finished(on.sized(drawn), "Popularity of retrieved documents", subtitle)
 
 
 def _ranges(highest: int) -> tuple[list[int], list[str]]:
-    """Where ranges of popularity begin, the first at 0, and what they are called."""
+    """Return where ranges of popularity begin, the first at 0, and their labels."""
     factor = 2
     while factor ** (_MOST_BINS - 1) <= highest:
         factor *= 2
@@ -200,7 +199,7 @@ def _ranges(highest: int) -> tuple[list[int], list[str]]:
 def _shares(
     frame: pl.DataFrame, column: str, starts: Sequence[int], labels: Sequence[str], system: str
 ) -> list[dict[str, Any]]:
-    """Of each range, its share of all that a column adds up to."""
+    """Return the share of each range in the sum of a column."""
     place = pl.Series(starts).search_sorted(frame["popularity"], side="right") - 1
     weights = frame[column].cast(pl.Float64)
     sums = (
@@ -240,7 +239,7 @@ def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
 
 
 def _lists(frames: Mapping[str, pl.DataFrame]) -> str:
-    """Of how many lists, and how deep."""
+    """Say how many lists there are, and how deep they are."""
     depths = {
         next((m[1] for c in frame.columns if (m := _TOP.fullmatch(c))), None)
         for frame in frames.values()

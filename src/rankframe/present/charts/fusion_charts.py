@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import polars as pl
 
@@ -11,20 +11,19 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
     chart_of,
     colour,
     in_words,
     layered,
-    load_altair,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import with_direction
 from rankframe.present.charts.registry import chart
 
 __all__ = ["fusion_weights"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 
 @chart(runs=2, inputs=lambda source: (source.tuned(),))
@@ -32,7 +31,7 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     """A metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a line
     for each method and norm, with its interval as a band; each run by itself is dashed.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if not isinstance(tuning, Tuning):
         raise OptionError("weights are drawn of what rf.tune found: rf.tune(qrels, runs, …).")
     if len(tuning.names) != 2:
@@ -60,15 +59,15 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
         y=alt.Y("ci_low:Q", title=shown, scale=alt.Scale(zero=False)), y2="ci_high:Q"
     )
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=30)).encode(
-        y=y, tooltip=["fusion:N", alt.Tooltip("value:Q", title=metric, format=".4f")]
+        y=y, tooltip=["fusion:N", tip("value:Q", title=metric)]
     )
     alone = chart_of(runs.to_dicts()).mark_rule(strokeWidth=2, strokeDash=[5, 4]).encode(
         y=y,
         color=colour(names),
-        tooltip=["system:N", alt.Tooltip("value:Q", title=metric, format=".4f")],
+        tooltip=["system:N", tip("value:Q", title=metric)],
     )  # fmt: skip
     banded = not points["ci_low"].null_count()
     drawn = on.sized(layered(*([band] if banded else []), line, alone))
-    said = [f"{in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
-    said += ["bands: intervals of the means"] if banded else []
-    return on.finished(drawn, f"{metric} over the weight of a run", said)
+    subtitle = [f"{in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
+    subtitle += ["bands: intervals of the means"] if banded else []
+    return on.finished(drawn, f"{metric} over the weight of a run", subtitle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -15,21 +15,21 @@ from rankframe.core.wording import distinct_texts
 from rankframe.io.graded_rows import from_relevance
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
+    categories,
     chart_of,
     layered,
-    load_altair,
     numbered,
-    panels,
+    text_in_cells,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import Grades, grade_text, lists_of, with_direction
 from rankframe.present.charts.palette import COLOURS, OTHER, RELEVANT, UNJUDGED, shades, text_on
 from rankframe.present.charts.registry import chart
 
 __all__ = ["discounts", "grades", "precision_at", "reciprocal_rank", "strip"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 _MOST_RANKS = 60  # of one list, beside each other
 _CELL = 24  # dots
@@ -46,15 +46,15 @@ _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 def strip(
     relevance: Grades | Mapping[str, Grades], rel: float | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Relevant or not, rank by rank: grades in rank order, or several such lists by name. None is a
-    document that was not judged.
+    """Draw what is relevant, rank by rank: grades in rank order, or several such lists by name.
+    None is a document that was not judged.
 
     rel: the grade from which a document counts as relevant (default: any above 0).
 
     >>> rf.plot.strip([1, 0, 1]).to_dict()["title"]["subtitle"]
     ['2 of 3 documents are relevant, at the ranks 1, 3']
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     lists, cut = _cut(lists_of(relevance))
     labels = distinct_texts(lists, _LONGEST)
     rows = [
@@ -77,14 +77,10 @@ def strip(
     layers = [cells]
     if width / longest >= _LABELLED:
         known = base.transform_filter("datum.grade != 'unjudged'")
-        layers.append(
-            known.mark_text(fontSize=10).encode(
-                text="grade:N", color=alt.Color("ink:N", scale=None, legend=None)
-            )
-        )
+        layers.append(text_in_cells(known, "grade:N", fontSize=10))
     drawn = on.sized(numbered(*layers), width, (_CELL + 6) * len(lists))
-    said = [_found(grades, name, rel) for name, grades in lists.items()][:4]
-    return on.finished(drawn, "What is relevant, rank by rank", [*said, *cut])
+    subtitle = [_found(grades, name, rel) for name, grades in lists.items()][:4]
+    return on.finished(drawn, "What is relevant, rank by rank", [*subtitle, *cut])
 
 
 @chart(
@@ -93,13 +89,13 @@ def strip(
     example="--list 3,2,3,0,1,2,0,1,0,3",
 )
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
-    """The grade of each document of a list, as bars in rank order; a document of grade 0 is a dot,
-    one that was not judged a gap.
+    """Draw the grade of each document of a list, as bars in rank order; a document of grade 0 is a
+    dot, one that was not judged a gap.
 
     >>> rf.plot.grades([3, 0, 2]).to_dict()["title"]["subtitle"]
     ['3 documents; grades from 0 to 3, higher is better']
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     lists, cut = _cut(lists_of(values))
     labels = distinct_texts(lists, _LONGEST)
     rows = [
@@ -132,13 +128,13 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
     if width / longest >= _LABELLED:
         marks.append(base.mark_text(dy=-11, fontSize=10, color=on.ink).encode(
             text="text:N", color=alt.value(on.ink)))  # fmt: skip
-    panel = layered(*marks).properties(
-        width=width, height=max(on.high(170 * len(lists)) / len(lists), 30)
-    )
+    panel = layered(*marks)
     if len(lists) > 1:
-        panel = panels(panel, "list", list(labels.values()))
-    said = f"{_documents(lists)}; grades from {texts[0]} to {texts[-1]}, higher is better"
-    return on.finished(panel, "Grades down the list", [said, *cut])
+        panel = on.panels(panel, "list", list(labels.values()), 170 * len(lists), 30, width)
+    else:
+        panel = panel.properties(width=width, height=max(on.high(170), 30))
+    subtitle = f"{_documents(lists)}; grades from {texts[0]} to {texts[-1]}, higher is better"
+    return on.finished(panel, "Grades down the list", [subtitle, *cut])
 
 
 @chart(
@@ -157,7 +153,7 @@ def precision_at(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """A metric at each rank of a list, with the relevant documents highlighted and labelled.
+    """Draw a metric at each rank of a list, with the relevant documents highlighted and labelled.
 
     metric: any that takes a cutoff, without it: "precision", "recall", "ndcg", "f1".
 
@@ -165,7 +161,7 @@ def precision_at(
     >>> [round(row["value"], 2) for row in drawn["data"]["values"]]
     [1.0, 0.5, 0.67, 0.5]
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     lists, cut = _cut(lists_of(relevance))
     if len(lists) > 1:
         raise OptionError(f"one list is drawn, not {len(lists)}: {', '.join(lists)}.")
@@ -192,7 +188,7 @@ def precision_at(
     )  # fmt: skip
     bars = base.mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2).encode(
         color=_kinds({row["kind"] for row in rows}),
-        tooltip=["rank:O", alt.Tooltip("value:Q", format=".4f"), "kind:N", "grade:N"],
+        tooltip=["rank:O", tip("value:Q"), "kind:N", "grade:N"],
     )
     labels = (
         base.transform_filter("datum.kind == 'relevant'")
@@ -201,8 +197,8 @@ def precision_at(
     )
     wide_enough = width / len(given) >= 22
     drawn = on.sized(layered(*([bars, labels] if wide_enough else [bars])), width, 230)
-    said = [_found(given, name, rel), f"{with_direction(metric)}; labels at relevant documents"]
-    return on.finished(drawn, f"{metric} at each rank", [*said, *cut])
+    subtitle = [_found(given, name, rel), f"{with_direction(metric)}; labels at relevant documents"]
+    return on.finished(drawn, f"{metric} at each rank", [*subtitle, *cut])
 
 
 @chart(
@@ -221,13 +217,13 @@ def reciprocal_rank(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """What the first relevant document is worth at each rank: 1, 1/2, 1/3, …; with a list, where
-    its first one stands.
+    """Draw the reciprocal rank at each rank: 1, 1/2, 1/3, …; with a list, mark the rank of its
+    first relevant document.
 
     >>> rf.plot.reciprocal_rank([0, 0, 1]).to_dict()["title"]["subtitle"][0]
     'the first relevant document is at rank 3: 1/3 = 0.333'
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     lists = {} if relevance is None else lists_of(relevance)
     firsts = {
         name: next((at for at, one in enumerate(given, 1) if _kind(one, rel) == "relevant"), None)
@@ -241,20 +237,22 @@ def reciprocal_rank(
                 axis=alt.Axis(tickMinStep=1, format="d")),
         y=alt.Y("value:Q", title="reciprocal rank (higher is better)",
                 scale=alt.Scale(domain=[0, 1])),
-        tooltip=["rank:Q", alt.Tooltip("value:Q", format=".4f")],
+        tooltip=["rank:Q", tip("value:Q")],
     )  # fmt: skip
     layers = [
         base.mark_line(strokeWidth=2, color=COLOURS[0]),
         base.mark_point(filled=True, size=30, color=COLOURS[0], opacity=1),
     ]
-    said = []
+    subtitle = []
     marked: dict[int, list[str]] = {}
     for name, at in firsts.items():
         of = f"{name}: " if name else ""
         if at is None:
-            said.append(f"{of}no document of the list is relevant: the value is 0")
+            subtitle.append(f"{of}no document of the list is relevant: the value is 0")
             continue
-        said.append(f"{of}the first relevant document is at rank {at:,}: 1/{at:,} = {1 / at:.3f}")
+        subtitle.append(
+            f"{of}the first relevant document is at rank {at:,}: 1/{at:,} = {1 / at:.3f}"
+        )
         marked.setdefault(at, []).append(name)
     if marked:
         points = [{"rank": at, "value": 1 / at, "label": f"1/{at} = {1 / at:.3f}"} for at in marked]
@@ -265,8 +263,8 @@ def reciprocal_rank(
                 text="label:N"
             ),
         ]
-    said = said[:4] or [f"ranks 1 to {len(rows):,}"]
-    return on.finished(on.sized(layered(*layers)), "Reciprocal rank by position", said)
+    subtitle = subtitle[:4] or [f"ranks 1 to {len(rows):,}"]
+    return on.finished(on.sized(layered(*layers)), "Reciprocal rank by position", subtitle)
 
 
 @chart(
@@ -275,8 +273,8 @@ def reciprocal_rank(
     example="",
 )
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
-    """What each rank weighs: the discounts of the metrics as bars, below each other."""
-    on, alt = Canvas.of(look), load_altair()
+    """Draw what each rank weighs: the discounts of the metrics as bars, below each other."""
+    on = Canvas.of(look)
     weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
         "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
         "reciprocal rank: 1 / i": lambda i: 1 / i,
@@ -299,12 +297,12 @@ def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
             x=_ranks(k, width),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]),
                     axis=alt.Axis(values=[0, 0.5, 1])),
-            tooltip=["system:N", "rank:O", alt.Tooltip("value:Q", format=".4f")],
+            tooltip=["system:N", "rank:O", tip("value:Q")],
         )
-        .properties(width=width, height=max(on.high(64 * len(weights)) / len(weights), 20))
     )  # fmt: skip
-    said = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
-    return on.finished(panels(panel, "system", list(weights)), "What each rank weighs", said)
+    drawn = on.panels(panel, "system", list(weights), 64 * len(weights), 20)
+    subtitle = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
+    return on.finished(drawn, "What each rank weighs", subtitle)
 
 
 def _ranks_to(k: int) -> int:
@@ -314,12 +312,12 @@ def _ranks_to(k: int) -> int:
 
 
 def _cut(lists: Mapping[str, list[Any]]) -> tuple[dict[str, list[Any]], list[str]]:
-    """The first ranks of long lists, and what is said of the rest."""
+    """Cut long lists, with a note that says so."""
     longest = max(map(len, lists.values()))
     if longest <= _MOST_RANKS:
         return dict(lists), []
-    said = f"the first {_MOST_RANKS} of {longest:,} ranks"
-    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [said]
+    subtitle = f"the first {_MOST_RANKS} of {longest:,} ranks"
+    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [subtitle]
 
 
 def _kind(grade: float | None, rel: float | None) -> str:
@@ -329,19 +327,12 @@ def _kind(grade: float | None, rel: float | None) -> str:
 
 
 def _kinds(there: set[str]) -> Any:
-    """What was relevant, as colours with a legend."""
-    alt = load_altair()
-    kinds = {kind: colour for kind, colour in _KINDS.items() if kind in there}
-    return alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
-        legend=alt.Legend(title=None, orient="bottom"),
-    )
+    """Encode what is relevant, with a legend of the kinds that there are."""
+    return categories("kind:N", {kind: one for kind, one in _KINDS.items() if kind in there})
 
 
 def _ranks(count: int, width: float) -> Any:
-    """An axis of ranks, not all of which may have room for their numbers."""
-    alt = load_altair()
+    """Encode ranks on an axis, with as many numbers as there is room for."""
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if width / count * step >= _LABELLED)
     values = [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
     axis = alt.Axis(labelAngle=0, values=values, ticks=False, labelPadding=7)
@@ -356,12 +347,12 @@ def _documents(lists: Mapping[str, list[Any]]) -> str:
 
 
 def _found(grades: list[Any], name: str, rel: float | None) -> str:
-    """How many are relevant, and where."""
+    """Say how many documents are relevant, and at which ranks."""
     places = [at for at, one in enumerate(grades, 1) if _kind(one, rel) == "relevant"]
     where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
     of = f"{name}: " if name else ""
-    said = f"{of}{len(places):,} of {number_of(len(grades), 'document')} "
-    said += "is relevant" if len(places) == 1 else "are relevant"
+    subtitle = f"{of}{len(places):,} of {number_of(len(grades), 'document')} "
+    subtitle += "is relevant" if len(places) == 1 else "are relevant"
     if not places:
-        return said
-    return f"{said}, at the rank{'s' if len(places) > 1 else ''} {where}"
+        return subtitle
+    return f"{subtitle}, at the rank{'s' if len(places) > 1 else ''} {where}"

@@ -26,7 +26,7 @@ class InScript(json.JSONEncoder):
     """JSON that can stand in a script of a page: no text in it ends the script."""
 
     def encode(self, o: Any) -> str:
-        """The same JSON without what HTML looks for."""
+        """Encode without characters that HTML looks for."""
         return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -50,7 +50,7 @@ class _Whole:
             Path(fp).write_text(text, encoding="utf-8")
 
     def to_html(self, *args: Any, **options: Any) -> str:
-        """The same as text, as altair makes it."""
+        """Return the chart as HTML, as altair does."""
         options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
         return super().to_html(*args, **options)  # type: ignore[misc]
 
@@ -61,7 +61,7 @@ class _Whole:
         return spec if inner else drawable(spec)
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
-        """What a notebook shows: a drawing, which needs no network, where altair's own page would
+        """Show a drawing in a notebook, which needs no network, where altair's own page would
         fetch its scripts; or whatever `altair.renderers.enable` was told.
         """
         if altair.renderers.active == "default":
@@ -77,15 +77,15 @@ class _Whole:
 
 
 class WholeChart(_Whole, altair.Chart):
-    """One picture."""
+    """Draw one picture, without a network."""
 
 
 class WholeLayerChart(_Whole, altair.LayerChart):
-    """Pictures on top of each other."""
+    """Draw pictures on top of each other, without a network."""
 
 
 class WholeFacetChart(_Whole, altair.FacetChart):
-    """The same picture of several parts."""
+    """Draw the same picture of several parts, without a network."""
 
 
 def renumbered(svg: str, start: str = "part") -> str:
@@ -102,7 +102,7 @@ def renumbered(svg: str, start: str = "part") -> str:
 
 def drawable(spec: dict[str, Any]) -> dict[str, Any]:
     """A chart whose texts are plain and short: some characters end the process that draws them, and
-    a text of 40,000 takes it a quarter of a minute. Those that differ still do.
+    a text of 40,000 takes it a quarter of a minute. Different texts stay different.
     """
     title = spec.get("title", "")
     rest = {key: part for key, part in spec.items() if key != "title"}

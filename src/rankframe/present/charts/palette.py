@@ -26,7 +26,7 @@ _DARK_TEXT, _LIGHT_TEXT = "#1c1c1c", "#ffffff"
 
 @dataclass(frozen=True)
 class Ground:
-    """What a chart stands on."""
+    """Hold the colours of a theme."""
 
     background: str
     # text, axes, lines that are no data
@@ -74,7 +74,7 @@ def text_on(colour: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """How well two colours are told apart, from 1 to 21, as the guidelines for web pages say.
+    """Return the contrast of two colours, from 1 to 21, as defined by WCAG.
 
     >>> contrast("#000000", "#ffffff")
     21.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
@@ -12,13 +12,14 @@ from rankframe.core.errors import OptionError
 from rankframe.core.wording import distinct_texts
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
     chart_of,
     in_words,
     layered,
-    load_altair,
-    panels,
     scale_of,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import (
     Values,
@@ -36,9 +37,6 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["distribution", "per_query"]
 
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
-
 QueryOrder = Literal["value", "given"]
 _MOST_BARS = 400  # about one for each dot across
 _MOST_NAMED = 30  # bars that have room for the ids of their queries
@@ -49,16 +47,17 @@ _LABEL = 18  # characters of an id below its bar
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
-    """The value of every query as a bar, with the mean as a line; a panel for each system: a
+    """Draw the value of every query as a bar, with the mean as a line; a panel per system: a
     result, a comparison, or `{name: result.per_query}`.
 
-    order: bars by "value", the largest first, or as "given". Of many queries, every so manieth.
+    order: bars by "value", the largest first, or as "given". With many queries,
+        only every n-th bar is drawn.
 
     >>> result = rf.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "mrr")
     >>> rf.plot.per_query(result).to_dict()["title"]["text"]
     ['mrr of every query']
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if order not in get_args(QueryOrder):
         raise OptionError.choice("order", order, get_args(QueryOrder))
     frames, metric = values_of(values, metric)
@@ -93,19 +92,19 @@ def per_query(
     bars = base.mark_bar(color=COLOURS[0], **size).encode(
         x=x,
         y=alt.Y("value:Q", title=with_direction(metric) if count == 1 else metric),
-        tooltip=[f"{QUERY}:N", alt.Tooltip("value:Q", format=".4f")],
+        tooltip=[f"{QUERY}:N", tip("value:Q")],
     )
     line = base.mark_rule(strokeWidth=2, color=COLOURS[1], strokeDash=[6, 3]).encode(
         y=alt.Y("mean:Q", aggregate="min")
     )
-    panel = layered(bars, line).properties(
-        width=width, height=max(on.high(240 if count == 1 else 130 * count) / count, 30)
-    )
+    panel = layered(bars, line)
     if count > 1:
-        order_ = list(dict.fromkeys(row["system"] for row in rows))
-        panel = panels(panel, "system", order_)
-    said = [f"{in_words(list(frames))}; {_sample_of(frames)}", _mean_said(rows, metric, count)]
-    return on.finished(panel, f"{metric} of every query", said)
+        systems = list(dict.fromkeys(row["system"] for row in rows))
+        panel = on.panels(panel, "system", systems, 130 * count, 30, width)
+    else:
+        panel = panel.properties(width=width, height=max(on.high(240), 30))
+    subtitle = [f"{in_words(list(frames))}; {_sample_of(frames)}", _mean_said(rows, metric, count)]
+    return on.finished(panel, f"{metric} of every query", subtitle)
 
 
 def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, count: int) -> str:
@@ -116,20 +115,20 @@ def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, count: int) -> st
 
 
 def _sample_of(frames: Mapping[str, pl.DataFrame]) -> str:
-    """How many queries there are, and how many of them have a bar."""
+    """Say how many queries there are, and how many of them have a bar."""
     most = max(frame.height for frame in frames.values())
-    said = counted(frames)
-    return said if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {said}"
+    subtitle = counted(frames)
+    return subtitle if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {subtitle}"
 
 
 @chart(inputs=lambda source: (source.per_query(), source.metric))
 def distribution(
     values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
 ) -> Chart:
-    """How a metric is distributed over queries, a panel for each system: a result, a comparison, or
-    `{name: result.per_query}`.
+    """Draw the distribution of a metric over queries, a panel per system: a result, a comparison,
+    or `{name: result.per_query}`.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     frames, metric = values_of(values, metric)
     numbers = {name: frame["value"].drop_nulls() for name, frame in frames.items()}
     low, high = value_range(pl.concat(numbers.values()))
@@ -156,10 +155,9 @@ def distribution(
             x2="to:Q",
             y=alt.Y("share:Q", title="share of queries", axis=alt.Axis(format="%", tickCount=4)),
             color=alt.Color("system:N", legend=None, scale=scale_of(list(frames))),
-            tooltip=["system:N", "from:Q", "to:Q", alt.Tooltip("queries:Q", format=",")],
+            tooltip=["system:N", "from:Q", "to:Q", tip("queries:Q", ",")],
         )
-        .properties(width=on.wide(), height=max(on.high(90 * len(frames)) / len(frames), 20))
     )
-    drawn = panels(panel, "system", list(frames))
-    said = [f"{in_words(list(frames))}; {counted(frames)}"]
-    return on.finished(drawn, f"Distribution of {metric} over queries", said)
+    drawn = on.panels(panel, "system", list(frames), 90 * len(frames), 20)
+    subtitle = [f"{in_words(list(frames))}; {counted(frames)}"]
+    return on.finished(drawn, f"Distribution of {metric} over queries", subtitle)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import polars as pl
@@ -16,23 +16,24 @@ from rankframe.core.messages import number_of, shown
 from rankframe.core.wording import distinct_texts
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
+    categories,
     chart_of,
+    dots,
     in_words,
     layered,
-    load_altair,
     numbered,
-    panels,
     scale_of,
+    text_in_cells,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import grade_text, sample_of, sampled
 from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
 from rankframe.present.charts.registry import chart
 
 __all__ = ["bump", "calibration", "heatmap"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 Judged: TypeAlias = pl.LazyFrame | pl.DataFrame
 _LABEL = 20  # characters of an id beside its row
@@ -44,11 +45,11 @@ _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard e
 
 @chart(runs=1, inputs=lambda source: (source.judged(), source.k))
 def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
-    """Where the relevant documents stand, `rf.judge(qrels, run)`: a row a query, a column a rank,
-    its grade as colour, and as a number where that fits. Of many queries, a sample that is always
-    the same.
+    """Draw where the relevant documents stand, `rf.judge(qrels, run)`: a row per query, a column
+    per rank, the grade as colour, and as a number where that fits. Of many queries, a sample that
+    is always the same.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
     if lists.is_empty():
         raise OptionError("there is no judged query to draw.")
@@ -87,21 +88,16 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
         tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
     rects = base.mark_rect().encode(
-        color=alt.Color(
-            "grade:N",
-            legend=alt.Legend(title="grade", orient="bottom"),
-            scale=alt.Scale(domain=["unjudged", *colours], range=[UNJUDGED, *colours.values()]),
-        ),
+        color=categories("grade:N", {"unjudged": UNJUDGED, **colours}, "grade")
     )
     height = _CELL * some.height
     layers = [rects]
     fits = on.wide() / k >= _NUMBERED and on.high(height) / some.height >= _CELL - 2
     if fits and max(map(len, colours), default=0) <= 2:
-        ink = alt.Color("ink:N", scale=None, legend=None)
-        layers.append(base.mark_text(fontSize=9).encode(text="text:N", color=ink))
+        layers.append(text_in_cells(base, fontSize=9))
     drawn = on.sized(numbered(*layers), height=height)
-    said = [f"{sampled(some.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
-    return on.finished(drawn, "Where judged documents stand", said)
+    subtitle = [f"{sampled(some.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
+    return on.finished(drawn, "Where judged documents stand", subtitle)
 
 
 @chart(
@@ -110,8 +106,8 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     example="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
 )
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
-    """How documents move from ranking to ranking: lists of documents in order by name, a line a
-    document, its colour by where it went from the first ranking to the last.
+    """Draw how documents move from ranking to ranking: lists of documents in order by name, a line
+    per document, its colour by where it went from the first ranking to the last.
 
     k: how deep to look.
 
@@ -119,7 +115,7 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     >>> drawn.to_dict()["title"]["subtitle"][0]
     'old, new; 2 documents in the top 10 of any'
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if not is_count(k):
         raise OptionError(f"k must be a whole number of at least 1, not {shown(k)}.")
     lists = {str(name): [str(one) for one in docs[:k]] for name, docs in rankings.items()}
@@ -151,17 +147,13 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
         y=alt.Y("rank:Q", title="rank",
                 scale=alt.Scale(domain=[deepest + 0.5, 0.5], nice=False),
                 axis=alt.Axis(values=list(range(1, deepest + 1)), grid=False, format="d")),
-        color=alt.Color(
-            "moved:N",
-            scale=alt.Scale(domain=list(there), range=list(there.values())),
-            legend=alt.Legend(title="from first to last", orient="bottom"),
-        ),
+        color=categories("moved:N", there, "from first to last"),
         detail="doc:N",
         tooltip=["doc:N", "system:N", "rank:Q"],
     )  # fmt: skip
     layers = [
         base.mark_line(strokeWidth=2.5, opacity=0.9),
-        base.mark_point(filled=True, size=80, opacity=1),
+        dots(base, 80),
     ]
     ends = ((order[0], "right", -10), (order[-1], "left", 10))
     for end, align, dx in ends:
@@ -176,12 +168,12 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     of = number_of(len(every), "document") if len(every) == len(kept) else (
         f"the first {len(kept)} of {number_of(len(every), 'document')}"
     )  # fmt: skip
-    said = [f"{in_words(list(lists))}; {of} in the top {k:,} of any", "rank 1 is the best"]
-    return on.finished(drawn, "Ranks from ranking to ranking", said)
+    subtitle = [f"{in_words(list(lists))}; {of} in the top {k:,} of any", "rank 1 is the best"]
+    return on.finished(drawn, "Ranks from ranking to ranking", subtitle)
 
 
 def _move(doc: str, first: Sequence[str], last: Sequence[str]) -> str:
-    """Where a document went."""
+    """Say where a document went."""
     if doc not in first or doc not in last:
         return "in or out"
     before, after = first.index(doc), last.index(doc)
@@ -195,8 +187,9 @@ def calibration(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Whether higher scores mean higher grades: `rf.pair(qrels, run)`, or several by name. Judged
-    documents by score, in bins of as many each: the mean grade of a bin above its mean score.
+    """Draw whether higher scores mean higher grades: `rf.pair(qrels, run)`, or several by name.
+    Judged documents by score, in bins of as many each: the mean grade of a bin above its mean
+    score.
 
     bins: how many; equal scores share one.
     rel: the share of documents of at least this grade, instead of the mean grade.
@@ -206,7 +199,7 @@ def calibration(
     >>> [(row["score"], row["grade"]) for row in drawn["data"]["values"]]
     [(0.2, 0.0), (0.9, 1.0)]
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if not is_count(bins) or bins > 200:
         raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
     frames = pairs if isinstance(pairs, Mapping) else {"run": pairs}
@@ -230,23 +223,23 @@ def calibration(
         y=alt.Y("low:Q", title=what), y2="high:Q"
     )
     line = base.mark_line(strokeWidth=2).encode()
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        tooltip=["system:N", "score:Q", "grade:Q", alt.Tooltip("documents:Q", format=",")],
+    marks = dots(base).encode(
+        tooltip=["system:N", "score:Q", "grade:Q", tip("documents:Q", ",")],
     )
-    panel = layered(whiskers, line, dots)
+    panel = layered(whiskers, line, marks)
     if len(names) > 1:  # scores of different systems are not on one scale
-        each = panel.properties(width=on.wide(), height=on.high(150 * len(names)) / len(names))
-        drawn = panels(each, "system", names).resolve_scale(x="independent")
+        drawn = on.panels(panel, "system", names, 150 * len(names), 0)
+        drawn = drawn.resolve_scale(x="independent")
     else:
         drawn = on.sized(panel)
     documents = f"{min(counts):,} to {max(counts):,}" if len(set(counts)) > 1 else f"{counts[0]:,}"
-    said = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
+    subtitle = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
             "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
-    return on.finished(drawn, "Grades by score", said)
+    return on.finished(drawn, "Grades by score", subtitle)
 
 
 def _binned(name: str, frame: Judged, bins: int, rel: float | None) -> list[dict[str, Any]]:
-    """Mean scores and grades of documents, bin by bin."""
+    """Compute mean scores and grades of documents, bin by bin."""
     found = (
         frame.lazy()
         .select(grade="score_a", score="score_b")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -14,21 +14,25 @@ from rankframe.core.wording import distinct_texts, number_text, plain_text
 from rankframe.engine.result import Result
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
     chart_of,
     colour,
+    dots,
     in_rows,
     in_words,
     layered,
-    load_altair,
     named,
     numbered,
-    panels,
+    text_in_cells,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import (
     Values,
     better,
     between,
+    choose,
     frames_of,
     known_metric,
     with_direction,
@@ -37,9 +41,6 @@ from rankframe.present.charts.palette import BETTER, WORSE, mixed, text_on
 from rankframe.present.charts.registry import chart
 
 __all__ = ["forest", "slice_map", "slices"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 _LABEL = 34  # characters of a slice beside its row
 _MOST_SLICES = 60  # of each metric: those with most queries
@@ -52,10 +53,10 @@ _ALL = "all queries"
     "--queries queries.parquet --by locale --by device",
 )
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """A metric in every slice with its interval: a result or a comparison with slices, or
+    """Draw a metric in every slice with its interval: a result or a comparison with slices, or
     `{name: result.slices}`. Of many slices, those with most queries.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     given = frames_of(frames, "slices")
     metric, chosen = _chosen(given, metric)
     order, cut = _largest(chosen)
@@ -69,24 +70,24 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
         color=colour(list(given)),
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+    marks = dots(base).encode(
         x=alt.X("value:Q", title=with_direction(metric), scale=alt.Scale(zero=False)),
-        tooltip=["system:N", "slice:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"],
+        tooltip=["system:N", "slice:N", tip("value:Q"), "queries:Q"],
     )
     usual = 16 * len(given) * len(order)
-    panel = layered(whiskers, dots).properties(
+    panel = layered(whiskers, marks).properties(
         width=on.wide(), height=max(on.high(usual) / len(order), 8)
     )
     row = alt.Row("slice:N", title=None, sort=list(labels.values()))
     counts = [count for frame in chosen.values() for count in frame["queries"]]
-    said = [f"{in_words(list(given))}; slices of {between(counts)}; lines: intervals", *cut]
-    return on.finished(in_rows(panel, row, spacing=4), f"{metric} by slice", said)
+    subtitle = [f"{in_words(list(given))}; slices of {between(counts)}; lines: intervals", *cut]
+    return on.finished(in_rows(panel, row, spacing=4), f"{metric} by slice", subtitle)
 
 
 def _chosen(
     frames: Mapping[str, pl.DataFrame], metric: str | None
 ) -> tuple[str, dict[str, pl.DataFrame]]:
-    """The metric, and its rows of each system, with slices by their full names."""
+    """Return the metric and its rows of each system, with slices by their full names."""
     known = [label for frame in frames.values() if "metric" in frame.columns
              for label in frame["metric"]]  # fmt: skip
     metric = known[0] if metric is None and known else metric
@@ -104,7 +105,7 @@ def _chosen(
 
 
 def _largest(frames: Mapping[str, pl.DataFrame]) -> tuple[list[str], list[str]]:
-    """The slices to draw, in the order in which they come, and what is said of the others."""
+    """Choose the slices to draw, in their order, with a note on those left out."""
     every = pl.concat([frame.select("slice", "queries") for frame in frames.values()])
     sizes = every.group_by("slice", maintain_order=True).agg(pl.col("queries").max())
     if sizes.height <= _MOST_SLICES:
@@ -129,11 +130,11 @@ def slice_map(
     metrics: Sequence[str] | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """A heat map of slices: a row a slice, a column a metric (of one system) or a system (of one
-    metric), with the values as numbers; blue where a slice is better than all queries are, orange
-    where it is worse. A result with slices, a comparison, or several results by name.
+    """Draw a heat map of slices: a row per slice, a column per metric (of one system) or per system
+    (of one metric), with the values as numbers; blue where a slice is better than all queries are,
+    orange where it is worse. A result with slices, a comparison, or several results by name.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     whole, parts = _summaries(values)
     asked = [metrics] if isinstance(metrics, str) else metrics
     known = list(dict.fromkeys(m for frame in parts.values() for m in frame["metric"]))
@@ -167,20 +168,19 @@ def slice_map(
     width, height = cell_wide * len(columns), 22 * len(order)
     layers = [rects]
     if on.wide(width) / len(columns) >= 38 and on.high(height) / len(order) >= 12:
-        ink = alt.Color("ink:N", scale=None, legend=None)
-        layers.append(base.mark_text(fontSize=10).encode(text="text:N", color=ink))
+        layers.append(text_in_cells(base, fontSize=10))
     title = f"{chosen[0]} by slice" if len(chosen) == 1 else "Metrics by slice"
-    said = [
+    subtitle = [
         f"{in_words(list(parts))}; slices of {between(cells['queries'].to_list())}",
         f"blue is better than all queries, orange worse, by up to {strongest:.0%}", *cut,
     ]  # fmt: skip
     if len(chosen) == 1 and better(chosen[0]):
-        said.insert(1, better(chosen[0]))
-    return on.finished(on.sized(numbered(*layers), width, height), title, said)
+        subtitle.insert(1, better(chosen[0]))
+    return on.finished(on.sized(numbered(*layers), width, height), title, subtitle)
 
 
 def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
-    """By system, the values of all queries, and those of slices."""
+    """Return the values of all queries and of slices, by system."""
     parts = frames_of(values, "slices")
     if isinstance(values, Comparison):
         rows = values.systems.filter(pl.col("by").is_null())
@@ -194,7 +194,7 @@ def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataF
 def _cells(
     whole: Mapping[str, pl.DataFrame], parts: Mapping[str, pl.DataFrame], metrics: Sequence[str]
 ) -> pl.DataFrame:
-    """Values of slices, and by what share of all queries' value each is better."""
+    """Return values of slices, and by what share each is better than all queries."""
     frames = []
     for name, frame in parts.items():
         for metric in metrics:
@@ -225,7 +225,7 @@ def _cell(
     on: Canvas,
     strongest: float,
 ) -> dict[str, Any]:
-    """A cell as it is drawn."""
+    """Return a cell with its colours."""
     share = row["share"] or 0.0
     fill = mixed(on.ground.neutral, BETTER if share > 0 else WORSE, abs(share) / strongest * 0.85)
     value = row["value"]
@@ -251,23 +251,21 @@ def _cell(
 def forest(
     comparison: Comparison, metrics: Sequence[str] | str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Differences with their intervals, by metric and slice: `rf.compare(…, baseline=…, by=…)`. To
-    the right of the line the system is larger; hollow dots are not significant.
+    """Draw differences with their intervals, by metric and slice: `rf.compare(…, baseline=…,
+    by=…)`. To the right of the line the system is larger; hollow dots are not significant.
 
-    metrics: some of those that were compared.
+    metrics: compared metrics (default: all).
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     rows, known = _differences(comparison, metrics)
     order, cut = _largest({"": rows})
     rows = rows.filter(pl.col("slice").is_in(order))
     pairs = distinct_texts(rows["pair"].unique(maintain_order=True), 50)
     labels = distinct_texts(order, _LABEL)
-    heads = {label: with_direction(label) for label in known}
+    heads = [with_direction(label) for label in known]
     if any(comparison.metric(label).definition is None for label in known):
-        ways = {label: better(comparison.metric(label)) for label in known}
-        heads = {label: f"{label} ({way})" for label, way in ways.items()}
-    heads = distinct_texts([heads[label] for label in known], 60)
-    texts = [heads[one] for one in heads]
+        heads = [f"{label} ({better(comparison.metric(label))})" for label in known]
+    texts = list(distinct_texts(heads, 60).values())
     by_metric = dict(zip(known, texts, strict=True))
     data = [
         {"metric": by_metric[row["metric"]], "slice": labels[row["slice"]],
@@ -287,10 +285,10 @@ def forest(
         x=alt.X("zero:Q", aggregate="min")
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
+    marks = dots(base, 70).encode(
         x=alt.X("difference:Q", title="difference", scale=alt.Scale(zero=True)),
-        tooltip=["system:N", "slice:N", alt.Tooltip("difference:Q", format="+.4f"),
-                 alt.Tooltip("low:Q", format="+.4f"), alt.Tooltip("high:Q", format="+.4f"),
+        tooltip=["system:N", "slice:N", tip("difference:Q", "+.4f"),
+                 tip("low:Q", "+.4f"), tip("high:Q", "+.4f"),
                  "queries:Q", "significant:N"],
     )  # fmt: skip
     hollow = (
@@ -299,31 +297,25 @@ def forest(
         .encode(x="difference:Q", color=alt.value(on.ground.background))
     )
     usual = max(14 * len(names), 20) * len(order) * len(known)
-    panel = layered(zero, whiskers, dots, hollow).properties(
-        width=on.wide(), height=max(on.high(usual) / len(known), 16)
-    )
-    drawn = panels(panel, "metric", texts).resolve_scale(x="independent")
+    panel = layered(zero, whiskers, marks, hollow)
+    drawn = on.panels(panel, "metric", texts, usual, 16).resolve_scale(x="independent")
     counts = rows["queries"].to_list()
     how = comparison.note("policy_ci")
-    said = [f"{in_words(names)}; {between(counts)} a row",
+    subtitle = [f"{in_words(names)}; {between(counts)} a row",
             f"lines: intervals ({how}); hollow: not significant", *cut]  # fmt: skip
     against = comparison.baseline
     title = "Differences" if against is None else f"Differences from {plain_text(against, 30)}"
-    return on.finished(drawn, title, said)
+    return on.finished(drawn, title, subtitle)
 
 
 def _differences(
     comparison: Comparison, metrics: Sequence[str] | str | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The differences to draw, and the metrics that they are of."""
+    """Return the differences to draw, and their metrics."""
     if not isinstance(comparison, Comparison):
         raise OptionError("differences are drawn of a comparison: rf.compare(qrels, runs, …).")
     known = [metric.label for metric in comparison.metrics]
-    asked = known if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
-    for metric in asked:
-        if metric not in known:
-            hint = did_you_mean(metric, known)
-            raise OptionError(f"{metric!r} was not compared. {hint}".rstrip())
+    asked = choose(metrics, known, "{} was not compared.")
     few = pl.when(pl.col("small")).then(pl.lit(" (few)")).otherwise(pl.lit(""))
     part = pl.concat_str("by", pl.lit(": "), "slice", few)
     pair = pl.col("system") if comparison.baseline is not None else (

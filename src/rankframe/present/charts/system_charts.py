@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import did_you_mean, shown
+from rankframe.core.messages import shown
 from rankframe.core.wording import distinct_texts, p_text, plain_text, signed_text
 from rankframe.engine.history import HISTORY_SCHEMA
 from rankframe.engine.result import Result
 from rankframe.present.charts.canvas import (
     Canvas,
+    Chart,
     Look,
+    alt,
+    categories,
     chart_of,
+    dots,
     in_words,
     layered,
-    load_altair,
     numbered,
-    panels,
     scale_of,
+    text_in_cells,
+    tip,
 )
-from rankframe.present.charts.chart_inputs import better, between, known_metric, with_direction
+from rankframe.present.charts.chart_inputs import (
+    better,
+    between,
+    choose,
+    known_metric,
+    with_direction,
+)
 from rankframe.present.charts.palette import BETTER, COLOURS, WORSE, text_on
 from rankframe.present.charts.registry import chart
 
 __all__ = ["agreement", "history", "significance"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 _LABEL = 20  # characters of a name
 _CELL = 74  # dots, of a matrix
@@ -41,18 +48,16 @@ _MOST_RESULTS = 200  # over time: the last ones
 
 @chart(inputs=lambda source: (source.compared(pairs=True),))
 def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """Which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)` without
-    a baseline. Each cell is the row's system less the column's.
+    """Draw which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)`
+    without a baseline. Each cell is the row's system less the column's.
 
-    metric: one of those that were compared (default: the first).
+    metric: a compared metric (default: the first).
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if not isinstance(comparison, Comparison):
         raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
     known = [one.label for one in comparison.metrics]
-    metric = known[0] if metric is None else metric
-    if metric not in known:
-        raise OptionError(f"{metric!r} was not compared. {did_you_mean(metric, known)}".rstrip())
+    metric = choose(metric, known, "{} was not compared.")[0]
     one = comparison.metric(metric)
     table = comparison.table.filter(pl.col("metric") == metric, pl.col("by").is_null())
     if table.is_empty():
@@ -85,26 +90,22 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2).encode(
-        color=alt.Color(
-            "kind:N", scale=alt.Scale(domain=list(there), range=list(there.values())),
-            legend=alt.Legend(title="row beside column", orient="bottom"),
-        ),
+        color=categories("kind:N", there, "row beside column"),
     )  # fmt: skip
     layers = [cells]
     if size >= _NUMBERED:
-        ink = alt.Color("ink:N", scale=None, legend=None)
         layers += [
-            base.mark_text(fontSize=11, dy=-6, fontWeight="bold").encode(text="text:N", color=ink),
-            base.mark_text(fontSize=9, dy=8).encode(text="p:N", color=ink),
+            text_in_cells(base, fontSize=11, dy=-6, fontWeight="bold"),
+            text_in_cells(base, "p:N", fontSize=9, dy=8),
         ]
     drawn = on.sized(numbered(*layers), _CELL * count, min(46, size) * count)
     test, correction = (comparison.note(f"policy_{item}") for item in ("test", "correction"))
-    said = [
+    subtitle = [
         f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
         f"* {comparison.note('policy_significant')}; test: {test}, correction: {correction}",
         *filter(None, [better(one)]),
     ]  # fmt: skip
-    return on.finished(drawn, f"Who differs in {metric}", said)
+    return on.finished(drawn, f"Who differs in {metric}", subtitle)
 
 
 @chart(
@@ -119,26 +120,23 @@ def agreement(
     metrics: Sequence[str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """How alike several rankings and a reference are, as bars: `{name: rf.agree(reference, ranking,
+    """Draw the agreement of rankings with a reference as bars: `{name: rf.agree(reference, ranking,
     ["kendall_tau", "rbo"])}`.
 
     reference: what it is called.
-    metrics: some of those that the results have.
+    metrics: metrics of the results (default: all).
 
     >>> alike = rf.agree([1, 2, 3], [1, 3, 2], ["kendall_tau", "spearman"])
     >>> drawn = rf.plot.agreement({"mine": alike}).to_dict()
     >>> [(row["metric"], row["value"]) for row in drawn["data"]["values"]]
     [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     given = results if isinstance(results, Mapping) else {"ranking": results}
     if not given or not all(isinstance(one, Result) for one in given.values()):
         raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
     known = list(dict.fromkeys(m for one in given.values() for m in one.summary["metric"]))
-    asked = known if metrics is None else list(metrics)
-    if missing := [metric for metric in asked if metric not in known]:
-        hint = did_you_mean(missing[0], known)
-        raise OptionError(f"no result has {missing[0]!r}. {hint}".rstrip())
+    asked = choose(metrics, known, "no result has {}.")
     names = distinct_texts([str(name) for name in given], _LABEL)
     rows = [
         {"system": names[str(name)], "metric": row["metric"], "value": row["value"],
@@ -163,7 +161,7 @@ def agreement(
         x=alt.X("value:Q", title="agreement",
                 scale=alt.Scale(domain=[low, high], nice=False)),
         color=alt.Color("system:N", scale=scale_of(order), legend=None),
-        tooltip=["system:N", "metric:N", alt.Tooltip("value:Q", format=".4f")],
+        tooltip=["system:N", "metric:N", tip("value:Q")],
     )  # fmt: skip
     layers = [bars]
     if ranged:
@@ -171,19 +169,17 @@ def agreement(
     layers.append(base.mark_text(align="left", dx=5, color=on.ink, fontSize=10).encode(
         x=alt.X("edge:Q"), text="text:N"))  # fmt: skip
     usual = max(20 * len(order), 24) * len(asked)
-    panel = layered(*layers).properties(
-        width=on.wide(), height=max(on.high(usual) / len(asked), 14)
-    )
+    drawn = on.panels(layered(*layers), "metric", asked, usual, 14)
     below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
-    said = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
+    subtitle = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
             f"1 is the same order{below}"]  # fmt: skip
     if ranged:
-        said.append("lines: intervals")
-    return on.finished(panels(panel, "metric", asked), "Agreement of rankings", said)
+        subtitle.append("lines: intervals")
+    return on.finished(drawn, "Agreement of rankings", subtitle)
 
 
 def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """How far the axis goes: as far as the metrics can, where one goes below 0."""
+    """Return the ends of the axis: those of the metrics, where one goes below 0."""
     values = [row[end] for row in rows for end in ("value", "low", "high") if row[end] is not None]
     bounds = [m.definition.bounds for m in metrics if m is not None and m.definition is not None]
     least = min([0.0, *values])
@@ -204,20 +200,17 @@ def history(
     margin: float | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Metrics over stored results, `rf.history([folder, …])`: a panel for each, a line with
+    """Draw metrics over stored results, `rf.history([folder, …])`: a panel for each, a line with
     intervals, the first result as the reference.
 
     margin: how much worse than the first is still good enough, as rules of a gate say it: "-1%" of
         its value, or -0.01. What falls beyond that line is marked.
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:
         raise OptionError(f"the frame has no column {missing[0]!r}: it is not of rf.history.")
     known = points["metric"].unique(maintain_order=True).to_list()
-    asked = known if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
-    if unknown := [metric for metric in asked if metric not in known]:
-        hint = did_you_mean(unknown[0], known)
-        raise OptionError(f"the history has no {unknown[0]!r}. {hint}".rstrip())
+    asked = choose(metrics, known, "the history has no {}.")
     results = points["result"].unique(maintain_order=True).to_list()
     kept = results[-_MOST_RESULTS:]
     names = distinct_texts(kept, _LABEL)
@@ -248,7 +241,7 @@ def history(
     band = base.mark_rule(color=COLOURS[0], strokeWidth=3, opacity=0.5).encode(
         y=alt.Y("low:Q", title=None, scale=alt.Scale(zero=False)), y2="high:Q"
     )
-    tips = ["result:N", "date:N", alt.Tooltip("value:Q", format=".4f"), "queries:Q"]
+    tips = ["result:N", "date:N", tip("value:Q"), "queries:Q"]
     layers = [band, base.mark_line(color=COLOURS[0], strokeWidth=2).encode(y=y)]
     fill: Any = alt.value(COLOURS[0])
     if margin is not None:
@@ -257,37 +250,33 @@ def history(
                 y=alt.Y("limit:Q", aggregate="min", title=None)
             )
         )
-        domain, colours = ["value", "beyond the margin"], [COLOURS[0], WORSE]
-        fill = alt.Color("kind:N", scale=alt.Scale(domain=domain, range=colours),
-                         legend=alt.Legend(title=None, orient="bottom"))  # fmt: skip
-    layers.append(
-        base.mark_point(filled=True, size=60, opacity=1).encode(y=y, color=fill, tooltip=tips)
-    )
-    panel = layered(*layers).properties(width=width, height=max(on.high(180 * count) / count, 40))
+        fill = categories("kind:N", {"value": COLOURS[0], "beyond the margin": WORSE})
+    layers.append(dots(base).encode(y=y, color=fill, tooltip=tips))
     heads = [with_direction(metric) for metric in asked]
-    drawn = panels(panel, "metric", heads).resolve_scale(y="independent")
+    drawn = on.panels(layered(*layers), "metric", heads, 180 * count, 40, width)
+    drawn = drawn.resolve_scale(y="independent")
     return on.finished(drawn, "Results over time", _told(points, kept, len(results), margin))
 
 
 def _told(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> list[str]:
-    """What there is to know of a history."""
+    """Return the lines below the title of a history."""
     dates = points["date"].drop_nulls()
     first, last = (f"{date:%Y-%m-%d}" for date in (dates.min(), dates.max())) if len(dates) else (
         "", "")  # fmt: skip
     shown_ = f"the last {len(kept)} of {total:,}" if len(kept) < total else f"{total:,}"
-    said = [(f"{shown_} {'result' if total == 1 else 'results'}; "
+    subtitle = [(f"{shown_} {'result' if total == 1 else 'results'}; "
             f"{between(points['queries'].to_list())}; lines: intervals")]  # fmt: skip
     if first:
-        said.append(f"written {first}" + (f" to {last}" if last != first else ""))
+        subtitle.append(f"written {first}" + (f" to {last}" if last != first else ""))
     if margin is not None:
-        said.append(f"dashed: the margin, {margin} from the first result")
+        subtitle.append(f"dashed: the margin, {margin} from the first result")
     if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
-        said.append("judgments changed between results: values are no trend")
-    return said
+        subtitle.append("judgments changed between results: values are no trend")
+    return subtitle
 
 
 def _limit(own: pl.DataFrame, metric: str, margin: float | str | None) -> float | None:
-    """The value beyond which a result is too much worse than the first one."""
+    """Return the value beyond which a result is too much worse than the first one."""
     if margin is None or own.is_empty():
         return None
     text = str(margin).strip()

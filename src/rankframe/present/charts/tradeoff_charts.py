@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import polars as pl
 
@@ -16,19 +16,18 @@ from rankframe.present.charts.canvas import (
     HEIGHT,
     WIDTH,
     Canvas,
+    Chart,
     Look,
+    alt,
     chart_of,
     layered,
-    load_altair,
+    scale_of,
+    tip,
 )
 from rankframe.present.charts.chart_inputs import better, between, with_direction
-from rankframe.present.charts.palette import COLOURS
 from rankframe.present.charts.registry import chart
 
 __all__ = ["tradeoff"]
-
-if TYPE_CHECKING:
-    from rankframe.present.charts.canvas import Chart
 
 # Of several systems.
 Systems: TypeAlias = Mapping[str, Result] | Comparison
@@ -50,10 +49,10 @@ _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 def tradeoff(
     results: Systems, y: str | None = None, x: str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Two metrics against each other, such as accuracy against coverage: a dot a system, with its
-    intervals both ways. Hollow dots are systems that another one beats: it is at least as good in
-    both, and better in one. `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"], …)}`, or a
-    comparison.
+    """Draw two metrics against each other, such as accuracy against coverage: a dot per system,
+    with its intervals both ways. Hollow dots are systems that another one beats: it is at least as
+    good in both, and better in one. `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"],
+    …)}`, or a comparison.
 
     y, x: the metric up and the one across (default: the first two that the results have).
 
@@ -66,7 +65,7 @@ def tradeoff(
     >>> [(dot["system"], dot["y"], dot["beaten"]) for dot in dots]
     [('same', 0.5, True), ('own', 1.0, False)]
     """
-    on, alt = Canvas.of(look), load_altair()
+    on = Canvas.of(look)
     tables = _tables(results)
     y, x = _two(tables, y, x)
     rows = _dots(tables, y, x)
@@ -76,10 +75,8 @@ def tradeoff(
     width, height = on.wide(WIDTH), on.high(HEIGHT)
     ends = {axis: _ends(rows, axis) for axis in ("x", "y")}
     names = [row["system"] for row in rows]
-    colours = alt.Scale(
-        domain=names, range=[COLOURS[at % len(COLOURS)] for at in range(len(names))]
-    )
-    base = chart_of(rows).encode(color=alt.Color("system:N", scale=colours, legend=None))
+    own = alt.Color("system:N", scale=scale_of(names), legend=None)
+    base = chart_of(rows).encode(color=own)
     along = {
         axis: alt.Scale(domain=list(ends[axis]), nice=False, zero=False) for axis in ("x", "y")
     }
@@ -95,10 +92,9 @@ def tradeoff(
         far = {f"{axis}2": f"{axis}_high:Q"}
         layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
             **{**at, axis: both[axis]}, **far))  # fmt: skip
-    fill = alt.condition("datum.beaten", alt.value(on.ground.background),
-                         alt.Color("system:N", scale=colours, legend=None))  # fmt: skip
-    tips = ["system:N", alt.Tooltip("y:Q", title=y, format=".4f"),
-            alt.Tooltip("x:Q", title=x, format=".4f"), "queries:Q"]  # fmt: skip
+    fill = alt.condition("datum.beaten", alt.value(on.ground.background), own)
+    tips = ["system:N", tip("y:Q", title=y),
+            tip("x:Q", title=x), "queries:Q"]  # fmt: skip
     layers.append(
         base.mark_point(size=90, opacity=1, strokeWidth=2).encode(**at, fill=fill, tooltip=tips)
     )
@@ -113,17 +109,17 @@ def tradeoff(
                            dy=down * _LINE * 0.7, fontSize=11, color=on.ink)
                 .encode(**at, text="system:N")
             )  # fmt: skip
-    said = [between([row["queries"] for row in rows])]
+    subtitle = [between([row["queries"] for row in rows])]
     if ranged:
-        said.append("lines: intervals")
+        subtitle.append("lines: intervals")
     if any(row["beaten"] for row in rows):
-        said.append("hollow: another system is at least as good in both, and better in one")
+        subtitle.append("hollow: another system is at least as good in both, and better in one")
     drawn = on.sized(layered(*layers))
-    return on.finished(drawn, f"{y} against {x}", ["; ".join(said[:2]), *said[2:]])
+    return on.finished(drawn, f"{y} against {x}", ["; ".join(subtitle[:2]), *subtitle[2:]])
 
 
 def _tables(results: Systems) -> dict[str, pl.DataFrame]:
-    """By system, a row a metric."""
+    """Return a row per metric of each system."""
     if isinstance(results, Comparison):
         whole = results.systems.filter(pl.col("by").is_null())
         return {name: whole.filter(pl.col("system") == name) for name in results.names}
@@ -137,7 +133,7 @@ def _tables(results: Systems) -> dict[str, pl.DataFrame]:
 
 
 def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tuple[str, str]:
-    """The metrics that are drawn: those that were asked for, if all systems have them."""
+    """Return the metrics to draw, if all systems have them."""
     common = [
         metric
         for metric in next(iter(tables.values()))["metric"]
@@ -158,7 +154,7 @@ def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tu
 
 
 def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, Any]]:
-    """A row a system: both values and their intervals."""
+    """Return a row per system: both values and their intervals."""
     names = distinct_texts(list(tables), _LABEL)
     rows = []
     for name, table in tables.items():
@@ -181,7 +177,7 @@ def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, 
 
 
 def _beats(one: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> bool:
-    """Whether a system is at least as good in both metrics, and better in one."""
+    """Check whether a system is at least as good in both metrics, and better in one."""
     gains = [
         (one[axis] - other[axis]) * (1 if better(metric) == "higher is better" else -1)
         for axis, metric in (("y", y), ("x", x))
@@ -190,7 +186,7 @@ def _beats(one: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> 
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], axis: str) -> tuple[float, float]:
-    """From where to where an axis goes."""
+    """Return the ends of an axis."""
     numbers = [
         row[name]
         for row in rows
@@ -203,7 +199,7 @@ def _ends(rows: Sequence[Mapping[str, Any]], axis: str) -> tuple[float, float]:
 
 
 class _Box(NamedTuple):
-    """What is taken already, in dots from the left and from the top."""
+    """Mark an area that is taken, in dots from the left and from the top."""
 
     left: float
     right: float
@@ -220,7 +216,7 @@ def _names_at(
     ends: Mapping[str, tuple[float, float]],
     room: tuple[float, float],
 ) -> list[tuple[int, int]]:
-    """Beside each dot the first corner where its name meets nothing, and is not cut off."""
+    """Choose for each dot the first corner where its name overlaps nothing and is not cut off."""
 
     def place(row: Mapping[str, Any], axis: str, size: float) -> float:
         low, high = ends[axis]

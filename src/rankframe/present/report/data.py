@@ -1,4 +1,4 @@
-"""All that a report shows, from one evaluation of each run.
+"""The data of a report, from one evaluation of each run.
 
 What looks at single documents, and curves, take the rows of some queries: all where these are few,
 else a sample that is always the same, and the queries that are shown. Those rows are read once.
@@ -56,7 +56,7 @@ _STEPS = 5
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is to be of."""
+    """Hold what a user asked for."""
 
     # as given
     qrels: Source
@@ -79,17 +79,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Judgments and runs, of all queries or of some."""
+    """Hold judgments and runs, of all queries or of some."""
 
     qrels: InputTable
     runs: Mapping[str, InputTable]
-    # of those that curves are drawn of; None: all
+    # the queries that curves are drawn of; None: all
     some: pl.Series | None = None
     policies: Policies = field(default_factory=Policies)
 
 
 def gather(held: Held, asked: Asked) -> Material:
-    """Evaluate once, and make everything of that."""
+    """Evaluate once, and compute everything from that."""
     tell = _Steps(asked.progress)
     runs = dict(zip(asked.systems, held.rights, strict=True))
     tell("comparing")
@@ -142,7 +142,7 @@ def gather(held: Held, asked: Asked) -> Material:
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
-    """The same with slices in these orders, by attribute; those not named follow in their own."""
+    """Sort slices in these orders, by attribute; others follow in their own order."""
     ways = found.systems["by"].drop_nulls().unique(maintain_order=True).to_list()
     for by, names in orders.items():
         if by not in ways:
@@ -172,7 +172,7 @@ def _in_order(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.Da
 
 
 def _attributes(asked: Asked) -> dict[str, Any]:
-    """What a comparison is to know of queries: only what it makes use of."""
+    """Return the options of a comparison about queries, as far as it uses them."""
     weighted = any(metric.average == "weighted" for metric in with_inner(asked.metrics))
     if not (asked.by or weighted or any(metric.frame == "gap" for metric in asked.metrics)):
         return {}
@@ -181,7 +181,7 @@ def _attributes(asked: Asked) -> dict[str, Any]:
 
 
 def _best(found: Comparison, names: Sequence[str]) -> list[str]:
-    """Those of some systems with the best values of the first metric, no more than are shown."""
+    """Return the systems with the best values of the first metric, as many as are shown."""
     first = found.metrics[0]
     whole = found.systems.filter(
         pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("system").is_in(names)
@@ -194,7 +194,7 @@ def _best(found: Comparison, names: Sequence[str]) -> list[str]:
 
 
 def _movers(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The queries that got worst, and those that gained most."""
+    """Return the queries that got worst, and those that gained most."""
     gained = values.filter(pl.col(BETTER) == "b")
     return movers(values, _WORSE, worse=True), movers(gained, _BETTER)
 
@@ -210,11 +210,11 @@ def _rows(
     moved: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
     policies: Policies,
 ) -> _Rows:
-    """What curves and lists are made of: all there is, or the rows of a sample and of movers."""
+    """Return the rows for curves and lists: all, or those of a sample and of movers."""
     queries = next(iter(found.per_query.values()))[QUERY]
     if len(queries) <= _CURVE_QUERIES:
         if set(held.partitions) <= {1}:
-            # Whatever is asked of a run below is answered from what is found now.
+            # Cached: everything below that looks at a run reuses these matches.
             for name, run in runs.items():
                 with naming_the_run(repr(name)):
                     Lookup.of(held.left, run, policies, (), listed=True).found()
@@ -229,7 +229,7 @@ def _rows(
 
 
 def _taken(scanned: InputTable, queries: pl.Series) -> InputTable:
-    """The rows of some queries, in the order of the input."""
+    """Return the rows of some queries, in the order of the input."""
     with reading(scanned.name):
         wanted = pl.col(QUERY).is_in(queries.implode())
         frame = scanned.frame.filter(wanted).collect(engine="in-memory")
@@ -244,7 +244,7 @@ def _changes(
     rows: _Rows,
     asked: Asked,
 ) -> dict[str, Moved]:
-    """What changed from the baseline to each system, with the lists of the queries shown."""
+    """Compute what changed from the baseline to each system, with the lists of some queries."""
     if not moved:
         return {}
     first = found.metrics[0]
@@ -266,7 +266,7 @@ def _changes(
 
 
 def _drawn_of(rows: _Rows) -> _Rows:
-    """The same without the queries that are only shown."""
+    """Return the rows of the sample, without movers outside it."""
     if rows.some is None:
         return rows
     found = _only(rows, rows.some)
@@ -276,7 +276,7 @@ def _drawn_of(rows: _Rows) -> _Rows:
 
 
 def _only(rows: _Rows, queries: pl.Series) -> _Rows:
-    """The same of some of their queries."""
+    """Return the rows of these queries."""
     qrels, *others = (_taken(one, queries) for one in (rows.qrels, *rows.runs.values()))
     held = hold(qrels, others, JudgedMetrics.row_bytes, again=True)
     return replace(rows, qrels=held.left, runs=dict(zip(rows.runs, held.rights, strict=True)))
@@ -299,7 +299,7 @@ def _drawn(
 
 
 def _bounded(rows: _Rows, asked: Asked) -> Comparison:
-    """What values depend on how unjudged documents would be judged, over the same queries."""
+    """Compute bounds for unjudged documents, over the same queries."""
     judged = [metric for metric in asked.metrics if metric.of_judgments]
     of_queries = _attributes(replace(asked, metrics=judged))
     inputs = open_systems(
@@ -337,7 +337,7 @@ def _made(found: Comparison, asked: Asked) -> Made:
 
 
 class _Steps:
-    """Says what is being done, for a progress bar."""
+    """Report the current step to a progress bar."""
 
     def __init__(self, progress: Report | None) -> None:
         self._progress, self._done = progress, 0

@@ -16,7 +16,7 @@ from rankframe.engine.judge import judge
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
-from rankframe.present.charts.canvas import GREY
+from rankframe.present.charts.palette import GREY
 from rankframe.present.report.model import Moved
 from rankframe.present.report.page import figure, section
 
@@ -35,9 +35,9 @@ def drawings(
     intervals: Mapping[str, Any],
     sampled: str = "",
 ) -> dict[str, Any]:
-    """The charts by what they show.
+    """Draw the charts, by what they show.
 
-    `sampled`: what is said of the queries that curves are drawn of, where these are not all.
+    sampled: a note on the queries of the curves, where these are not all.
     """
     of_some = f" ({sampled})" if sampled else ""
     first = found.metrics[0]
@@ -80,8 +80,9 @@ def drawings(
 
 
 def unchecked() -> Any:
-    """While in it, altair does not check charts against its schema, which takes longer than all
-    else: those that are drawn here are checked by the tests.
+    """Switch off altair's check of charts against its schema, which takes longer than all else.
+
+    The tests check the charts of a report.
     """
     from altair.utils.schemapi import debug_mode  # noqa: PLC0415 (an optional part)
 
@@ -89,12 +90,12 @@ def unchecked() -> Any:
 
 
 def _few(points: pl.DataFrame) -> pl.DataFrame:
-    """As many points as can be told apart on a page."""
+    """Downsample a curve to as many points as can be told apart on a page."""
     return downsample_curve(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
-    """The drawings, but for those that stand elsewhere."""
+    """Render the charts that have no section of their own."""
     shown = [
         figure(svg(drawn, f"chart{at}"), what)
         for at, (what, drawn) in enumerate(drawings.items())
@@ -104,7 +105,7 @@ def charts(drawings: Mapping[str, Any]) -> str:
 
 
 def svg(chart: Any, name: str) -> str:
-    """A chart as a drawing in the page, whose greys follow the colours of the page."""
+    """Render a chart as SVG, whose greys follow the colours of the page."""
     import vl_convert  # noqa: PLC0415 (an optional part)
 
     spec = chart.to_dict(validate=False)  # see `unchecked`
@@ -123,7 +124,7 @@ def svg(chart: Any, name: str) -> str:
 
 
 def _without_cutoff(metric: Metric) -> str | None:
-    """The name of a metric that has a cutoff, without it."""
+    """Return the name of a metric without its cutoff; None if it has none."""
     definition = metric.definition
     if definition is None or "k" not in definition.parameters:
         return None
@@ -132,7 +133,7 @@ def _without_cutoff(metric: Metric) -> str | None:
 
 
 def _best(found: Comparison) -> str:
-    """The system with the best value of the first metric."""
+    """Return the system with the best value of the first metric."""
     first = found.metrics[0]
     rows = found.systems.filter(pl.col("metric") == first.label, pl.col("by").is_null())
     return rows.sort(

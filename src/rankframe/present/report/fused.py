@@ -1,4 +1,4 @@
-"""Where a run is a fusion of two others on the page: what other weights of these would give."""
+"""Charts of weights, for runs that are fusions of two other runs on the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_RANK = "rank"  # a norm for runs without scores
 
 @dataclass(frozen=True)
 class Fused:
-    """A run that is a fusion of two others."""
+    """Describe a run that is a fusion of two others."""
 
     name: str
     how: Recorded
@@ -34,18 +34,18 @@ class Fused:
 
     @property
     def method(self) -> str:
-        """What is drawn: the method itself where it has weights, or else a weighted sum."""
+        """Return the method to draw: its own where it has weights, else a weighted sum."""
         return self.how.name if METHODS[self.how.name].weighted else "wsum"
 
     def norm(self, runs: Mapping[str, InputTable]) -> str:
-        """That of the fusion, if it has one and all runs have scores."""
+        """Return the norm of the fusion, if it has one and all runs have scores."""
         if unscored({name: runs[name] for name in self.parts}):
             return _BY_RANK
         return self.how.norm or ("none" if METHODS[self.how.name].scored else "min_max")
 
     @property
     def said(self) -> str:
-        """How the run was fused, in a few words."""
+        """Say how the run was fused."""
         if self.how.weights is None:
             return f"{self.name} is {self.how.label}"
         weights = ", ".join(f"{weight:g}" for weight in self.how.weights)
@@ -53,7 +53,7 @@ class Fused:
 
 
 def fusions(systems: Mapping[str, Source]) -> list[Fused]:
-    """Files of runs that `fuse` wrote, of two that are among these; of the same two, the first."""
+    """Find runs that `fuse` wrote from two of the others; of the same two, the first."""
     found: dict[tuple[str, ...], Fused] = {}
     for name, source in systems.items():
         how = recorded(source)
@@ -77,7 +77,7 @@ def weights_charts(
     weighted: Mapping[str, Any],
     sampled: str = "",
 ) -> dict[str, Any]:
-    """By what they show: the metric over the weights of the runs of each fusion.
+    """Draw the metric over the weights of the runs of each fusion, by what the charts show.
 
     `weighted`: queries and weights, where the metric is averaged by them. `sampled`: what is said
     of the queries that are looked at, where these are not all.
@@ -110,7 +110,7 @@ def weights_charts(
 
 
 def tuned_chart(tuning: object) -> dict[str, Any]:
-    """The same of what was tuned before, by what it shows."""
+    """Draw the chart of a tuning, by what it shows."""
     if not isinstance(tuning, Tuning):
         raise OptionError(f"tuning is what rf.tune found, not {shown(tuning)}.")
     return {f"Tuned: {tuning.headline}": plot.fusion_weights(tuning)}

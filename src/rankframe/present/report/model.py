@@ -1,4 +1,4 @@
-"""What a report is made from: a comparison, drawings, what moved, verdicts, and its origin."""
+"""The model of a report: a comparison, charts, what moved, verdicts, and provenance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankframe.present.report.provenance import Made
 
 @dataclass(frozen=True)
 class Moved:
-    """How a system changed what the baseline gave: the queries that got worst, and best."""
+    """Hold the queries in which a system is worst and best against the baseline."""
 
     worse: Diff
     better: Diff
@@ -25,7 +25,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that a report shows."""
+    """Hold everything that a report shows."""
 
     found: Comparison
     # by what they show
@@ -43,7 +43,7 @@ class Material:
     weight: str | None = None
     # of what curves are drawn, where that is not all
     sampled: str = ""
-    # those of the table of queries; None: to be chosen
+    # the queries of the table; None: a sample is drawn
     queries: pl.Series | None = None
 
     @property

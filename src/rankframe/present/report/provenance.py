@@ -1,4 +1,4 @@
-"""Of what a page was made, when and by what: so that two pages can be told apart, and one again."""
+"""Provenance of a page: its inputs, when and how it was made, and fingerprints of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGITS = 12  # of a fingerprint on the page
 
 @dataclass(frozen=True)
 class Input:
-    """Something that was read."""
+    """Describe an input."""
 
     role: str
     name: str
@@ -37,7 +37,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Made:
-    """When, by what, and of what a page was made."""
+    """Hold when and how a page was made, and from which inputs."""
 
     date: str
     version: str
@@ -48,7 +48,7 @@ class Made:
 
 
 def said_date(given: str | datetime | None) -> str:
-    """The date of a page: as given, else that of SOURCE_DATE_EPOCH, else now.
+    """Return the date of a page: the given one, else that of SOURCE_DATE_EPOCH, else now.
 
     >>> from datetime import UTC, datetime
     >>> said_date(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
@@ -71,7 +71,7 @@ def said_date(given: str | datetime | None) -> str:
 
 
 def input_of(role: str, source: Any, name: str, rows: int | None = None) -> Input:
-    """What is said of a source; of a file also its size, and what tells it from others."""
+    """Describe an input; a file also by its size and digest."""
     if not isinstance(source, str | os.PathLike):
         return Input(role, name, rows)
     try:
@@ -88,19 +88,19 @@ def input_of(role: str, source: Any, name: str, rows: int | None = None) -> Inpu
 
 
 def rows_of(found: Comparison, system: str, item: str) -> int | None:
-    """A count of the ledger."""
+    """Return a count of the ledger."""
     counted = found.ledger.filter(pl.col("system") == system, pl.col("item") == item)["value"]
     return None if counted.is_empty() or counted[0] is None else int(counted[0])
 
 
 def fingerprint_of_qrels(found: Comparison) -> str | None:
-    """What tells the judgments from others, whatever the order of their rows."""
-    said = found.ledger.filter(pl.col("item") == FINGERPRINT)["note"]
-    return said[0] if len(said) else None
+    """Return the fingerprint of the judgments, which does not depend on the order of rows."""
+    notes = found.ledger.filter(pl.col("item") == FINGERPRINT)["note"]
+    return notes[0] if len(notes) else None
 
 
 def fingerprint_of_values(values: pl.DataFrame) -> str:
-    """The same of queries and their values, as a page shows them."""
+    """Return a fingerprint of queries and their values."""
     digest = hashlib.sha256()
     for name in values.columns:
         digest.update(name.encode(errors="surrogatepass") + b"\0")

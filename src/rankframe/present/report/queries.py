@@ -25,12 +25,12 @@ from rankframe.stats.bootstrap import hash_ids
 
 MOST_QUERIES = 500
 _MOST_KNOWN = 6  # attributes of a query
-# What is said of a document's rank in the other list, and where it has none there.
+# Labels of a document's rank in the other list, and of one that is not there.
 _WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
 
 
 def changes(material: Material) -> str:
-    """The queries that got worse most, with their lists side by side; then those that gained."""
+    """Render the queries that got worst, with their lists side by side; then those that gained."""
     base = str(material.found.baseline)
     parts = [
         fold(
@@ -43,13 +43,13 @@ def changes(material: Material) -> str:
     ]
     others = len(material.found.names) - 1
     few = f"Of {others} systems, the {len(parts)} with the best {material.first.label}."
-    said = note(few) if len(parts) < others else ""
+    remark = note(few) if len(parts) < others else ""
     box = search_box("movers", "Find a query or document", "details.mover")
-    return section("changes", "What got worse, and what better", said, box, *parts)
+    return section("changes", "What got worse, and what better", remark, box, *parts)
 
 
 def sample(material: Material) -> str:
-    """Queries one by one: all, or a sample that is always the same."""
+    """Render a table of queries: all, or a sample that is always the same."""
     found, first = material.found, material.first
     frames = list(found.per_query.values())
     total, label = frames[0].height, first.label
@@ -66,17 +66,17 @@ def sample(material: Material) -> str:
         values = [column[place] for column in columns]
         more = [material.texts.get(query, "")] if described else []
         rows.append([query, *more, *map(number, values)])
-    said = f"{first.label} of every query."
+    remark = f"{first.label} of every query."
     if total > len(ids):
-        said = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
+        remark = f"{first.label} of a sample: {len(ids):,} of {total:,} queries."
     words = ["query", *(["text"] if described else [])]
     table = Table.from_texts(words, found.names, rows)
     shown = render_table("sample", table, search="Find a query")
-    return section("queries", "Queries", note(said), shown)
+    return section("queries", "Queries", note(remark), shown)
 
 
 def sampled(queries: pl.Series, most: int) -> pl.Series:
-    """Some queries, always the same ones, in their order; some of a sample are some of all."""
+    """Sample queries by their hashes, in their order; a smaller sample is part of a larger one."""
     if len(queries) <= most:
         return queries
     kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
@@ -84,7 +84,7 @@ def sampled(queries: pl.Series, most: int) -> pl.Series:
 
 
 def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
-    """What got worse, and folded below what got better."""
+    """Render what got worse, and folded below what got better."""
     by = "" if weight is None else f" by change × {weight}"
     worse, better = moved.worse, moved.better
     parts = [note("No query got worse.")]
@@ -101,13 +101,13 @@ def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[s
 
 def _counted(change: Diff) -> str:
     summary = change.summary.to_dicts()[0]
-    said = (
+    remark = (
         f"{number_of(summary['losses'], 'query')} worse, {summary['ties']:,} the same, "
         f"{summary['wins']:,} better"
     )
     if summary["undefined"]:
-        said += f", {summary['undefined']:,} undefined"
-    return f"{said} by {text(summary['metric'])}"
+        remark += f", {summary['undefined']:,} undefined"
+    return f"{remark} by {text(summary['metric'])}"
 
 
 def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
@@ -120,9 +120,9 @@ def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: s
         for title, rank, other in ((base, "rank_a", "rank_b"), (name, "rank_b", "rank_a"))
     )  # fmt: skip
     style = {"b": "up", "a": "down"}.get(row[BETTER], "")
-    said = row.get(TEXT)
+    remark = row.get(TEXT)
     summary = (
-        f"<b>{text(query)}</b>{f' <i>{text(said)}</i>' if said else ''} "
+        f"<b>{text(query)}</b>{f' <i>{text(remark)}</i>' if remark else ''} "
         f"{row['a']:.4f} → {row['b']:.4f} "
         f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
     )
@@ -130,7 +130,7 @@ def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: s
 
 
 def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
-    """What is known of a query: its weight, and attributes."""
+    """Render the weight and attributes of a query."""
     chips = []
     if WEIGHTED in row:
         chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
@@ -143,7 +143,7 @@ def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
 def _ranking(
     title: str, documents: Sequence[Mapping[str, Any]], rank: str, other: str, top: float
 ) -> str:
-    """One system's list of a query: rank, grade, document, and its rank in the other list."""
+    """Render one system's list of a query, with each document's rank in the other list."""
     items = []
     for document in sorted(documents, key=lambda d: d[rank]):
         grade = document["relevance"]
@@ -165,7 +165,7 @@ def _ranking(
 
 
 def _level(grade: float, top: float) -> int:
-    """A shade for a grade: 0 for non-relevant, up to 3 for the highest one."""
+    """Return the shade of a grade: 0 for non-relevant, up to 3 for the highest one."""
     if grade <= 0 or top <= 0:
         return 0
     return max(1, round(3 * grade / top))

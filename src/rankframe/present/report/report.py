@@ -135,7 +135,7 @@ def report(
 
 
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
-    """Those asked for, and those that rules speak of."""
+    """Return the metrics to evaluate: the user's, and those of the rules."""
     given = DEFAULT_METRICS[:-1] if metrics is None else metrics
     chosen = resolve(given, *RUN_FRAMES, "gap", inner=False)
     if not chosen[0].of_judgments:
@@ -158,7 +158,7 @@ def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
 
 
 def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[str, ...]]:
-    """The ways to slice: those asked for, and those that rules speak of."""
+    """Return the ways to slice: the user's, and those of the rules."""
     ruled = [] if demands is None else [rule.by for rule in demands.rules if rule.by is not None]
     return list(dict.fromkeys([*slicings(by), *ruled]))
 
@@ -170,7 +170,7 @@ def _held(
     given: SharedPolicies,
     columns: Columns | None,
 ) -> Held:
-    """All that is evaluated, opened and its columns found; what is small is held."""
+    """Open judgments and runs, and hold small ones in memory."""
     policies = given.each
     runs: list[InputTable] = []
     for name, source in systems.items():

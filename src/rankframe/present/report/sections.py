@@ -35,13 +35,13 @@ _NUMBERS = ("value", "diff", "%", "interval", "p", "raw p", "effect size", "W/T/
 def details(found: Comparison) -> str:
     """Render every comparison with the baseline, of all queries."""
     whole = found.table.filter(pl.col("by").is_null())
-    said = note(f"{found.legend}. {found.caveat}.")
+    remark = note(f"{found.legend}. {found.caveat}.")
     pairs = render_table("pairs", _pairs(found, whole).without("slice"))
-    return section("comparison", f"Against {found.baseline}", pairs, said)
+    return section("comparison", f"Against {found.baseline}", pairs, remark)
 
 
 def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
-    """Render the same for every slice; of one system alone, its values."""
+    """Render every comparison by slice; for a single system, its values."""
     label, drawn = found.metrics[0].label, drawings.get("slices")
     picture = (
         "" if drawn is None else figure(svg(drawn, "slices"), f"{label} by slice, with intervals")
@@ -51,8 +51,8 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
         rows = render_table("slice-values", _slice_values(found), search="Find a slice")
         return section("slices", "Slices", picture, rows)
     rows = render_table("slice-pairs", _pairs(found, sliced), search="Find a slice")
-    said = note(f"{found.legend}. {found.caveat}.")
-    return section("slices", "Slices", picture, rows, said)
+    remark = note(f"{found.legend}. {found.caveat}.")
+    return section("slices", "Slices", picture, rows, remark)
 
 
 def _pairs(found: Comparison, rows: pl.DataFrame) -> Table:
@@ -98,7 +98,7 @@ def unjudged(material: Material) -> str:
     if material.sampled:
         some, every = (next(iter(of.per_query.values())).height for of in (material.bounded, found))
         over = f"All of this is of a sample of {some:,} of {every:,} queries"
-    said = note(
+    remark = note(
         "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
         "the metric's own or else 10. Bounds: the least and the largest value that the metric "
         "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
@@ -106,7 +106,7 @@ def unjudged(material: Material) -> str:
         f"relevant, or all. {over}."
     )
     table = Table.from_texts(["metric", "system"], numbers, rows)
-    return section("unjudged", "Unjudged documents", said, render_table("bounds", table))
+    return section("unjudged", "Unjudged documents", remark, render_table("bounds", table))
 
 
 def data_summary(found: Comparison) -> str:
@@ -210,13 +210,15 @@ def provenance(material: Material) -> str:
     if (judgments := fingerprint_of_qrels(found)) is not None:
         facts["judgments, whatever their order"] = judgments
     facts |= {f"values of {name}": mark for name, mark in (made.values or {}).items()}
-    said = note(
+    remark = note(
         "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
         "wherever they were read from."
     )
     force = fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain")
     listed = f"<dl>{_listed(facts.items())}</dl>"
-    return section("provenance", "Provenance", listed, render_table("inputs", inputs), said, force)
+    return section(
+        "provenance", "Provenance", listed, render_table("inputs", inputs), remark, force
+    )
 
 
 def _listed(facts: Iterable[tuple[str, str]]) -> str:

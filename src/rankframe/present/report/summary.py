@@ -53,7 +53,7 @@ _LABELS = {"up": "better", "down": "worse", "same": "not told apart"}
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is said of a system; `mark`: better, worse, or neither."""
+    """Hold the sentence about a system, and whether it is better, worse, or neither."""
 
     system: str
     text: str
@@ -89,7 +89,7 @@ def _findings(found: Comparison) -> str:
 
 
 def _emphasised(one: Sentence) -> str:
-    """A sentence with its verb in the colour of its mark."""
+    """Render a sentence with its verb in colour."""
     if one.mark == "same":
         return escaped(one.text)
     verb = " ".join(one.text.split(" ", 2)[:2])
@@ -119,7 +119,7 @@ def _verdict(at: int, name: str, verdict: Verdict) -> str:
 
 
 def headline(found: Comparison) -> str:
-    """Systems down, metrics across: values, intervals, and what differs from the baseline."""
+    """Render systems down and metrics across: values, intervals, and changes."""
     whole = found.systems.filter(pl.col("by").is_null())
     values = {(row["metric"], row["system"]): row for row in whole.to_dicts()}
     pairs = {
@@ -140,13 +140,13 @@ def headline(found: Comparison) -> str:
         rows.append([*cells, number(queries, f"{queries:,}")])
     labels = [metric.label for metric in found.metrics]
     table = Table.from_texts(["system"], [*labels, "queries"], rows)
-    said = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
+    remark = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
     if pairs:
-        said += (
+        remark += (
             f" ▲ ▼: better or worse than {found.baseline} ({found.note('policy_significant')}, "
             f"{found.note('policy_correction')}; test: {found.note('policy_test')})."
         )
-    return render_table("headline", table) + note(said)
+    return render_table("headline", table) + note(remark)
 
 
 def _value(
@@ -181,7 +181,7 @@ def _caveats(found: Comparison, sampled: str) -> str:
 
 
 def sentences(found: Comparison) -> list[Sentence]:
-    """One for each system beside the baseline; of one system alone, what it is worth."""
+    """Write a sentence for each system beside the baseline; for a single system, its value."""
     first = found.metrics[0]
     if found.table.is_empty():
         return [_alone(found, name, first) for name in found.names]
@@ -190,7 +190,7 @@ def sentences(found: Comparison) -> list[Sentence]:
 
 
 def leader(found: Comparison) -> str:
-    """Which of several systems has the best value, where that is more than a comparison says."""
+    """Say which of three or more systems has the best value."""
     first = found.metrics[0]
     whole = found.systems.filter(
         pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("value").is_not_null()
@@ -207,45 +207,45 @@ def leader(found: Comparison) -> str:
 
 
 def caveats(found: Comparison) -> list[str]:
-    """What a reader should know before deciding: what is missing, unjudged, or too little."""
+    """List what limits the conclusion: missing queries, unjudged documents, little data."""
     first = found.metrics[0]
-    said = list(found.warnings)
-    said += [str(lack) for lack in found.lacks if not lack.many]
+    texts = list(found.warnings)
+    texts += [str(lack) for lack in found.lacks if not lack.many]
     unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
     notes = unpaired.select("value", "note").rows()  # allowed: a ledger
-    said += [f"{value:,.0f} queries {note}" for value, note in notes]
+    texts += [f"{value:,.0f} queries {note}" for value, note in notes]
     whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
-    said += _judged(whole.to_dicts(), first)
+    texts += _judged(whole.to_dicts(), first)
     pairs = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
     for row in pairs.to_dicts():
         different = row["wins"] + row["losses"]
         if 0 < different < _FEW_DIFFERENT:
-            said.append(
+            texts.append(
                 f"{row['system']} differs from {row['baseline']} in "
                 f"{number_of(different, 'query')} only"
             )
         if row["undefined"]:
-            said.append(
+            texts.append(
                 f"{first.label} is undefined for {row['system']} or {row['baseline']} in "
                 f"{number_of(row['undefined'], 'query')}: left out"
             )
     queries = max(whole["queries"].to_list(), default=0)
     if queries < _FEW_QUERIES:
-        said.append(f"{number_of(queries, 'query')}: too few to rely on")
+        texts.append(f"{number_of(queries, 'query')}: too few to rely on")
     small = found.systems.filter(pl.col("by").is_not_null(), pl.col("small"))
     if few := small.select("by", "slice").unique().height:
         every = found.systems.filter(pl.col("by").is_not_null())
         total = every.select("by", "slice").unique().height
-        said.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
-    said += [EVERY_RELEVANT] if found.every_relevant else []
-    return list(dict.fromkeys(said))
+        texts.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
+    texts += [EVERY_RELEVANT] if found.every_relevant else []
+    return list(dict.fromkeys(texts))
 
 
 def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
-    """Where little of a system's results was judged, or of one much more than of another."""
+    """List systems with few judged results, or with many more than another system."""
     known = [row for row in rows if row["judged"] is not None]
     depth = metric.params.get("k") or 10
-    said = [
+    texts = [
         f"{share_text(row['judged'])} of the top {depth} of {row['system']} are judged; "
         "the rest counts as not relevant"
         for row in known
@@ -254,12 +254,12 @@ def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
     if known:
         most, least = (pick(known, key=lambda row: row["judged"]) for pick in (max, min))
         if most["judged"] - least["judged"] >= _JUDGED_APART:
-            said.append(
+            texts.append(
                 f"more of {most['system']} is judged ({share_text(most['judged'])} of the top "
                 f"{depth}) than of {least['system']} ({share_text(least['judged'])}), which "
                 "favours it"
             )
-    return said
+    return texts
 
 
 def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
@@ -302,7 +302,7 @@ def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
 
 
 def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[str]:
-    """Where it is otherwise; that it is nowhere, if it is not."""
+    """Say in which slices the outcome differs, or that it is nowhere worse."""
     slices = found.table.filter(
         pl.col("by").is_not_null(),
         pl.col("metric") == metric.label,
@@ -310,7 +310,7 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
     ).to_dicts()
     if not slices:
         return []
-    said = []
+    texts = []
     for other, word in (("down", "worse"), ("up", "better")):
         there = [one for one in slices if _mark(one, metric) == other]
         if other == mark:
@@ -318,14 +318,14 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
         if there:
             there.sort(key=lambda one: -abs(one["relative"] or one["difference"]))
             named = [f"{_slice(one)} {_relative(one, metric)}" for one in there]
-            said.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
+            texts.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
         elif other == "down":
-            said.append(f"not significantly {word} in any of {number_of(len(slices), 'slice')}")
-    return said
+            texts.append(f"not significantly {word} in any of {number_of(len(slices), 'slice')}")
+    return texts
 
 
 def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
-    """Other metrics that say the same, and those that say otherwise."""
+    """Say which other metrics agree, and which differ."""
     others = found.table.filter(
         pl.col("by").is_null(),
         pl.col("metric") != row["metric"],
@@ -335,16 +335,16 @@ def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
     for one in others:
         metric = found.metric(one["metric"])
         by_mark[_mark(one, metric)].append(f"{metric.label} {_relative(one, metric)}")
-    said = []
+    texts = []
     for which, word in (("down", "worse"), ("up", "better")):
         if named := by_mark[which]:
             lead = "also " if which == mark else "but " if mark != "same" else ""
-            said.append(f"{lead}{word} by {_some(named)}")
-    return said
+            texts.append(f"{lead}{word} by {_some(named)}")
+    return texts
 
 
 def _mark(row: Row, metric: Metric) -> Mark:
-    """Better or worse beyond chance; else neither."""
+    """Return whether a system is significantly better or worse."""
     if not row["significant"] or not row["difference"]:
         return "same"
     return "up" if (row["difference"] > 0) == metric.higher_is_better else "down"
@@ -369,6 +369,6 @@ def _some(named: Sequence[str]) -> str:
 
 
 def _confidence(found: Comparison) -> str:
-    """How sure an interval is, as it stands before one."""
+    """Return the confidence that stands before an interval."""
     how = found.note("policy_ci").split(",")[0]
     return f"{how} " if how.endswith("%") else ""

@@ -92,8 +92,8 @@ def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, l
         if title in table.titles and sum(2 + wide for wide in widths[titles:]) > width:
             table = table.without(title)
             hidden.append(title)
-    said = f"Hidden (terminal too narrow): {', '.join(hidden)}. See --format csv."
-    return table, [Note(said)] if hidden else []
+    text = f"Hidden (terminal too narrow): {', '.join(hidden)}. See --format csv."
+    return table, [Note(text)] if hidden else []
 
 
 def spread_columns(table: Table, width: int) -> list[Table]:
