@@ -18,7 +18,7 @@ def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, objec
     about = [("a", "1"), ("c", "2"), ("c", "1"), ("b", "2"), ("e", "2")]
     facts = [{"query_id": "q", "doc_id": doc, "fact": fact} for doc, fact in about]
     listed = {"q": {"a": 4.0, "c": 3.0, "x": 2.0, "b": 1.0}}
-    groups = rf.judge(facts, listed, relevance=1, groups=True)
+    groups = rf.judge(facts, listed, relevance=1, subtopics=True)
     doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())
     if request.node.name.startswith("rankframe.metrics."):
         doctest_namespace.update(grouped=groups.collect(), shown=_shown(), documents=DOCUMENTS)
@@ -36,7 +36,7 @@ def _shown() -> pl.DataFrame:
     train = {"u": ["a"], "v": ["a"], "w": ["b"], "x": ["e"]}
     run = {"u": ["a", "b", "c"]}
     made = rf.retrieved(
-        run, {"u": {"b": 1, "c": 1}}, train=train, items=items, base={"u": ["a", "d"]}
+        run, {"u": {"b": 1, "c": 1}}, train=train, items=items, reference={"u": ["a", "d"]}
     )
     frame = made.collect()
     # What depends on a value or a cutoff is not in the lazy frame.

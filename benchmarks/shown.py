@@ -69,7 +69,7 @@ def make(folder: Path, users: int) -> Path:
     count = draw.integers(1, 4, _ITEMS)
     frames = {
         "run": shown,
-        "base": run(),
+        "reference": run(),
         "qrels": liked.with_columns(relevance=1),
         "train": pairs(draw.integers(0, users, _TRAINED * users)),
         "items": pl.DataFrame(
@@ -93,7 +93,7 @@ def evaluated(folder: Path, asked: str, max_memory: str | None) -> dict[str, Any
     import rankframe as rf
 
     metrics = SETS[asked]
-    beside: dict[str, Any] = {"base": folder / "base.parquet"} if asked == "all" else {}
+    beside: dict[str, Any] = {"reference": folder / "base.parquet"} if asked == "all" else {}
     if asked != "accuracy":
         beside |= {name: folder / f"{name}.parquet" for name in ("train", "items")}
     wall, cpu = time.perf_counter(), time.process_time()

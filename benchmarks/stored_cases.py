@@ -499,7 +499,7 @@ pearson pearson@10
 ndpm ndpm@10
 fcp fcp@10 fcp(ties=discordant) fcp(ties=ignore)
 """
-BESIDE = {"train": "@train", "items": "@items", "base": "@b"}
+BESIDE = {"train": "@train", "items": "@items", "reference": "@b"}
 SEVERAL = ["ndcg@10", "map", "mrr@10", "precision@1,5", "recall(rel=2)@10", "lag", "bpref", "err"]
 AVERAGES = [
     f"{name}(average={average})@10"
@@ -525,7 +525,7 @@ POLICIES: list[dict[str, Any]] = [
     {"run": "@twice"}, {"run": "@twice", "duplicates": "keep_best"},
     {"run": "@twice", "duplicates": "keep_best", "k_max": 3},
     {"k_max": 1}, {"k_max": 5}, {"k_max": 5, "judged_only": True}, {"judged_only": True},
-    {"run": "@chunks", "unit": UNIT}, {"run": "@chunks", "unit": UNIT, "gaps": "kept"},
+    {"run": "@chunks", "unit": UNIT}, {"run": "@chunks", "unit": UNIT, "unit_ranks": "kept"},
     {"run": "@chunks", "unit": UNIT, "k_max": 5},
     {"train": "@train", "exclude_seen": True},
     {"queries": "@queries", "by": "locale"}, {"queries": "@known", "by": ["locale", "device"]},
@@ -545,9 +545,9 @@ SHOWN_SOME = [
     "serendipity@5", "unexpectedness@5", "epc@5", "personalisation@5",
 ]  # fmt: skip
 AGREE_OPTIONS: list[dict[str, Any]] = [
-    {"missing": "bottom"}, {"lone": "skip"}, {"ties": "doc_asc"}, {"ties": "as_given"},
+    {"missing": "bottom"}, {"unmatched_queries": "skip"}, {"ties": "doc_asc"}, {"ties": "as_given"},
     {"k_max": 5}, {"order": "rows"}, {"ci": None}, {"ci": "t"}, {"max_memory": 1}, {"seed": 3},
-    {"missing": "bottom", "lone": "skip", "k_max": 4}, {"confidence": 0.8},
+    {"missing": "bottom", "unmatched_queries": "skip", "k_max": 4}, {"confidence": 0.8},
 ]  # fmt: skip
 AGREE_SOME = ["rbo", "overlap@5", "kendall_tau", "spearman", "pearson", "tau_ap", "fcp", "ndpm"]
 COMPARISONS: list[dict[str, Any]] = [
@@ -907,7 +907,7 @@ def fusion_cases() -> Iterator[tuple[str, Case]]:
     yield "fuse/ranks", partial(fused, "isr", {"a": "@ranked", "b": "@sparse"}, ranks="kept")
     chunks = {"a": "@chunks", "b": "@b"}
     yield "fuse/unit", partial(fused, "mnz", chunks, unit=UNIT)
-    yield "fuse/unit, gaps kept", partial(fused, "rrf", chunks, unit=UNIT, gaps="kept")
+    yield "fuse/unit, gaps kept", partial(fused, "rrf", chunks, unit=UNIT, unit_ranks="kept")
     own = (pl.col("normalised") / pl.col("rank").sqrt()).sum().alias("by root")
     yield "fuse/own", partial(fused, own)
     yield "tune/rrf", partial(tuned, ["rrf"], grid={"k": [1, 60]})
@@ -933,11 +933,11 @@ def other_cases() -> Iterator[tuple[str, Case]]:
         {"levels": [2.0, 3.0]}, {"cutoffs": [1, 5]},
     ):  # fmt: skip
         yield f"judge/{described(options)}", partial(framed, "judge", "@truth", "@a", **options)
-    for options in ({"groups": True}, {"groups": True, "alphas": [0.5], "cutoffs": [5]}):
+    for options in ({"subtopics": True}, {"subtopics": True, "alphas": [0.5], "cutoffs": [5]}):
         call = partial(framed, "judge", "@subtopics", "@a", **options)
         yield f"judge/{described(options)}", call
     yield "judge/kept ranks", partial(framed, "judge", "@truth", "@ranked", ranks="kept")
-    yield "judge/unit", partial(framed, "judge", "@truth", "@chunks", unit=UNIT, gaps="kept")
+    yield "judge/unit", partial(framed, "judge", "@truth", "@chunks", unit=UNIT, unit_ranks="kept")
     for options in ({}, {"missing": "bottom"}, {"k_max": 3}, {"cutoffs": [1, 5]}):
         yield f"pair/{described(options)}", partial(framed, "pair", "@a", "@b", **options)
     yield "shown/judged", partial(framed, "retrieved", "@a", "@truth", k=5, **BESIDE)

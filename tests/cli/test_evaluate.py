@@ -265,7 +265,7 @@ def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path) -> None:
     for how, value in (
         (["--unit", units], "0.5"),
         (["--unit-split", "#"], "0.5"),
-        (["--unit-split", "#", "--gaps", "kept"], "0.3333"),
+        (["--unit-split", "#", "--unit-ranks", "kept"], "0.3333"),
     ):
         code, out, _ = rankframe("evaluate", qrels, run, "-m", "mrr", "--format", "csv", *how)
         assert (code, value in out) == (0, True)

@@ -51,7 +51,7 @@ def measured(frame: Frame, qrels: Any, run: Any, labels: list[str] | None = None
         qrels = in_groups(qrels)
     if frame != "pair":
         return rf.evaluate(qrels, run, metrics, no_overlap="zero", ci=None).per_query
-    found = rf.agree(qrels, run, metrics, lone="skip", ci=None).per_query
+    found = rf.agree(qrels, run, metrics, unmatched_queries="skip", ci=None).per_query
     return found.drop("n_a", "n_b", "n_shared")
 
 

@@ -46,12 +46,12 @@ TAKERS: dict[str, tuple[type[Options], ...]] = {
 FEWER: dict[str, set[str]] = {
     "gate": {"test", "correction", "permutations"},
     "tune": {"unpaired"},
-    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "base"},
+    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "reference"},
     "retrieved": {"missing", "no_relevant", "no_overlap", "judged_only"},
     "exposure": {
-        "missing", "no_relevant", "no_overlap", "judged_only", "rel", "relevance", "base",
+        "missing", "no_relevant", "no_overlap", "judged_only", "rel", "relevance", "reference",
     },
-    "pair": {"lone"},
+    "pair": {"unmatched_queries"},
     "stack": {"rel", "relevance", "k_max"},
 }  # fmt: skip
 # Defaults that differ from the declared ones.
@@ -133,7 +133,7 @@ def test_a_typed_dict_has_what_its_group_declares(typed: Any, group: type[Option
 
 def test_the_stacked_frame_takes_what_it_holds() -> None:
     assert set(get_type_hints(StackOptions)) == {
-        "order", "ranks", "ties", "duplicates", "unit", "gaps", "depth", "storage_options",
+        "order", "ranks", "ties", "duplicates", "unit", "unit_ranks", "depth", "storage_options",
     }  # fmt: skip
 
 

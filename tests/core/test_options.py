@@ -125,12 +125,12 @@ def test_the_ledger_says_what_policies_mean() -> None:
     said = Policies(rel=1.5, k_max=10, judged_only=True, ties="as_given").described()
     assert (said["rel"], said["k_max"]) == ("grade of at least 1.5", "the top 10")
     assert (said["judged_only"], said["ties"]) == ("yes", "as_given")
-    assert PairPolicies(lone="skip").described() == {
+    assert PairPolicies(unmatched_queries="skip").described() == {
         "ties": "doc_desc",
         "duplicates": "error",
         "missing": "shared",
         "k_max": "the whole list",
-        "lone": "skip",
+        "unmatched_queries": "skip",
     }
 
 

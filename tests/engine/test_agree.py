@@ -49,7 +49,9 @@ def test_any_number_of_pieces_and_any_row_order_give_the_same_bits(pieces: int, 
     assert_same(whole, in_pieces(a, b, pieces))
 
 
-@pytest.mark.parametrize("policies", [{"missing": "bottom"}, {"k_max": 3}, {"lone": "skip"}])
+@pytest.mark.parametrize(
+    "policies", [{"missing": "bottom"}, {"k_max": 3}, {"unmatched_queries": "skip"}]
+)
 def test_policies_hold_in_pieces(policies: dict[str, object]) -> None:
     a, b = two_rankings()
     whole = rf.agree(a, b, EVERYTHING, **policies)  # pyright: ignore[reportArgumentType]
@@ -104,7 +106,7 @@ def test_the_ledger_counts_both_sides() -> None:
     assert result.per_query["rbo"].to_list()[1:] == [0.0, 0.0]
     assert result["kendall_tau"] is None
     assert "3 queries compared, 1 only in the first ranking" in repr(result)
-    assert rf.agree(a, b, "rbo", lone="skip").per_query["query_id"].to_list() == ["q1"]
+    assert rf.agree(a, b, "rbo", unmatched_queries="skip").per_query["query_id"].to_list() == ["q1"]
 
 
 def test_judgments_may_be_a_side() -> None:
@@ -139,7 +141,9 @@ def test_rankings_without_a_common_query_are_refused(refusal) -> None:
     assert refusal(rf.agree, {"q": {"x": float("nan")}}, {"q": {"x": 1}}).startswith(
         "ranking a has 1 row with a NaN score, e.g. row 1"
     )
-    assert "lone='drop' is not one of" in refusal(rf.agree, {}, {}, lone="drop")
+    assert "unmatched_queries='drop' is not one of" in refusal(
+        rf.agree, {}, {}, unmatched_queries="drop"
+    )
     assert refusal(rf.agree, {"q": {}}, {"q": {"x": 1}}).startswith("ranking a is empty")
 
 

@@ -13,7 +13,9 @@ SHOP = shop(3, users=40)
 
 
 def test_metrics_are_expressions_over_it() -> None:
-    frame = rf.retrieved(SHOP.run, SHOP.qrels, train=SHOP.train, items=SHOP.items, base=SHOP.base)
+    frame = rf.retrieved(
+        SHOP.run, SHOP.qrels, train=SHOP.train, items=SHOP.items, reference=SHOP.base
+    )
     own = {
         "novelty@10": rf.novelty(k=10),
         "repeated@3": rf.repeated(k=3),

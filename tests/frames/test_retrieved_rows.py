@@ -18,7 +18,7 @@ def test_by_query_and_rank() -> None:
 
 def test_what_lies_beside() -> None:
     frame = rf.retrieved(
-        RUN, {"u2": {"b": 0, "c": 2}}, train={"u2": ["c"]}, base={"u2": ["c", "z", "b"]}, rel=2
+        RUN, {"u2": {"b": 0, "c": 2}}, train={"u2": ["c"]}, reference={"u2": ["c", "z", "b"]}, rel=2
     ).collect()
     assert frame.select("relevance", "relevant", "judged", "seen", "base_rank").rows() == [
         (None, False, False, False, None),

@@ -31,7 +31,7 @@ def test_another_run_is_ranked_by_whatever_orders_it() -> None:
         pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "c", "a"], "rank": [2, 1, 3]}),
         {"u": ["c", "b", "a"]},
     ):
-        rows = beside(None, None, open_table(base, "run", called="base")).frame.collect()
+        rows = beside(None, None, open_table(base, "run", called="reference")).frame.collect()
         indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
         assert indexed is not None
         docs, ranks = indexed.ids["doc_id"].to_list(), indexed.numbers["relevance"]
@@ -54,7 +54,7 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
     for ties, descending in order.items():
         ordered = rows.sort("score", "doc_id", descending=descending)
         places = ordered.with_columns(place=pl.int_range(1, pl.len() + 1).over("query_id"))
-        table = beside(None, None, open_table(rows, "run", called="base")).frame.collect()
+        table = beside(None, None, open_table(rows, "run", called="reference")).frame.collect()
         indexed = Sides.of(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
         assert indexed is not None
         every = np.arange(indexed.height)
@@ -72,7 +72,7 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
 
 def test_a_document_twice_in_another_run_is_refused_or_the_best_kept() -> None:
     base = pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "a", "b"], "score": [1, 2, 3]})
-    asked = {"metrics": "unexpectedness@1", "base": base}
+    asked = {"metrics": "unexpectedness@1", "reference": base}
     with pytest.raises(DuplicateError, match=r"base has 1 duplicate .*'u', 'b'.*keep_best"):
         rf.evaluate(None, {"u": {"b": 1.0}}, **asked)
     found = rf.evaluate(None, {"u": {"b": 1.0}}, **asked, duplicates="keep_best")

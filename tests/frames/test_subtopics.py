@@ -48,7 +48,7 @@ EXPECTED = {
 
 
 def test_every_column() -> None:
-    options: Any = {"groups": True, "levels": [2], "alphas": [0.0], "cutoffs": [1]}
+    options: Any = {"subtopics": True, "levels": [2], "alphas": [0.0], "cutoffs": [1]}
     frame = rf.judge(QRELS, RUN, **options)
     schema = frame.collect_schema()
     assert {name: schema[name] for name in GROUPED_FRAME.columns} == GROUPED_FRAME.schema
@@ -65,5 +65,5 @@ def test_every_column() -> None:
 
 
 def test_judgments_without_groups_have_no_such_frame(refusal) -> None:
-    said = refusal(rf.judge, {"q": {"a": 1}}, RUN, groups=True)
+    said = refusal(rf.judge, {"q": {"a": 1}}, RUN, subtopics=True)
     assert said.startswith("qrels has no group column; it has ")

@@ -49,13 +49,13 @@ def by_definition(run: pl.DataFrame, gaps: str) -> dict[tuple[str, str], int]:
     return ranks
 
 
-@pytest.mark.parametrize("gaps", ["closed", "kept"])
+@pytest.mark.parametrize("gaps", ["renumbered", "kept"])
 @pytest.mark.parametrize("seed", range(4))
 def test_ranks_by_definition(seed: int, gaps: Any) -> None:
     qrels, run = chunked(seed)
     judged = set(qrels.select("query_id", "doc_id").rows())
     expected = by_definition(run, gaps)
-    found = rf.judge(qrels, run, unit=BEFORE, gaps=gaps).collect()
+    found = rf.judge(qrels, run, unit=BEFORE, unit_ranks=gaps).collect()
     assert {
         (query, doc): rank
         for query, doc, rank in found.select("query_id", "doc_id", "rank").rows()
@@ -63,21 +63,28 @@ def test_ranks_by_definition(seed: int, gaps: Any) -> None:
     } == {key: rank for key, rank in expected.items() if key in judged}
 
 
-@pytest.mark.parametrize("gaps", ["closed", "kept"])
+@pytest.mark.parametrize("gaps", ["renumbered", "kept"])
 def test_all_forms_layouts_and_pieces_give_the_same_bits(gaps: Any, tmp_path: Path) -> None:
     qrels, run = chunked(7, 400)
     table = run.select(chunk_id="doc_id", doc_id=BEFORE).unique()
     table.write_parquet(tmp_path / "units.parquet")
-    whole = rf.evaluate(qrels, run, METRICS, unit=BEFORE, gaps=gaps)
+    whole = rf.evaluate(qrels, run, METRICS, unit=BEFORE, unit_ranks=gaps)
     mapping = dict(table.rows())
     named = table.rename({"chunk_id": "item_id", "doc_id": "parent_id"})
     for unit in (table, mapping, named.lazy(), tmp_path / "units.parquet"):
-        assert whole.summary.equals(rf.evaluate(qrels, run, METRICS, unit=unit, gaps=gaps).summary)
+        assert whole.summary.equals(
+            rf.evaluate(qrels, run, METRICS, unit=unit, unit_ranks=gaps).summary
+        )
     for rows in (run.sort("query_id"), run.sort("score"), run.sort("query_id", "score")):
         rows.write_parquet(tmp_path / "run.parquet")
         for limit in (None, "1MB"):
             found = rf.evaluate(
-                qrels, tmp_path / "run.parquet", METRICS, unit=table, gaps=gaps, max_memory=limit
+                qrels,
+                tmp_path / "run.parquet",
+                METRICS,
+                unit=table,
+                unit_ranks=gaps,
+                max_memory=limit,
             )
             assert found.per_query.equals(whole.per_query)
             assert found.summary.equals(whole.summary)
@@ -96,12 +103,12 @@ def test_lists_are_in_order_of_their_first_chunks() -> None:
     qrels = {"q": {"b": 1}}
     run = pl.DataFrame({"query_id": ["q"], "retrieved": [["a#1", "a#2", "b#1", "a#3"]]})
     assert rf.evaluate(qrels, run, "mrr", unit=BEFORE)["mrr"] == 1 / 2
-    assert rf.evaluate(qrels, run, "mrr", unit=BEFORE, gaps="kept")["mrr"] == 1 / 3
+    assert rf.evaluate(qrels, run, "mrr", unit=BEFORE, unit_ranks="kept")["mrr"] == 1 / 3
 
 
 def test_the_ledger_says_what_became_of_chunks() -> None:
     qrels, run = {"q": {"b": 1}}, {"q": {"a#1": 3.0, "a#2": 2.0, "b#1": 1.0}}
-    ledger = rf.evaluate(qrels, run, "mrr", unit=BEFORE, gaps="kept").ledger
+    ledger = rf.evaluate(qrels, run, "mrr", unit=BEFORE, unit_ranks="kept").ledger
     counted = dict(zip(ledger["item"], ledger["value"], strict=True))
     notes = dict(zip(ledger["item"], ledger["note"], strict=True))
     assert (counted["run_rows"], counted["run_units"]) == (3, 2)
@@ -145,12 +152,12 @@ def test_comparisons_gates_curves_and_differences_take_units() -> None:
     assert curves[0].equals(curves[1])
 
 
-@pytest.mark.parametrize("gaps", ["closed", "kept"])
+@pytest.mark.parametrize("gaps", ["renumbered", "kept"])
 def test_lists_side_by_side_have_the_ranks_of_units(gaps: Any) -> None:
     qrels = {"q": {"b": 1, "c": 1}}
     old = {"q": {"a#1": 3.0, "a#2": 2.0, "b#1": 1.0}}
     new = {"q": {"b#1": 3.0, "a#2": 2.0, "a#1": 1.0, "c#7": 0.5}}
-    found = rf.diff(qrels, old, new, "map", unit=BEFORE, gaps=gaps).documents
+    found = rf.diff(qrels, old, new, "map", unit=BEFORE, unit_ranks=gaps).documents
     ranks = {doc: pair for doc, *pair in found.select("doc_id", "rank_a", "rank_b").rows()}
     assert ranks == {
         "a": [1, 2],

@@ -20,7 +20,7 @@ RUN = {"q1": {"a": 0.5, "b": 0.7}, "q2": {"c": 0.4, "a": 0.2}}
 # Each side input as CSV, and an evaluation that reads it.
 SIDES: dict[str, tuple[str, dict[str, Any]]] = {
     "train": ("query_id,doc_id,count\nq1,a,3\nq2,b,1\n", {"metrics": "novelty@2"}),
-    "base": ("query_id,doc_id,score\nq1,a,3\nq2,b,1\n", {"metrics": "unexpectedness@2"}),
+    "reference": ("query_id,doc_id,score\nq1,a,3\nq2,b,1\n", {"metrics": "unexpectedness@2"}),
     "items": ("doc_id,genre\na,x\nb,y\nc,x\n", {"metrics": "coverage@2"}),
     "catalogue": ("doc_id\na\nb\nc\n", {"metrics": "coverage@2"}),
     "unit": ("doc_id,unit\na,a\nb,a\nc,c\n", {"metrics": "ndcg@2"}),
@@ -57,7 +57,7 @@ def test_a_damaged_parquet_file_is_refused(side: str, tmp_path: Path) -> None:
             evaluate(side, path)
 
 
-@pytest.mark.parametrize("side", ["train", "base", "queries"])
+@pytest.mark.parametrize("side", ["train", "reference", "queries"])
 def test_text_in_a_column_of_numbers_is_quoted(side: str, tmp_path: Path, refusal) -> None:
     path = tmp_path / "side.csv"
     path.write_text(SIDES[side][0].replace("3", "1_000"))

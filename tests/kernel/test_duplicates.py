@@ -75,7 +75,7 @@ def test_gaps_are_closed_or_kept() -> None:
     closed, ranks, above = deduplicate_batch(batch, Policies(unit="units"))
     assert closed.frame()["doc_id"].to_list() == ["u", "v", "w"]
     assert (ranks, above) == ("renumbered", None)
-    kept, ranks, above = deduplicate_batch(batch, Policies(unit="units", gaps="kept"))
+    kept, ranks, above = deduplicate_batch(batch, Policies(unit="units", unit_ranks="kept"))
     assert dict(kept.frame().select("doc_id", "rank").iter_rows()) == {"v": 1, "u": 2, "w": 4}
     assert ranks == "kept"
     assert above is not None

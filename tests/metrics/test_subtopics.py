@@ -73,7 +73,7 @@ def test_a_level_of_its_own_and_the_plain_expression() -> None:
         "ndcg_ia@5": rf.ndcg_ia(k=5),
     }
     judged, found = brute.frame(rows), brute.frame(run)
-    frame = rf.judge(judged, found, groups=True, levels=[2], alphas=[0.7], cutoffs=[5])
+    frame = rf.judge(judged, found, subtopics=True, levels=[2], alphas=[0.7], cutoffs=[5])
     values = frame.group_by("query_id").agg(e.alias(n) for n, e in plain.items()).sort("query_id")
     evaluated = rf.evaluate(judged, found, list(plain)).per_query
     assert_frame_equal(values.collect(), evaluated, abs_tol=1e-12)

@@ -103,7 +103,7 @@ def test_groups_to_the_last_bit(spark, refusal) -> None:
     assert "'all_of@10' looks at groups" in said
 
 
-@pytest.mark.parametrize("gaps", ["closed", "kept"])
+@pytest.mark.parametrize("gaps", ["renumbered", "kept"])
 def test_units_to_the_last_bit(spark, gaps: Any) -> None:
     chunks = pl.concat(
         RUN.with_columns(pl.col("doc_id") + f"#{at}", pl.col("score") - at / 8) for at in range(3)
@@ -111,10 +111,15 @@ def test_units_to_the_last_bit(spark, gaps: Any) -> None:
     before = pl.col("doc_id").str.split("#").list.first()
     table = chunks.select("doc_id", unit=before).unique()
     metrics = ["ndcg@10", "map", "mrr"]
-    expected = rf.evaluate(QRELS, chunks, metrics, unit=before, gaps=gaps)
+    expected = rf.evaluate(QRELS, chunks, metrics, unit=before, unit_ranks=gaps)
     for unit in (before, table):
         found = rf.spark.evaluate(
-            sent(spark, QRELS), sent(spark, chunks), metrics, unit=unit, gaps=gaps, partitions=3
+            sent(spark, QRELS),
+            sent(spark, chunks),
+            metrics,
+            unit=unit,
+            unit_ranks=gaps,
+            partitions=3,
         )
         assert_same(found, expected)
 
@@ -142,7 +147,7 @@ def test_attributes_may_be_a_spark_frame(spark) -> None:
 
 def test_agreement_to_the_last_bit(spark) -> None:
     metrics = list(names_over("pair"))
-    some: list[Any] = [{}, {"lone": "skip", "missing": "bottom", "ci": "t"}]
+    some: list[Any] = [{}, {"unmatched_queries": "skip", "missing": "bottom", "ci": "t"}]
     for options in some:
         found = rf.spark.agree(
             sent(spark, QRELS), sent(spark, RUN), metrics, partitions=3, **options

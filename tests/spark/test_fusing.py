@@ -61,7 +61,7 @@ def test_what_is_trained_and_units_have_the_bits_of_one_machine(spark) -> None:
         assert found.to_polars().equals(expected), method
         found.unpersist()
     for method, how in (("rrf", {}), ("posfuse", {"qrels": in_units})):
-        of = {"unit": unit, "gaps": "kept"}
+        of = {"unit": unit, "unit_ranks": "kept"}
         expected = rf.fuse(runs, method, **how, **of).collect()
         there = {name: sent(spark, frame) for name, frame in how.items()}
         found = fuse(here, method, partitions=2, **there, **of)

@@ -23,7 +23,7 @@ def test_the_same_bits(spark: SparkSession, tmp_path: Path) -> None:
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("qrels", "run", "train", "base")}
     for name, path in paths.items():
         getattr(SHOP, name).write_parquet(path)
-    beside: Any = {"train": paths["train"], "items": SHOP.items, "base": paths["base"]}
+    beside: Any = {"train": paths["train"], "items": SHOP.items, "reference": paths["base"]}
     sliced: Any = {"queries": SHOP.users, "by": "segment", "no_overlap": "zero"}
     here = SHOP.evaluated()
     there = rf.spark.evaluate(

@@ -29,9 +29,9 @@ def agreements(
     a: Scores, b: Scores, metrics: Iterable[str], **options: object
 ) -> dict[str, float | None]:
     """One query's values, by metric."""
-    queries = {"q": dict(a), "lone": {"x": 1.0}}, {"q": dict(b)}
+    queries = {"q": dict(a), "unmatched_queries": {"x": 1.0}}, {"q": dict(b)}
     wanted = list(dict.fromkeys(metrics))
-    result = rf.agree(*queries, wanted, lone="skip", ci=None, **options)  # pyright: ignore[reportArgumentType]
+    result = rf.agree(*queries, wanted, unmatched_queries="skip", ci=None, **options)  # pyright: ignore[reportArgumentType]
     return {metric: result.per_query[metric][0] for metric in wanted}
 
 

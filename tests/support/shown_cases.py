@@ -23,7 +23,7 @@ def frames(case: Case) -> dict[str, pl.DataFrame]:
         "run": _ranked(case["run"]),
         "train": _table(case["train"], query_id=pl.String, doc_id=pl.String, count=pl.Int64),
         "items": pl.DataFrame([{"doc_id": doc, **item} for doc, item in case["items"].items()]),
-        "base": _ranked(case["base"]),
+        "reference": _ranked(case["base"]),
     }
 
 

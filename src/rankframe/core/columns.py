@@ -12,7 +12,7 @@ import polars as pl
 # What an input is to be read as.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
 # What errors call an input, whatever it is read as: one of two rankings, what lies beside a run.
-Side: TypeAlias = Literal["ranking a", "ranking b", "train", "base"]
+Side: TypeAlias = Literal["ranking a", "ranking b", "train", "reference"]
 
 QUERY: Final = "query_id"
 DOC: Final = "doc_id"

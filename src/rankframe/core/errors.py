@@ -240,7 +240,7 @@ class DuplicateError(RankframeError):
         keys, values = ", ".join(example), ", ".join(map(repr, example.values()))
         what = {1: keys, 2: f"({keys}) pair"}.get(len(example), f"({keys}) triple")
         if resolvable is None:
-            resolvable = role in ("qrels", "run", "base", "ranking a", "ranking b")
+            resolvable = role in ("qrels", "run", "reference", "ranking a", "ranking b")
         places = " at rows " + " and ".join(f"{row:,}" for row in rows[:2]) if rows else ""
         keep = (", or pass ", Option("duplicates", "keep_best")) if resolvable else ()
         super().__init__(

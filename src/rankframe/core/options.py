@@ -24,7 +24,7 @@ Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 # What documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
-Gaps: TypeAlias = Literal["closed", "kept"]
+UnitRanks: TypeAlias = Literal["renumbered", "kept"]
 # A table in any form that can be read.
 Table: TypeAlias = Any
 Missing: TypeAlias = Literal["zero", "skip", "error"]
@@ -32,7 +32,7 @@ MissingAmong: TypeAlias = Literal["zero_if_few", "zero", "skip", "error"]
 NoRelevant: TypeAlias = Literal["zero", "skip"]
 NoOverlap: TypeAlias = Literal["error", "zero"]
 Unshared: TypeAlias = Literal["shared", "bottom"]
-Lone: TypeAlias = Literal["keep", "skip"]
+UnmatchedQueries: TypeAlias = Literal["keep", "skip"]
 Unpaired: TypeAlias = Literal["error", "skip", "zero"]
 Method: TypeAlias = Literal["bootstrap", "t"]
 Test: TypeAlias = Literal["t", "wilcoxon", "sign", "randomisation", "tukey"]
@@ -183,10 +183,10 @@ class Policies(Options):
         "Map chunks to documents: a file with doc_id and unit.",
         ledger=lambda unit: None if unit is None else "documents are rolled up to units",
     )
-    gaps: Gaps = option(
-        "closed",
-        'with `unit`, units are numbered from 1 ("closed"), or have the rank of their best chunk '
-        '("kept").',
+    unit_ranks: UnitRanks = option(
+        "renumbered",
+        'with `unit`, units are numbered from 1 ("renumbered"), or have the rank of their best '
+        'chunk ("kept").',
         "With --unit: number units from 1, or by the rank of their best chunk.",
     )
     train: Table = option(
@@ -215,11 +215,11 @@ class Policies(Options):
         "The catalogue (default: the documents in --items).",
         ledger=lambda catalogue: None if catalogue is None else "given",
     )
-    base: Table = option(
+    reference: Table = option(
         None,
         "another run, with which `unexpectedness` compares.",
         "Another run, with which unexpectedness compares.",
-        ledger=lambda base: None if base is None else "given",
+        ledger=lambda run: None if run is None else "given",
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
@@ -230,9 +230,13 @@ class Policies(Options):
     )
 
     def described(self) -> dict[str, str]:
-        """Return the lines of the ledger; that of gaps only with units."""
+        """Return the lines of the ledger; that of `unit_ranks` only with units."""
         lines = super().described()
-        return lines if self.unit is not None else {k: v for k, v in lines.items() if k != "gaps"}
+        return (
+            lines
+            if self.unit is not None
+            else {k: v for k, v in lines.items() if k != "unit_ranks"}
+        )
 
     @property
     def run_duplicates(self) -> Duplicates:
@@ -242,19 +246,19 @@ class Policies(Options):
     @property
     def shows(self) -> bool:
         """Tell whether there is a table that only metrics of what was retrieved look at."""
-        tables = (self.train, self.items, self.catalogue, self.base)
+        tables = (self.train, self.items, self.catalogue, self.reference)
         return any(table is not None for table in tables)
 
     @property
     def judging(self) -> Policies:
         """Return the policies for metrics of judgments alone, over a run that is open already."""
-        tables = dict.fromkeys(("train", "items", "catalogue", "base"))
+        tables = dict.fromkeys(("train", "items", "catalogue", "reference"))
         return Policies(**{**vars(self), **tables, "exclude_seen": False})
 
     @property
-    def keeps_gaps(self) -> bool:
+    def keeps_chunk_ranks(self) -> bool:
         """Tell whether units have the ranks of their best chunks."""
-        return self.unit is not None and self.gaps == "kept" and self.ranks != "kept"
+        return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
 
 @dataclass(frozen=True)
@@ -292,7 +296,7 @@ class PairPolicies(Options):
         "Correlations: shared documents only, or missing ones at the bottom.",
     )
     k_max: int | None = same_option(Policies, "k_max")
-    lone: Lone = option(
+    unmatched_queries: UnmatchedQueries = option(
         "keep",
         'a query that only one side has is kept ("keep"; it shares nothing) or left out ("skip").',
         "Queries that only one side has: keep or leave out.",
@@ -313,7 +317,7 @@ class RunOptions(OrderOptions, total=False):
 
     ranks: Ranks
     unit: Unit
-    gaps: Gaps
+    unit_ranks: UnitRanks
     train: Table
     exclude_seen: bool
 
@@ -330,7 +334,7 @@ class RetrievedOptions(RunOptions, CatalogueOptions, total=False):
 
     rel: float | None
     relevance: float | None
-    base: Table
+    reference: Table
 
 
 class JudgedOptions(RunOptions, total=False):
@@ -368,7 +372,7 @@ class PairedOptions(OrderOptions, total=False):
 class PairPolicyOptions(PairedOptions, total=False):
     """Name the options of `PairPolicies`."""
 
-    lone: Lone
+    unmatched_queries: UnmatchedQueries
 
 
 # Intervals and comparisons ------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def judge(
     *,
     columns: Columns | None = None,
     levels: Sequence[float] = (),
-    groups: bool = False,
+    subtopics: bool = False,
     alphas: Sequence[float] = (),
     cutoffs: Sequence[int] = (),
     **options: Unpack[JudgeOptions],
@@ -47,11 +47,12 @@ def judge(
         columns: names in your data, as in `evaluate`.
         levels: grades, each of which adds the columns of metrics with a level of their own
             (`found_rel2`, …).
-        groups: return the grouped frame of judgments about subtopics, intents or facts: one row per
+        subtopics: return the frame of judgments about subtopics, intents or facts: one row per
             document and subtopic, for metrics such as `rf.all_of`.
-        alphas: with `groups`, each adds the columns of ideal lists with another α than 0.5
+        alphas: with `subtopics`, each adds the columns of ideal lists with another α than 0.5
             (`ideal_rank_alpha0.7`, …).
-        cutoffs: with `groups`, each adds the columns of `rf.ndcg_ia` at this k (`ideal_dcg_top10`).
+        cutoffs: with `subtopics`, each adds the columns of `rf.ndcg_ia` at this k
+            (`ideal_dcg_top10`).
 
     >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
     >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
@@ -76,16 +77,16 @@ def judge(
     │ q1       ┆ 0.5      │
     └──────────┴──────────┘
     >>> facts = {"query_id": ["q1"] * 3, "doc_id": ["a", "c", "c"], "fact": ["x", "x", "y"]}
-    >>> rows = rf.judge(facts, run, relevance=1, groups=True)
+    >>> rows = rf.judge(facts, run, relevance=1, subtopics=True)
     >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
     [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
     """
     policies = Policies.from_options(options)
     refuse_idle(policies)
-    check_flag("groups", groups)
+    check_flag("subtopics", subtopics)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
-    if groups:
+    if subtopics:
         schema = grouped_schema(levels, alphas, cutoffs)
     else:
         schema = JUDGED_FRAME.schema
@@ -94,7 +95,7 @@ def judge(
     scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)
     scanned_run = open_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
-    if groups and GROUP not in scanned_qrels.mapping:
+    if subtopics and GROUP not in scanned_qrels.mapping:
         found = list(scanned_qrels.raw.collect_schema())
         raise MissingColumnError(scanned_qrels.role, GROUP, found)
 
@@ -117,4 +118,4 @@ def judge(
             pl.lit(None, schema[name]).alias(name) for name in absent
         )
 
-    return lazy_frame(schema, grouped if groups else make)
+    return lazy_frame(schema, grouped if subtopics else make)

@@ -45,7 +45,7 @@ class PairMetrics:
         lengths = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)
         numbers = [pl.Series(name, counts) for name, counts in lengths]
         values = replace(values, values=pl.DataFrame([query, *numbers, *columns]))
-        if self.policies.lone == "skip":
+        if self.policies.unmatched_queries == "skip":
             values = values.kept((pairs.a.length > 0) & (pairs.b.length > 0))
         drops = self.policies.duplicates == "keep_best"
         return values, PairCounts.from_pairs(pairs, compared=values.height, drops=drops)

@@ -63,10 +63,10 @@ def prepare_evaluation(
         return evaluation
     train = None if policies.train is None else open_train(policies.train, columns, limit=limit)
     base = None
-    if policies.base is not None:
+    if policies.reference is not None:
         base = open_table(
-            policies.base, "run", columns, order=policies.order, ranks=policies.ranks,
-            called="base", limit=limit,
+            policies.reference, "run", columns, order=policies.order, ranks=policies.ranks,
+            called="reference", limit=limit,
         )  # fmt: skip
         check_input(base)
     trained = None if train is None else Trained.of(train)
@@ -134,7 +134,9 @@ def with_retrieved(
 
 def given_inputs(policies: Policies, *, judgments: bool) -> set[str]:
     """Return the names of the inputs that there are, of those that metrics may need."""
-    given = {name for name in ("train", "items", "base") if getattr(policies, name) is not None}
+    given = {
+        name for name in ("train", "items", "reference") if getattr(policies, name) is not None
+    }
     return given | ({"qrels"} if judgments else set())
 
 
@@ -153,7 +155,7 @@ def _refuse_unknown(metrics: Sequence[Metric], policies: Policies) -> None:
 
 def refuse_idle(policies: Policies) -> None:
     """Refuse tables that no metric looks at."""
-    for name in ("items", "catalogue", "base"):
+    for name in ("items", "catalogue", "reference"):
         if getattr(policies, name) is not None:
             raise OptionError(
                 Option(name, bare=True),

@@ -33,7 +33,7 @@ from rankframe.metrics.metric import Metric
 _FROM = {
     "seen": "train", "popularity": "train", "interactions": "train", "popularity_rank": "train",
     "more_popular": "train", "train_queries": "train", "train_interactions": "train",
-    "divergence": "train", "base_rank": "base", "relevance": "qrels", "relevant": "qrels",
+    "divergence": "train", "base_rank": "reference", "relevance": "qrels", "relevant": "qrels",
     "judged": "qrels",
     "catalogue_size": "items",
 }  # fmt: skip
@@ -246,6 +246,6 @@ def _refuse_without_inputs(metric: Metric, given: Collection[str], catalogue: Ca
 _MEANING = {
     "train": "rows of query_id and doc_id from before, such as what users had bought.",
     "items": "the documents that could be shown, with a column doc_id (or give train).",
-    "base": "another run, to which this one is compared.",
+    "reference": "another run, with which this one is compared.",
     "qrels": "judgments, which were not given.",
 }

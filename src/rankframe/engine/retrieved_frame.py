@@ -78,9 +78,14 @@ def retrieved(
     documents = open_run(run, policies, columns)
     trained = None if policies.train is None else open_train(policies.train, columns)
     other = None
-    if policies.base is not None:
+    if policies.reference is not None:
         other = open_table(
-            policies.base, "run", columns, order=policies.order, ranks=policies.ranks, called="base"
+            policies.reference,
+            "run",
+            columns,
+            order=policies.order,
+            ranks=policies.ranks,
+            called="reference",
         )
     sides = [side for side in (judgments, documents, trained, other) if side is not None]
     refuse_absent_columns(columns, *sides)

@@ -32,7 +32,7 @@ SHOWN_FRAME: Final = FrameColumns(
         "train_interactions": Column(_NUMBER, "interactions in `train`"),
         "in_catalogue": Column(_FLAG, "the document is in the catalogue"),
         "catalogue_size": Column(_WHOLE, "documents in the catalogue"),
-        "base_rank": Column(_WHOLE, "place in the run `base`; null where it lacks it"),
+        "base_rank": Column(_WHOLE, "place in the run `reference`; null where it lacks it"),
         **{
             name: Column(kind, meaning, parametric=True)
             for name, kind, meaning in (

@@ -99,7 +99,7 @@ class Sides:
                 made[what] = QueryIndex.from_table(best)
             elif what == BASE:
                 if made[what].may_repeat():
-                    best = deduplicate(some, "base", duplicates, numbered=False)
+                    best = deduplicate(some, "reference", duplicates, numbered=False)
                     made[what] = QueryIndex.from_table(best)
                 made[what] = _ranked(made[what], ties)
         return cls(made.get(JUDGED), made.get(TRAINED), made.get(BASE))

@@ -50,7 +50,7 @@ from rankframe.io.list_columns import (
 Columns: TypeAlias = Mapping[str, Any]
 
 # The sides of a mapping: of an evaluation, and of two rankings.
-SIDES: Final = ("qrels", "run", "queries", "train", "items", "catalogue", "base")
+SIDES: Final = ("qrels", "run", "queries", "train", "items", "catalogue", "reference")
 RANKINGS: Final = ("a", "b")
 
 _WANTED: dict[Role, tuple[str, ...]] = {

@@ -91,7 +91,7 @@ class DocumentOrder(Protocol):
         ...
 
     @property
-    def keeps_gaps(self) -> bool:
+    def keeps_chunk_ranks(self) -> bool:
         """Return whether the best row keeps the rank that it has among all rows."""
         ...
 
@@ -104,7 +104,7 @@ def deduplicate_batch(
     Returns the batch, whether its ranks are to be kept, and the ranks of all rows where they were
     needed to choose the best.
     """
-    if not order.keeps_gaps:
+    if not order.keeps_chunk_ranks:
         return keep_one(batch, role, order.run_duplicates), order.ranks, None
     ranks = rank_documents(batch, ties=order.ties, ranks=order.ranks)
     return Batch.from_table(keep_best_ranks(batch.frame(), ranks.rank)), "kept", ranks

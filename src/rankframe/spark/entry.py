@@ -104,7 +104,7 @@ def evaluate(
     intervals = Intervals.from_options(options)
     refuse_whole_input(wanted, "leave it out, or use rf.evaluate")
     check_partitions(partitions)
-    session = find_session(spark, (run, qrels, policies.train, policies.base))
+    session = find_session(spark, (run, qrels, policies.train, policies.reference))
     known = collected(queries) if is_spark_frame(queries) else queries
     ways = with_gaps(by, every, known=known is not None)
     attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)

@@ -50,12 +50,12 @@ class SideInputs:
         if policies.train is not None:
             train = open_input(policies.train, session, lambda f: find_train(f, columns), "train")
             train = _counted(train)
-        if policies.base is not None:
+        if policies.reference is not None:
             base = open_input(
-                policies.base,
+                policies.reference,
                 session,
-                lambda f: open_table(f, "run", columns, called="base"),
-                "base",
+                lambda f: open_table(f, "run", columns, called="reference"),
+                "reference",
             )
         return cls(policies, train, base)
 
@@ -91,7 +91,7 @@ class SideInputs:
             metrics, self.policies, judgments=judgments, attributes=attributes, intervals=intervals
         )
         # What was read here is not sent again.
-        policies = replace(self.policies, train=None, items=None, catalogue=None, base=None)
+        policies = replace(self.policies, train=None, items=None, catalogue=None, reference=None)
         judged = evaluation.judged and replace(evaluation.judged, policies=policies)
         evaluation = replace(evaluation, policies=policies, judged=judged)
         if not looks_at_retrieved(metrics) and items_by is None:

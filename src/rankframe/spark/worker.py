@@ -96,7 +96,7 @@ class EvaluatePartition:
         left, right = frames[0], frames[-1]
         if self.evaluation.retrieved is not None:
             by_role = dict(zip(self.roles, frames, strict=True))
-            sides = (by_role.get(role) for role in ("qrels", "train", "base"))
+            sides = (by_role.get(role) for role in ("qrels", "train", "reference"))
             tables = [None if side is None else part_of(side, "qrels") for side in sides]
             left, right = beside(*tables).frame.collect(), by_role["run"]
         unit = getattr(self.evaluation.policies, "unit", None)

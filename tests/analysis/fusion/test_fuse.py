@@ -172,7 +172,7 @@ def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
     a = {"q": {"x#1": 5.0, "x#2": 4.0, "y#1": 3.0, "z#1": 3.0}, "p": {"z#1": 1.0}}
     b = {"q": {"y#2": 9.0, "y#3": 8.0, "w#1": 7.0, "x#9": 6.0}}
     ranks: dict[Any, Any] = {
-        "closed": ({"x": 1, "z": 2, "y": 3}, {"y": 1, "w": 2, "x": 3}),
+        "renumbered": ({"x": 1, "z": 2, "y": 3}, {"y": 1, "w": 2, "x": 3}),
         "kept": ({"x": 1, "z": 3, "y": 4}, {"y": 1, "w": 3, "x": 4}),
     }
     for gaps, (one, other) in ranks.items():
@@ -183,18 +183,18 @@ def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
             monkeypatch.setattr(
                 "rankframe.analysis.fusion.partitions.count_partitions", lambda *_, n=pieces: n
             )
-            found = rf.fuse({"a": a, "b": b}, unit=unit, gaps=gaps).collect()
+            found = rf.fuse({"a": a, "b": b}, unit=unit, unit_ranks=gaps).collect()
             of = dict(found.filter(query_id="q").select("doc_id", "score").rows())
             assert of == expected, gaps
     # A depth is one of chunks then.
-    found = rf.stack({"a": a, "b": b}, unit=unit, gaps="kept", depth=3).collect()
+    found = rf.stack({"a": a, "b": b}, unit=unit, unit_ranks="kept", depth=3).collect()
     assert found.filter(query_id="q").select("run", "doc_id", "rank", "score").rows() == [
         ("a", "x", 1, 5.0), ("a", "z", 3, 3.0), ("b", "y", 1, 9.0), ("b", "w", 3, 7.0),
     ]  # fmt: skip
     table = {doc: doc[0] for run in (a, b) for docs in run.values() for doc in docs}
     qrels = {"q": {"z": 1, "w": 1}, "p": {"z": 1}}
     for method in ("posfuse", "mapfuse"):
-        options = {"unit": table, "gaps": "kept", "qrels": qrels}
+        options = {"unit": table, "unit_ranks": "kept", "qrels": qrels}
         rf.fuse({"a": a, "b": b}, method, **options).collect()
 
 

@@ -324,16 +324,16 @@ def test_units_are_fused_as_fuse_does_it() -> None:
     judged = {q: {d: g for d, g in of.items() if d not in ("d1", "d3", "d5")}
               for q, of in qrels.items()}  # fmt: skip
     found = {}
-    for gaps in ("closed", "kept"):
-        fused = rf.fuse(given, "rrf(k=1)", unit=unit, gaps=gaps)
+    for gaps in ("renumbered", "kept"):
+        fused = rf.fuse(given, "rrf(k=1)", unit=unit, unit_ranks=gaps)
         expected = rf.evaluate(judged, fused, "ndcg@5", ci=None)["ndcg@5"]
-        tuned = rf.tune(judged, given, "rrf(k=1)", "ndcg@5", unit=unit, gaps=gaps, **FAST)
+        tuned = rf.tune(judged, given, "rrf(k=1)", "ndcg@5", unit=unit, unit_ranks=gaps, **FAST)
         assert tuned.in_sample == expected
-        alone = rf.evaluate(judged, given["run0"], "ndcg@5", unit=unit, gaps=gaps, ci=None)
+        alone = rf.evaluate(judged, given["run0"], "ndcg@5", unit=unit, unit_ranks=gaps, ci=None)
         assert tuned.runs["value"][0] == alone["ndcg@5"]
         found[gaps] = tuned.fuse(given).collect()
         assert found[gaps].equals(fused.collect())
-    assert not found["kept"].equals(found["closed"])
+    assert not found["kept"].equals(found["renumbered"])
 
 
 # --- methods of one's own

@@ -8,13 +8,13 @@ from typing import ClassVar, TypedDict
 from rankframe.core.option import Options, option, same_option
 from rankframe.core.options import (
     Duplicates,
-    Gaps,
     Order,
     Policies,
     Ranks,
     StorageOptions,
     Ties,
     Unit,
+    UnitRanks,
     check_count,
 )
 
@@ -32,7 +32,7 @@ class FusionPolicies(Options):
     ties: Ties = same_option(Policies, "ties")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     unit: Unit = same_option(Policies, "unit")
-    gaps: Gaps = same_option(Policies, "gaps")
+    unit_ranks: UnitRanks = same_option(Policies, "unit_ranks")
     depth: int | None = option(
         None,
         "use only the top N documents of each run, after duplicates are dropped.",
@@ -54,14 +54,18 @@ class FusionPolicies(Options):
         return self.duplicates if self.unit is None else "keep_best"
 
     @property
-    def keeps_gaps(self) -> bool:
+    def keeps_chunk_ranks(self) -> bool:
         """Tell whether units have the ranks of their best chunks."""
-        return self.unit is not None and self.gaps == "kept"
+        return self.unit is not None and self.unit_ranks == "kept"
 
     def described(self) -> dict[str, str]:
         """Return the lines of the ledger; that of gaps only with units."""
         lines = super().described()
-        return lines if self.unit is not None else {k: v for k, v in lines.items() if k != "gaps"}
+        return (
+            lines
+            if self.unit is not None
+            else {k: v for k, v in lines.items() if k != "unit_ranks"}
+        )
 
 
 class _EachRunOptions(TypedDict, total=False):
@@ -70,7 +74,7 @@ class _EachRunOptions(TypedDict, total=False):
     ties: Ties
     duplicates: Duplicates
     unit: Unit
-    gaps: Gaps
+    unit_ranks: UnitRanks
     depth: int | None
 
 

@@ -170,7 +170,7 @@ def stack_runs(
 
     Documents that a run has twice for a query are refused, or the best is kept.
     """
-    if policies.keeps_gaps:
+    if policies.keeps_chunk_ranks:
         sides = [_keep_best_chunks(side, policies) for side in sides]
     stack = _stack_unique(names, queries, sides, policies)
     if stack is None:
@@ -221,7 +221,7 @@ def _stack_unique(
 
 def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
     """Return the rows of a run best first, within the depth, and their ranks."""
-    kept = policies.ranks == "kept" or policies.keeps_gaps
+    kept = policies.ranks == "kept" or policies.keeps_chunk_ranks
     ranked = RankedBatch.from_batch(side.batch, policies.ties, None if kept else policies.depth)
     if not (kept and side.batch.height):
         return ranked, ranked.rank

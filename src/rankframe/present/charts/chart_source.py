@@ -34,7 +34,7 @@ AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
 # Policies that apply to a single ranking.
 _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
 # Policies of exposure, in addition to these.
-_SHOWN = ("ranks", "unit", "gaps", "train", "exclude_seen", "items", "catalogue")
+_SHOWN = ("ranks", "unit", "unit_ranks", "train", "exclude_seen", "items", "catalogue")
 # Default metrics of a trade-off: accuracy, and how much of the catalogue is retrieved.
 TRADED = ("ndcg@10", "coverage@10")
 _EVERY = "num_relevant"  # defined for every judged query
