@@ -7,13 +7,12 @@ import runpy
 from collections.abc import Collection, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from generated import DOCS, ROOT, SOURCE, table, with_sections
 
 from rankframe.core import columns
-from rankframe.core.columns import FrameColumns
-from rankframe.frames import retrieved_columns as shown_columns
-from rankframe.metrics import subtopic_columns as group_columns
+from rankframe.core.columns import ColumnRequest, FrameColumns
 
 PAGE = DOCS / "how_it_works.md"
 FRAMES = DOCS / "reference" / "frames.md"
@@ -26,11 +25,8 @@ column of each table shows how a column is named for a parameter: `found_rel2` c
 grade 2 and above, `concordant_top10` compares the top 10 of both lists.
 """
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
-# What follows the name of a column for a parameter: an example.
-_FOR = {
-    "judged": "rel2", "grouped": "rel2", "pair": "top10", "shown": "of_genre",
-    "documents": "top10",
-}  # fmt: skip
+# Values that stand for a column's first parameter in the example of its name.
+_EXAMPLES: dict[str, Any] = {"rel": 2, "alpha": 0.7, "k": 10, "attribute": "genre"}
 
 
 def written() -> dict[Path, str]:
@@ -64,9 +60,7 @@ def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
 
 def frames() -> str:
     """Every frame that has a contract: what a row is, and a row a column."""
-    modules = (columns, group_columns, shown_columns)
-    every = [one for module in modules for one in vars(module).values()]
-    found = [one for one in every if isinstance(one, FrameColumns)]
+    found = [one for one in vars(columns).values() if isinstance(one, FrameColumns)]
     return "\n\n".join(map(_frame, found))
 
 
@@ -75,15 +69,9 @@ def _frame(frame: FrameColumns) -> str:
     # Columns that mean the same stand in one row.
     for column, names in groupby(frame.columns, frame.columns.__getitem__):
         called = list(names)
-        example = f"`{called[0]}_{_parameter(frame.kind, called[0])}`" if column.parametric else ""
+        parameters = {name: _EXAMPLES[name] for name in column.parameters[:1]}
+        example = f"`{ColumnRequest(called[0], **parameters).name}`" if parameters else ""
         shown = ", ".join(f"`{name}`" for name in called)
         rows.append((shown, str(column.type), column.meaning, example))
     header = [f"column of the {frame.kind} frame", "type", "meaning", "for a parameter"]
     return f"The **{frame.kind} frame**. A row is {frame.row}.\n\n{table(header, rows)}"
-
-
-def _parameter(kind: str, name: str) -> str:
-    """What follows the name of a column: of one frame, columns have one of several."""
-    if kind != "grouped" or name not in (*group_columns.OF_ALPHA, *group_columns.OF_CUTOFF):
-        return _FOR[kind]
-    return "alpha0.7" if name in group_columns.OF_ALPHA else "top10"

@@ -1,24 +1,26 @@
-"""Column names: each means one thing, and a parametric one is told from its parameter."""
+"""Check that column names mean one thing each, and that requests are read back from them."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import polars as pl
 import pytest
 
 from rankframe.core.columns import (
+    DOCUMENTS_FRAME,
+    GROUPED_FRAME,
     JUDGED_FRAME,
     LIST_SYNONYMS,
     LIST_SYNONYMS_OF,
     PAIR_FRAME,
+    SHOWN_FRAME,
     SYNONYMS,
+    ColumnRequest,
     FrameColumns,
     Role,
-    at_level,
 )
-from rankframe.metrics.subtopic_columns import GROUPED_FRAME
 
+LEVELS = (0, 1, 2.5, -1, 1e-7, 1e30)
 FRAMES = pytest.mark.parametrize(
     "frame", [JUDGED_FRAME, GROUPED_FRAME, PAIR_FRAME], ids=lambda f: f.kind
 )
@@ -40,28 +42,57 @@ def test_no_synonym_means_two_columns() -> None:
     assert all(name == name.lower() for name in names)
 
 
-@pytest.mark.parametrize("level", [0, 1, 2.5, -1, 1e-7, 1e30])
-def test_a_level_is_read_back_from_the_name_of_its_column(level: float) -> None:
-    base, found = JUDGED_FRAME.split(at_level("nonrelevant_above", level))
-    assert base == "nonrelevant_above"
-    assert found is not None
-    assert float(found) == level
-    assert JUDGED_FRAME.split("found") == ("found", None)
+READ_BACK = [
+    *((JUDGED_FRAME, ColumnRequest("nonrelevant_above", rel=rel)) for rel in LEVELS),
+    *((GROUPED_FRAME, ColumnRequest("above", rel=rel)) for rel in LEVELS),
+    (GROUPED_FRAME, ColumnRequest("ideal_rank")),
+    (GROUPED_FRAME, ColumnRequest("ideal_rank", alpha=0)),
+    (GROUPED_FRAME, ColumnRequest("ideal_above", alpha=1e-7, rel=2.5)),
+    (GROUPED_FRAME, ColumnRequest("ideal_dcg_exp2", k=10)),
+    (PAIR_FRAME, ColumnRequest("tied_in_a", k=10)),
+    (DOCUMENTS_FRAME, ColumnRequest("shown", k=3)),
+    (SHOWN_FRAME, ColumnRequest("new", attribute="genre")),
+    (SHOWN_FRAME, ColumnRequest("vector_pairs", attribute="text_of_title")),
+    (SHOWN_FRAME, ColumnRequest("has", attribute="genre", value="a = b\n_top2")),
+    (SHOWN_FRAME, ColumnRequest("values", attribute="genre_top10")),
+    (SHOWN_FRAME, ColumnRequest("divergence", attribute="genre")),
+    (SHOWN_FRAME, ColumnRequest("divergence", attribute="a_top1", k=20)),
+]
 
 
-@pytest.mark.parametrize("name", ["rank_rel2", "found_rel", "found_relx", "found_top3", "rel2"])
-def test_what_only_looks_like_a_level_is_no_column(name: str) -> None:
-    assert JUDGED_FRAME.split(name) == (name, None)
-    assert JUDGED_FRAME.find(name) is None
+@pytest.mark.parametrize(
+    ("frame", "request_"), READ_BACK, ids=lambda one: getattr(one, "name", None) or one.kind
+)
+def test_a_request_is_read_back_from_its_name(frame: FrameColumns, request_: ColumnRequest) -> None:
+    assert frame.request(request_.name) == request_
+    assert request_.expr.meta.root_names() == [request_.name]
+    assert frame.find(request_.name) == frame.columns[request_.column]
 
 
-def test_cutoffs_of_the_pair_frame() -> None:
-    assert PAIR_FRAME.split("tied_in_a_top10") == ("tied_in_a", "10")
-    column = PAIR_FRAME.find("mean_rank_b_top3")
-    assert column is not None
-    assert column.type == pl.Float64()
-    for name in ("concordant_top0", "concordant_top03", "overlap_top3", "concordant_rel2"):
-        assert PAIR_FRAME.find(name) is None
+def test_names_stay_as_users_write_them() -> None:
+    assert ColumnRequest("found", rel=2).name == "found_rel2"
+    assert ColumnRequest("ideal_rank", alpha=1, rel=0.5).name == "ideal_rank_alpha1.0_rel0.5"
+    assert ColumnRequest("divergence", attribute="genre", k=5).name == "divergence_of_genre_top5"
+    assert JUDGED_FRAME.request("found_rel2.0") == ColumnRequest("found", rel=2)
+    assert GROUPED_FRAME.request("ideal_rank_alpha0.5") == ColumnRequest("ideal_rank")
+
+
+@pytest.mark.parametrize(
+    ("frame", "name"),
+    [
+        *((JUDGED_FRAME, f"found_{end}") for end in ("rel", "relx", "top3", "rel2_rel3")),
+        *((JUDGED_FRAME, name) for name in ("rank_rel2", "rel2", "my_found_rel2")),
+        *((PAIR_FRAME, f"concordant_{end}") for end in ("top0", "top03", "rel2")),
+        (PAIR_FRAME, "overlap_top3"),
+        *((GROUPED_FRAME, name) for name in ("above_alpha0.7", "ideal_dcg_rel2", "above_top3")),
+        *((GROUPED_FRAME, name) for name in ("ideal_dcg_top0", "ideal_rank_rel2_alpha0.7")),
+        (SHOWN_FRAME, "rank_of_genre"),
+        (DOCUMENTS_FRAME, "shown_top0"),
+    ],
+)
+def test_what_only_looks_like_a_parameter_is_no_column(frame: FrameColumns, name: str) -> None:
+    assert frame.request(name) == ColumnRequest(name)
+    assert frame.find(name) is None
 
 
 @FRAMES
@@ -69,9 +100,8 @@ def test_every_column_has_a_type_and_stands_for_itself(frame: FrameColumns) -> N
     for name, column in frame.columns.items():
         assert frame.find(name) == column
         assert frame.schema[name] == column.type
-        assert frame.split(name) == (name, None)
+        assert frame.request(name) == ColumnRequest(name)
         assert column.meaning
-        assert (name in frame.parametric) == column.parametric
 
 
 def test_what_depends_on_all_queries_does_so_at_every_level() -> None:
@@ -79,3 +109,16 @@ def test_what_depends_on_all_queries_does_so_at_every_level() -> None:
         assert JUDGED_FRAME.of_whole_input(name) == name.startswith("pooled_")
     assert JUDGED_FRAME.of_whole_input("pooled_wins_rel2")
     assert not JUDGED_FRAME.of_whole_input("found_rel2")
+
+
+def test_the_schema_has_columns_at_values_of_their_parameters() -> None:
+    assert GROUPED_FRAME.schema_at() == GROUPED_FRAME.schema
+    more = GROUPED_FRAME.schema_at(rel=[2], alpha=[0.7], k=[10])
+    assert [name for name in more if name not in GROUPED_FRAME.columns] == [
+        *(f"{name}_rel2" for name, column in GROUPED_FRAME.columns.items()
+          if "rel" in column.parameters),
+        "ideal_rank_alpha0.7", "ideal_above_alpha0.7",
+        "ideal_rank_alpha0.7_rel2", "ideal_above_alpha0.7_rel2",
+        "ideal_dcg_top10", "ideal_dcg_exp2_top10",
+    ]  # fmt: skip
+    assert all(GROUPED_FRAME.find(name) is not None for name in more)

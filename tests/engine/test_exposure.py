@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
+from rankframe.core.columns import DOCUMENTS_FRAME
 from tests.support.oracles import random_case
 
 CASE = random_case(3)

@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.core.columns import JUDGED_FRAME, QUERY, at_level
+from rankframe.core.columns import JUDGED_FRAME, QUERY
 
 JUDGED = JUDGED_FRAME.schema
 
@@ -51,7 +51,9 @@ def _judge(**options: Any) -> pl.LazyFrame:
 
 def test_the_example_covers_every_column() -> None:
     assert list(JUDGED_BY_HAND) == list(JUDGED)
-    assert set(AT_LEVEL_2) == set(JUDGED_FRAME.parametric)
+    assert set(AT_LEVEL_2) == {
+        name for name, column in JUDGED_FRAME.columns.items() if column.parameters
+    }
 
 
 @pytest.mark.parametrize("column", JUDGED_BY_HAND)
@@ -75,7 +77,7 @@ def test_rel_says_which_grades_are_relevant(column: str) -> None:
 @pytest.mark.parametrize("column", AT_LEVEL_2)
 def test_a_level_has_columns_of_its_own(column: str) -> None:
     frame = _judge(levels=[2, 0.5]).collect()
-    assert frame[at_level(column, 2)].to_list() == AT_LEVEL_2[column]
+    assert frame[f"{column}_rel2"].to_list() == AT_LEVEL_2[column]
     assert frame[f"{column}_rel0.5"].to_list() == JUDGED_BY_HAND[column]
     assert frame[column].to_list() == JUDGED_BY_HAND[column]
 

@@ -52,7 +52,7 @@ def test_it_is_lazy_and_has_every_column() -> None:
     schema = lazy.collect_schema()
     assert list(schema) == [
         *PAIR_FRAME.columns,
-        *(f"{name}_top2" for name in PAIR_FRAME.parametric),
+        *(f"{name}_top2" for name, column in PAIR_FRAME.columns.items() if column.parameters),
     ]
     assert lazy.collect().schema == schema
     assert lazy.select("compared_top2").collect().to_series().to_list() == [False] * 5

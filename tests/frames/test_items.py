@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.core.columns import ColumnRequest
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.io.train import open_train
 from rankframe.kernel.batch import text_hashes
@@ -61,10 +62,21 @@ def test_documents_are_found_by_their_text() -> None:
 
 def test_attributes() -> None:
     assert KNOWN.attribute("price").to_list() == [None, None, 1.0, 2.0]
-    assert KNOWN.cut("genre_top10") == ("genre", 10)
-    assert KNOWN.cut("price") == ("price", None)
     with pytest.raises(rf.RankframeError, match=r"no attribute 'prize'.*'price'"):
         KNOWN.attribute("prize")
+
+
+def test_an_attribute_may_be_called_like_a_column_with_a_parameter() -> None:
+    items = {"doc_id": ["a", "b"], "genre": ["x", "y"], "new": [1, 2], "genre_top10": [1, 1]}
+    frame = Catalogue.of(None, pl.DataFrame(items), None).frame
+    whole = ColumnRequest("divergence", attribute="genre_top10")
+    assert frame.request("divergence_of_genre_top10") == whole
+    cut = ColumnRequest("divergence", attribute="genre", k=5)
+    assert frame.request("divergence_of_genre_top5") == cut
+    assert frame.request("new") == ColumnRequest("new")
+    assert frame.request("new_of_genre") == ColumnRequest("new", attribute="genre")
+    found = rf.evaluate(None, {"q": ["a", "b"]}, "diversity(by=genre)@2", items=pl.DataFrame(items))
+    assert found["diversity(by=genre)@2"] == 1.0
 
 
 def test_columns_can_be_named() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.metrics.subtopic_columns import GROUPED_FRAME
+from rankframe.core.columns import GROUPED_FRAME
 
 QRELS = pl.DataFrame(
     {

@@ -16,13 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC
+from rankframe.core.columns import DOC, DOCUMENTS_FRAME, VALUES_FRAME, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.engine.slice_sums import WHOLE, SliceKey
 from rankframe.frames.distinct import shrinkage
 from rankframe.frames.exposure import exposures
 from rankframe.frames.items import Catalogue
-from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME, VALUES_FRAME
 from rankframe.frames.shows import TIMES, Shows
 from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds
@@ -188,9 +187,9 @@ class _Counted:
         lists = lists.cumsum()
         columns: list[pl.Series] = []
         for at, k in enumerate(self.cutoffs):
-            top = "" if k is None else f"_top{k}"
-            columns.append(pl.Series(f"shown{top}", times[:, at]))
-            columns.append(pl.Series(f"lists{top}", np.full(len(times), lists[at])))
+            columns.append(pl.Series(ColumnRequest("shown", k=k).name, times[:, at]))
+            every = np.full(len(times), lists[at])
+            columns.append(pl.Series(ColumnRequest("lists", k=k).name, every))
         return self.documents.hstack(columns)
 
     def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:

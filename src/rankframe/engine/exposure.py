@@ -6,13 +6,13 @@ from typing import Unpack
 
 import polars as pl
 
+from rankframe.core.columns import DOCUMENTS_FRAME, ColumnRequest
 from rankframe.core.option import takes_options
 from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
 from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.retrieved import RetrievedMetrics
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
-from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME
 from rankframe.frames.side_inputs import beside
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import Columns, Source, open_run, refuse_absent_columns
@@ -71,9 +71,7 @@ def exposure(
     scanned = open_run(run, policies, columns)
     trained = None if policies.train is None else open_train(policies.train, columns)
     refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
-    schema = DOCUMENTS_FRAME.schema
-    if k is not None:
-        schema |= {f"{name}_top{k}": schema[name] for name in DOCUMENTS_FRAME.parametric}
+    schema = DOCUMENTS_FRAME.schema_at(k=() if k is None else (k,))
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
         popular = None if trained is None else Trained.of(trained)
@@ -87,9 +85,9 @@ def exposure(
             Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
         ).exposure
         frame = documents_frame(exposure or metrics.no_exposure(), known)
-        if k is not None:
-            top = {name: pl.col(f"{name}_top{k}") for name in DOCUMENTS_FRAME.parametric}
-            frame = frame.with_columns(**top)
+        frame = frame.with_columns(
+            ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
+        )
         unknown = [] if trained is not None else list(_OF_TRAIN)
         unknown += [] if known.given else [_OF_CATALOGUE]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)

@@ -8,7 +8,7 @@ from typing import Unpack
 import polars as pl
 
 from rankframe.core.checks import check_flag
-from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY, SCORE, at_level
+from rankframe.core.columns import DOC, GROUP, GROUPED_FRAME, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import MissingColumnError, OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import JudgeOptions, Policies, Storage, is_number
@@ -20,7 +20,6 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.storage import reaching
-from rankframe.metrics.subtopic_columns import grouped_schema
 
 
 @reaching
@@ -86,12 +85,8 @@ def judge(
     check_flag("subtopics", subtopics)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
-    if subtopics:
-        schema = grouped_schema(levels, alphas, cutoffs)
-    else:
-        schema = JUDGED_FRAME.schema
-        for level in levels:
-            schema |= {at_level(name, level): schema[name] for name in JUDGED_FRAME.parametric}
+    frame_columns = GROUPED_FRAME if subtopics else JUDGED_FRAME
+    schema = frame_columns.schema_at(rel=levels, alpha=alphas, k=cutoffs)
     scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)
     scanned_run = open_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)

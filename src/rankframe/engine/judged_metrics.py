@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, GROUP, JUDGED_FRAME, QUERY
+from rankframe.core.columns import DOC, GROUP, GROUPED_FRAME, JUDGED_FRAME, QUERY
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
@@ -23,7 +23,6 @@ from rankframe.frames.patterns import patterns
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.kernel.source import workers
 from rankframe.metrics.metric import Metric
-from rankframe.metrics.subtopic_columns import GROUPED_FRAME
 
 # Judgments that are worked on together: their frame fits in the cache. More where every block is
 # looked up in the frame of queries.

@@ -58,8 +58,6 @@ def pair(
     ]  # fmt: skip
     if wrong:
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
-    schema = PAIR_FRAME.schema
-    schema |= {f"{name}_top{k}": schema[name] for k in cutoffs for name in PAIR_FRAME.parametric}
     sides = (
         open_ranking(a, "a", columns, order=policies.order),
         open_ranking(b, "b", columns, order=policies.order),
@@ -71,4 +69,4 @@ def pair(
         frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(wanted))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
-    return lazy_frame(schema, make)
+    return lazy_frame(PAIR_FRAME.schema_at(k=cutoffs), make)

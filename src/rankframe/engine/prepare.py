@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from rankframe.core.columns import SHOWN_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
@@ -15,7 +16,6 @@ from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.retrieved import RetrievedMetrics
 from rankframe.frames.items import Catalogue, Trained
-from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.io.inputs import Columns, open_table
 from rankframe.io.queries import Attributes
 from rankframe.io.train import open_train

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import Column, FrameColumns
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
@@ -21,7 +20,6 @@ from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.frames.items import Catalogue
-from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE, ShownRows
 from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
@@ -80,7 +78,7 @@ class RetrievedMetrics:
         check_columns(over_documents)
         for metric in metrics:
             _refuse_without_inputs(metric, given, catalogue)
-        plan = compile_plan(over_lists, _with_attributes(catalogue))
+        plan = compile_plan(over_lists, catalogue.frame)
         if items_by is not None:
             items_by.check(catalogue)
         retrieved = cls(plan, over_documents, policies, catalogue, attributes, items_by)
@@ -91,23 +89,21 @@ class RetrievedMetrics:
         """Compute once what all threads look at."""
         catalogue = self.catalogue
         for name in self.plan.columns:
-            base, of = SHOWN_FRAME.split(name)
-            if of is None or name in catalogue.attributes.columns:
+            request = catalogue.frame.request(name)
+            if request.attribute is None:
                 continue
-            if base in ("vector", "vector_pairs", "cosine"):
-                catalogue.vectors(of)
-            elif base == "has":
-                catalogue.values(of.partition("=")[0])
+            if request.column in ("vector", "vector_pairs", "cosine"):
+                catalogue.vectors(request.attribute)
             else:
-                catalogue.values(catalogue.cut(of)[0] if base == "divergence" else of)
+                catalogue.values(request.attribute)
         for name in self.by_value:
             catalogue.value_sets(name)
 
     @property
     def needed(self) -> set[float]:
         """Return which kinds of rows beside the run are looked at."""
-        bases = {SHOWN_FRAME.split(name)[0] for name in self.plan.columns}
-        needed = {what for name, what in BESIDE.items() if name in bases}
+        columns = self.catalogue.frame.without_parameters(self.plan.columns)
+        needed = {what for name, what in BESIDE.items() if name in columns}
         return needed | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
 
     @property
@@ -219,24 +215,17 @@ class RetrievedValues:
         return PerQuery.joined(parts, ordered=False), replace(self.counts, exposure=self.exposure)
 
 
-def _with_attributes(catalogue: Catalogue) -> FrameColumns:
-    """The shown frame with the attributes of the items."""
-    own = {name: Column(kind, "") for name, kind in catalogue.attributes.schema.items()}
-    return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **own})
-
-
 def _refuse_without_inputs(metric: Metric, given: Collection[str], catalogue: Catalogue) -> None:
     """Refuse a metric that needs what was not given."""
     for name in metric.expr().meta.root_names():
         if name in catalogue.attributes.columns:
             continue
-        base, of = SHOWN_FRAME.split(name)
-        needed = _FROM.get(base)
-        if base == "in_catalogue" or needed == "items":
+        request = catalogue.frame.request(name)
+        needed = _FROM.get(request.column)
+        if request.column == "in_catalogue" or needed == "items":
             needed = None if catalogue.given else "items"
-        elif of is not None and metric.frame == "shown":
-            name_of = catalogue.cut(of)[0] if base == "divergence" else of.partition("=")[0]
-            catalogue.attribute(name_of)
+        elif request.attribute is not None and metric.frame == "shown":
+            catalogue.attribute(request.attribute)
         if needed is not None and needed not in given:
             raise OptionError(
                 f"{metric.label!r} needs ", Option(needed, bare=True), ": ", _MEANING[needed]

@@ -6,14 +6,13 @@ from typing import Unpack
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SHOWN_FRAME, ColumnRequest
 from rankframe.core.errors import OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import Policies, RetrieveOptions, Storage, check_count
 from rankframe.engine.retrieved import Frames
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
-from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.retrieved_rows import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
 from rankframe.io.batches import Batches
@@ -99,8 +98,8 @@ def retrieved(
     schema = _schema(known, {what for what, side in kinds.items() if side is not None})
 
     def make(needed: set[str]) -> pl.DataFrame:
-        bases = {SHOWN_FRAME.split(name)[0] for name in needed}
-        asked = sorted({what for name, what in BESIDE.items() if name in bases})
+        computed = known.frame.without_parameters(needed)
+        asked = sorted({what for name, what in BESIDE.items() if name in computed})
         for side in (kinds[what] for what in asked if what != TRAINED):
             if side is not None:  # interactions were looked at as they were counted
                 check_input(side)
@@ -136,20 +135,20 @@ def _schema(known: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
                     "train_queries", "train_interactions"}  # fmt: skip
     if not known.given:
         lacking |= {"in_catalogue", "catalogue_size"}
-    parametric = SHOWN_FRAME.parametric
     schema = {
-        name: kind
-        for name, kind in SHOWN_FRAME.schema.items()
-        if name not in lacking and name not in parametric
+        name: column.type
+        for name, column in SHOWN_FRAME.columns.items()
+        if name not in lacking and not column.parameters
     }
     for name, kind in known.attributes.schema.items():
         schema[name] = kind
         inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
         vector = isinstance(inner, pl.DataType) and inner.is_float()
         for one in _OF_VECTORS if vector else _OF_VALUES:
-            schema[f"{one}_of_{name}"] = SHOWN_FRAME.schema[one]
+            schema[ColumnRequest(one, attribute=name).name] = SHOWN_FRAME.schema[one]
         if "divergence" not in lacking and not vector:
-            schema[f"divergence_of_{name}"] = SHOWN_FRAME.schema["divergence"]
+            divergence = ColumnRequest("divergence", attribute=name)
+            schema[divergence.name] = SHOWN_FRAME.schema["divergence"]
     order = [QUERY, DOC, RANK, RELEVANCE]
     first = {name: schema[name] for name in order if name in schema}
     return first | schema

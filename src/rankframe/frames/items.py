@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +11,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, QUERY, SYNONYMS
+from rankframe.core.columns import (
+    DOC,
+    DOCUMENTS_FRAME,
+    QUERY,
+    SHOWN_FRAME,
+    SYNONYMS,
+    Column,
+    FrameColumns,
+)
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, listing, number_of
 from rankframe.frames.attributes import Values, Vectors
 from rankframe.frames.exposure import ValueSets
-from rankframe.frames.retrieved_columns import DOCUMENTS_FRAME, SHOWN_FRAME
 from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
@@ -33,7 +39,6 @@ Ints = NDArray[np.int64]
 POPULARITY = "popularity"
 HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
 _HEAD_SHARE = 0.8
-_CUT = re.compile(r"(.+)_top([1-9]\d*)")
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,15 @@ class Catalogue:
         """The number of each document, given the hash of its text; -1 where it is not known."""
         return self._index.find(hashes, docs)
 
-    def cut(self, name: str) -> tuple[str, int | None]:
-        """An attribute and a cutoff behind it: `genre_top10`."""
-        found = _CUT.fullmatch(name) if name not in self.attributes.columns else None
-        return (found[1], int(found[2])) if found else (name, None)
+    @cached_property
+    def frame(self) -> FrameColumns:
+        """The columns of the retrieved frame, with the attributes of these documents."""
+        attributes = {
+            name: Column(kind, "")
+            for name, kind in self.attributes.schema.items()
+            if name not in SHOWN_FRAME.columns
+        }
+        return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **attributes})
 
     def values(self, name: str) -> Values:
         """An attribute as numbers of values."""
@@ -217,8 +227,9 @@ def _pairs(train: InputTable) -> pl.DataFrame:
 
 def _attribute_name(name: str) -> str:
     """What an attribute is called: its name, unless the frames have a column of that name."""
-    own = set(SHOWN_FRAME.columns) - set(SHOWN_FRAME.parametric) | set(DOCUMENTS_FRAME.columns)
-    return f"items.{name}" if name in own or SHOWN_FRAME.split(name)[1] is not None else name
+    column = SHOWN_FRAME.columns.get(name)
+    own = name in DOCUMENTS_FRAME.columns or (column is not None and not column.parameters)
+    return f"items.{name}" if own or SHOWN_FRAME.request(name).attribute is not None else name
 
 
 def _items(

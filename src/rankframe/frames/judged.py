@@ -14,13 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import (
-    DOC,
-    JUDGED_FRAME,
-    QUERY,
-    RANK,
-    RELEVANCE,
-)
+from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import MetricParameterError
 from rankframe.frames.found import Matched
 from rankframe.kernel.batch import taken
@@ -79,8 +73,8 @@ class Judgments:
         return pl.DataFrame({name: self._column(name) for name in columns})
 
     def _column(self, name: str) -> pl.Series:
-        base, level = JUDGED_FRAME.split(name)
-        rel = self._rel if level is None else float(level)
+        request = JUDGED_FRAME.request(name)
+        rel = self._rel if request.rel is None else request.rel
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: taken(self.queries, self.code),
             DOC: lambda: taken(self._part.docs(), self._order),
@@ -103,8 +97,8 @@ class Judgments:
             "pooled_wins": lambda: self._pooled(rel)[0],
             "pooled_nonrelevant": lambda: np.full(len(self.code), self._pooled(rel)[1]),
         }
-        values = makers[base]()
-        return pl.Series(name, values, dtype=JUDGED_FRAME.columns[base].type)
+        values = makers[request.column]()
+        return pl.Series(name, values, dtype=JUDGED_FRAME.columns[request.column].type)
 
     def relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Which rows count as relevant."""

@@ -86,14 +86,13 @@ class Pairs:
         return pl.DataFrame({name: self._column(name) for name in columns})
 
     def _column(self, name: str) -> pl.Series:
-        base, k = PAIR_FRAME.split(name)
-        dtype = PAIR_FRAME.columns[base].type
-        top = None if k is None else int(k)
+        request = PAIR_FRAME.request(name)
+        base, column = request.column, PAIR_FRAME.columns[request.column]
         if base.startswith(("agreement", "unseen")):
             what, _, ties = base.rpartition("_") if base[-2] == "_" else (base, "", "")
-            return pl.Series(name, self._overlaps.column(what, ties, top), dtype=dtype)
-        if PAIR_FRAME.columns[base].parametric:
-            return pl.Series(name, self._compared(top).column(base), dtype=dtype)
+            return pl.Series(name, self._overlaps.column(what, ties, request.k), dtype=column.type)
+        if column.parameters:
+            return pl.Series(name, self._compared(request.k).column(base), dtype=column.type)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: self.queries.gather(self.code),
             DOC: self._docs,
@@ -107,7 +106,7 @@ class Pairs:
             "depth": lambda: self.depth,
             "overlap": lambda: self._overlaps.untied,
         }
-        return pl.Series(name, makers[base](), dtype=dtype)
+        return pl.Series(name, makers[base](), dtype=column.type)
 
     @cached_property
     def _overlaps(self) -> Overlaps:

@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SHOWN_FRAME, ColumnRequest
 from rankframe.core.options import Policies
 from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
 from rankframe.frames.items import Catalogue, document_hashes
-from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Sides
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
@@ -105,11 +104,12 @@ class ShownRows:
     def _column(self, name: str) -> pl.Series:
         if name in self.catalogue.attributes.columns:
             return self._attribute(self.catalogue.attributes[name])
-        base, of = SHOWN_FRAME.split(name)
-        kind = SHOWN_FRAME.columns[base].type
-        if of is not None:
-            return pl.Series(name, self._of_attribute(base, of), dtype=kind)
         catalogue = self.catalogue
+        request = catalogue.frame.request(name)
+        kind = SHOWN_FRAME.columns[request.column].type
+        if request.attribute is not None:
+            values = self._of_attribute(request, request.attribute)
+            return pl.Series(name, values, dtype=kind)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: taken(self.queries, self.code),
             DOC: lambda: self.docs,
@@ -130,7 +130,7 @@ class ShownRows:
             "catalogue_size": lambda: self._constant(catalogue.size),
             "base_rank": self._base_rank,
         }
-        return pl.Series(name, makers[base](), dtype=kind)
+        return pl.Series(name, makers[request.column](), dtype=kind)
 
     def _constant(self, value: float) -> NDArray[Any]:
         return np.full(len(self.rows), value)
@@ -188,21 +188,21 @@ class ShownRows:
     def _base_rank(self) -> pl.Series:
         return _or_null(self._beside(self.sides.base)).cast(pl.Int64)
 
-    def _of_attribute(self, base: str, of: str) -> NDArray[Any]:
-        """A column that is about an attribute."""
-        code = self.code.astype(np.int64)
+    def _of_attribute(self, request: ColumnRequest, attribute: str) -> NDArray[Any]:
+        """Compute a column that is about an attribute."""
+        code, base = self.code.astype(np.int64), request.column
         if base == "divergence":
-            return self._divergence(of)
+            return self._divergence(attribute, request.k)
         if base == "has":
-            name, _, value = of.partition("=")
-            return self._known(self.catalogue.values(name).with_value(value), otherwise=False)
+            having = self.catalogue.values(attribute).with_value(request.value or "")
+            return self._known(having, otherwise=False)
         if base in ("vector", "vector_pairs", "cosine"):
-            vectors = self.catalogue.vectors(of)
+            vectors = self.catalogue.vectors(attribute)
             known = vectors.of_rows(self.numbers)
             if base == "cosine":
                 return cosines(vectors, known, code, self.numbers)
             return known.astype(np.int64) if base == "vector" else rows_above(known, code)
-        mix = self._mix(of)
+        mix = self._mix(attribute)
         return {
             "values": lambda: mix.counts,
             "new": mix.new,
@@ -221,9 +221,8 @@ class ShownRows:
             self._mixes[name] = Mix(values, self.code.astype(np.int64), self.numbers)
         return self._mixes[name]
 
-    def _divergence(self, of: str) -> NDArray[np.float64]:
-        name, k = self.catalogue.cut(of)
-        values, code = self.catalogue.values(name), self.code.astype(np.int64)
+    def _divergence(self, attribute: str, k: int | None) -> NDArray[np.float64]:
+        values, code = self.catalogue.values(attribute), self.code.astype(np.int64)
         inside = np.flatnonzero(self.rank <= k) if k is not None else np.arange(len(self.rank))
         trained = self.sides.trained
         assert trained is not None  # whoever asks for the column has it read

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.options import Duplicates, Ties
 from rankframe.frames.items import Catalogue
-from rankframe.frames.retrieved_columns import SHOWN_FRAME
 from rankframe.io.input_table import InputTable
 from rankframe.io.train import COUNT
 from rankframe.kernel.duplicates import deduplicate
@@ -107,7 +106,7 @@ class Sides:
     def numbered(self, catalogue: Catalogue, columns: Collection[str]) -> Sides:
         """Number the documents of train as a catalogue does, where columns need that."""
         train = self.trained
-        if train is None or not any(SHOWN_FRAME.split(one)[0] == "divergence" for one in columns):
+        if train is None or "divergence" not in catalogue.frame.without_parameters(columns):
             return self
         hashes = train.key ^ np.repeat(train.index.keys, train.lengths)
         if train.order is None:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
+from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, GROUPED_FRAME, QUERY, RANK, RELEVANCE
 from rankframe.frames.found import Matched
 from rankframe.frames.greedy import About, greedy
 from rankframe.frames.judged import grade_codes
@@ -29,7 +29,6 @@ from rankframe.kernel.segments import (
     sort_order,
     spread,
 )
-from rankframe.metrics.subtopic_columns import ALPHA, GROUPED_FRAME, OF_ALPHA
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -78,9 +77,8 @@ class Groups:
         return pl.DataFrame({name: self._column(name) for name in columns})
 
     def _column(self, name: str) -> pl.Series:
-        base, parameter = GROUPED_FRAME.split(name)
-        alpha, rel, k = _parameters(parameter)
-        rel = self._rel if rel is None else rel
+        request = GROUPED_FRAME.request(name)
+        rel = self._rel if request.rel is None else request.rel
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: taken(self.queries, self.code),
             DOC: lambda: taken(self._part.docs(), self.document),
@@ -94,16 +92,17 @@ class Groups:
             "group_relevant": lambda: self._per_group(self._relevant(rel), np.add),
             GROUP_WEIGHT: lambda: self._weights,
             "unsatisfied": lambda: self._where_retrieved(self._unsatisfied()),
-            "ideal_rank": lambda: self._ideal(alpha, rel)[0],
-            "ideal_above": lambda: self._ideal(alpha, rel)[1],
-            "ideal_dcg": lambda: self._ideal_dcg(np.maximum(self.grade, 0), k),
+            "ideal_rank": lambda: self._ideal(request.alpha, rel)[0],
+            "ideal_above": lambda: self._ideal(request.alpha, rel)[1],
+            "ideal_dcg": lambda: self._ideal_dcg(np.maximum(self.grade, 0), request.k),
             "ideal_dcg_exp2": lambda: self._ideal_dcg(
-                _power_of_2(np.maximum(self.grade, 0)) - 1, k
+                _power_of_2(np.maximum(self.grade, 0)) - 1, request.k
             ),
             "retrieved": lambda: spread(self._part.retrieved, self.starts, len(self.code)),
             "max_grade": lambda: np.full(len(self.code), self._max_grade),
         }
-        return pl.Series(name, makers[base](), dtype=GROUPED_FRAME.columns[base].type)
+        values = makers[request.column]()
+        return pl.Series(name, values, dtype=GROUPED_FRAME.columns[request.column].type)
 
     def _relevant(self, rel: float | None) -> NDArray[np.bool_]:
         relevant = self.grade > 0 if rel is None else self.grade >= rel
@@ -214,20 +213,8 @@ def needs_ids(columns: Collection[str]) -> bool:
     """Whether the order of rows that were not retrieved has to be settled by their ids: where these
     are looked at, and where they tell documents apart that are equal in all else.
     """
-    return any(GROUPED_FRAME.split(name)[0] in (DOC, *OF_ALPHA) for name in columns)
-
-
-def _parameters(text: str | None) -> tuple[float, float | None, int | None]:
-    """The α, the level and the cutoff that the name of a column ends in."""
-    alpha, rel, k = ALPHA, None, None
-    for part in (text or "").split("_"):
-        if part.startswith("alpha"):
-            alpha = float(part.removeprefix("alpha"))
-        elif part.startswith("rel"):
-            rel = float(part.removeprefix("rel"))
-        elif part.startswith("top"):
-            k = int(part.removeprefix("top"))
-    return alpha, rel, k
+    settled = {DOC, "ideal_rank", "ideal_above"}
+    return not settled.isdisjoint(GROUPED_FRAME.without_parameters(columns))
 
 
 def _power_of_2(exponent: Floats) -> Floats:

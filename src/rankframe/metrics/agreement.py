@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.columns import ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.parts import Ratio, check_between, of_query, power, total, where
 from rankframe.metrics.registry import registered
@@ -322,7 +323,7 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
             "rbo_res at k has no mean over all orders of the ties: leave out k, or take ties='a'."
         )
     column = f"unseen_most{_UNSEEN[ties]}"
-    most = total(pl.col(column if k is None else f"{column}_top{k}") * power(p, _DEPTH))
+    most = total(ColumnRequest(column, k=k).expr * power(p, _DEPTH))
     # As deep as there are documents, both rankings may hold all of them: from there on 1.
     documents = of_query("n_a") + of_query("n_b") - of_query("n_shared")
     rest = _in_common_at_end(ties, k) * _tail(pl.lit(value=True), p)

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from rankframe.core.columns import ColumnRequest
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import registered
 
@@ -18,12 +19,12 @@ FAMILY: Final = "The catalogue"
 
 def counted(k: int | None) -> pl.Expr:
     """x(d)."""
-    return pl.col("shown" if k is None else f"shown_top{k}")
+    return ColumnRequest("shown", k=k).expr
 
 
 def lists(k: int | None) -> pl.Expr:
     """U."""
-    return pl.col("lists" if k is None else f"lists_top{k}").first()
+    return ColumnRequest("lists", k=k).expr.first()
 
 
 @registered(

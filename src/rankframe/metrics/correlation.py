@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from rankframe.core.columns import ColumnRequest
 from rankframe.metrics.parts import Ratio, total, where
 from rankframe.metrics.registry import registered
 
@@ -17,7 +18,7 @@ FAMILY: Final = "Two rankings"
 
 
 def _top(column: str, k: int | None) -> pl.Expr:
-    return pl.col(column if k is None else f"{column}_top{k}")
+    return ColumnRequest(column, k=k).expr
 
 
 def _pairs(k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr, pl.Expr]:

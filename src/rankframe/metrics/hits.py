@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, at_level
+from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics import parts
 from rankframe.metrics.parts import (
     Ratio,
@@ -142,7 +142,7 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
     def depth_of(relevants: pl.Expr) -> pl.Expr:
         return (multiple * relevants + 0.9).floor()
 
-    above = pl.col(RANK) <= depth_of(pl.col(at_level("relevant_total", rel)))
+    above = pl.col(RANK) <= depth_of(ColumnRequest("relevant_total", rel=rel).expr)
     return Ratio(total(where(relevant(rel) & above)), depth_of(relevant_count(rel)))
 
 

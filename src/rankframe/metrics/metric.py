@@ -11,13 +11,12 @@ from typing import Any, get_args
 import polars as pl
 
 from rankframe.core.checks import LONGEST_NAME, is_pattern
-from rankframe.core.columns import JUDGED_FRAME, QUERY
+from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME, QUERY
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import shorten
 from rankframe.core.options import Average, GapKind
 from rankframe.metrics.parts import Ratio
 from rankframe.metrics.registry import Definition, Frame
-from rankframe.metrics.subtopic_columns import GROUPED_FRAME
 
 _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
 

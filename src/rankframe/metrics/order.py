@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, at_level
+from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics import parts
 from rankframe.metrics.parts import (
     Ratio,
@@ -106,9 +106,9 @@ def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
     >>> round(frame.select(bpref()).item(), 6)
     0.666667
     """
-    above = pl.col(at_level("nonrelevant_above", rel))
-    total_relevant = pl.col(at_level("relevant_total", rel))
-    total_nonrelevant = pl.col(at_level("nonrelevant_total", rel))
+    above = ColumnRequest("nonrelevant_above", rel=rel).expr
+    total_relevant = ColumnRequest("relevant_total", rel=rel).expr
+    total_nonrelevant = ColumnRequest("nonrelevant_total", rel=rel).expr
     penalty = pl.min_horizontal(above, total_relevant) / pl.min_horizontal(
         total_nonrelevant, total_relevant
     )
@@ -132,7 +132,7 @@ def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
     """
     rank = pl.col(RANK)
     relevant_above = found(rel) - 1
-    judged_above = relevant_above + pl.col(at_level("nonrelevant_above", rel))
+    judged_above = relevant_above + ColumnRequest("nonrelevant_above", rel=rel).expr
     share = (relevant_above + _INFAP_EPSILON) / (judged_above + 2 * _INFAP_EPSILON)
     inferred = 1 / rank + pl.col("judged_above") / rank * share
     expected = pl.when(rank == 1).then(1.0).otherwise(inferred)
@@ -195,7 +195,7 @@ def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.
 
 def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
     """Return the number of relevant documents at a recall point."""
-    wanted = recall * pl.col(at_level("relevant_total", rel))
+    wanted = recall * ColumnRequest("relevant_total", rel=rel).expr
     return wanted.round(0, mode="half_away_from_zero")
 
 
@@ -265,8 +265,9 @@ def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
     """
     hits = parts.hits(None, rel)
     if pool:
-        wins = total(where(relevant(rel) & within(None), pl.col(at_level("pooled_wins", rel))))
-        against = parts.of_query(at_level("pooled_nonrelevant", rel))
+        below = ColumnRequest("pooled_wins", rel=rel).expr
+        wins = total(where(relevant(rel) & within(None), below))
+        against = parts.of_query(ColumnRequest("pooled_nonrelevant", rel=rel).name)
         return Ratio(wins, hits * against, empty=None)
     ranks = total(where(relevant(rel) & within(None), pl.col("tied_rank")))
     pairs = hits * (retrieved() - hits)

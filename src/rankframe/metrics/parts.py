@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, RELEVANCE, at_level
+from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 
 Reduction = Literal["sum", "max", "first"]
@@ -109,7 +109,7 @@ def within(k: int | None) -> pl.Expr:
 
 def found(rel: float | None) -> pl.Expr:
     """Per row: relevant documents at or above its rank."""
-    return pl.col(at_level("found", rel))
+    return ColumnRequest("found", rel=rel).expr
 
 
 def hits(k: int | None, rel: float | None) -> pl.Expr:

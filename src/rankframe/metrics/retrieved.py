@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK
+from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics.parts import Ratio, check_between, of_query, total, where
 from rankframe.metrics.registry import registered
 
@@ -125,6 +125,11 @@ def repeated(k: int | None = None) -> pl.Expr | Ratio:
     return mean_of(k, where(pl.col("seen")))
 
 
+def _of_attribute(attribute: str, *columns: str) -> list[pl.Expr]:
+    """Return columns that are about an attribute of documents."""
+    return [ColumnRequest(column, attribute=attribute).expr for column in columns]
+
+
 @registered(
     family=FAMILY,
     formula="distinct values among the shown / L",
@@ -147,15 +152,15 @@ def diversity(
     (0.6666666666666666, 0.6666666666666666)
     """
     if kind == "distinct":
-        known = where(pl.col(f"values_of_{by}") > 0)
-        return Ratio(among(k, pl.col(f"new_of_{by}")), among(k, known), empty=None)
+        new, values = _of_attribute(by, "new", "values")
+        return Ratio(among(k, new), among(k, where(values > 0)), empty=None)
     if kind == "entropy":
-        values = among(k, pl.col(f"values_of_{by}"))
-        even = values.log(2) - among(k, pl.col(f"crowd_of_{by}")) / values
+        values, crowd = (among(k, each) for each in _of_attribute(by, "values", "crowd"))
+        even = values.log(2) - crowd / values
         return pl.when(values > 0).then(even.clip(lower_bound=0))
-    values = among(k, pl.col(f"values_of_{by}"))
-    mean = among(k, pl.col(f"unlike_of_{by}")) / among(k, pl.col(f"pairs_of_{by}"))
-    return pl.when(among(k, pl.col(f"pairs_of_{by}")) > 0).then(mean).when(values > 0).then(0.0)
+    columns = _of_attribute(by, "values", "unlike", "pairs")
+    values, unlike, pairs = (among(k, each) for each in columns)
+    return pl.when(pairs > 0).then(unlike / pairs).when(values > 0).then(0.0)
 
 
 @registered(
@@ -173,11 +178,10 @@ def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     >>> shown.select(ild(k=3, vector="vector")).item()
     0.6666666666666666
     """
-    pairs = among(k, pl.col(f"vector_pairs_of_{vector}"))
-    alike = among(k, pl.col(f"cosine_of_{vector}"))
-    some = among(k, pl.col(f"vector_of_{vector}"))
+    columns = _of_attribute(vector, "vector_pairs", "cosine", "vector")
+    pairs, alike, vectors = (among(k, each) for each in columns)
     far = ((pairs - alike) / pairs).clip(lower_bound=0)
-    return pl.when(pairs > 0).then(far).when(some > 0).then(0.0)
+    return pl.when(pairs > 0).then(far).when(vectors > 0).then(0.0)
 
 
 @registered(
@@ -215,8 +219,7 @@ def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
     >>> round(shown.select(calibration(k=2, by="genre")).item(), 12)
     0.683196849707
     """
-    top = "" if k is None else f"_top{k}"
-    return of_query(f"divergence_of_{by}{top}").fill_nan(None)
+    return of_query(ColumnRequest("divergence", attribute=by, k=k).name).fill_nan(None)
 
 
 @registered(
@@ -234,6 +237,5 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ra
     0.38685280723454163
     """
     worth = 1.0 / (pl.col(RANK) + 1).log(2)
-    return Ratio(
-        among(k, where(pl.col(f"has_of_{by}={value}"), worth)), among(k, worth), empty=None
-    )
+    has = ColumnRequest("has", attribute=by, value=value).expr
+    return Ratio(among(k, where(has, worth)), among(k, worth), empty=None)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import RANK, at_level
+from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics.gain import EXPONENTIAL, FAMILY, Gain, discounted, gain_of, gain_rows
 from rankframe.metrics.parts import (
     Ratio,
@@ -81,7 +81,7 @@ def compat(
     0.737488
     """
     check_between("p", p, 0, _LARGEST_P)
-    end = pl.max_horizontal("retrieved", at_level("relevant_total", rel))
+    end = pl.max_horizontal("retrieved", ColumnRequest("relevant_total", rel=rel).name)
     # A document that both lists hold by depth m is in X_m, X_m+1, …, X_D.
     by_both = pl.max_horizontal(RANK, "ideal_rank")
     shared = total(where(relevant(rel) & within(None), _weight(by_both, end, p)))

@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import GROUP_WEIGHT, RANK, RELEVANCE, at_level
+from rankframe.core.columns import ALPHA, GROUP_WEIGHT, RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.gain import gain_of
 from rankframe.metrics.parts import (
@@ -30,7 +30,6 @@ from rankframe.metrics.parts import (
     within,
 )
 from rankframe.metrics.registry import registered
-from rankframe.metrics.subtopic_columns import ALPHA, OF_ALPHA, at_alpha, at_cutoff
 
 FAMILY: Final = "Subtopics and facts"
 
@@ -39,19 +38,23 @@ _MOST_RANKS: Final = 10_000_000
 Norm = Literal["most", "none"]
 
 
+def _relevant(rel: float | None) -> pl.Expr:
+    return ColumnRequest("relevant", rel=rel).expr
+
+
 def _weight(rel: float | None) -> pl.Expr:
     """W: the weights of all groups with a relevant document."""
-    return total(where(pl.col(at_level("first", rel)), _WEIGHT))
+    return total(where(ColumnRequest("first", rel=rel).expr, _WEIGHT))
 
 
 def _groups(rel: float | None) -> pl.Expr:
     """J: how many groups have a relevant document."""
-    return of_query(at_level("groups", rel))
+    return of_query(ColumnRequest("groups", rel=rel).name)
 
 
 def _covered(k: int | None, rel: float | None) -> pl.Expr:
     """Count the groups (or sum their weights) that have a relevant document in the top k."""
-    return total(where(pl.col(at_level("first", rel)) & within(k)))
+    return total(where(ColumnRequest("first", rel=rel).expr & within(k)))
 
 
 def _shrunk(base: float, times: pl.Expr) -> pl.Expr:
@@ -73,12 +76,13 @@ def _novel(
     list, if that is asked for.
     """
     check_between("alpha", alpha, 0, 1, closed=True)
-    place, times = pl.col(RANK), pl.col(at_level("above", rel))
+    place, times = pl.col(RANK), ColumnRequest("above", rel=rel).expr
     if ideal:
-        place, times = (pl.col(at_alpha(name, alpha, rel)) for name in OF_ALPHA)
+        columns = ("ideal_rank", "ideal_above")
+        place, times = (ColumnRequest(name, alpha=alpha, rel=rel).expr for name in columns)
     inside = place.is_not_null() if k is None else place <= k
     worth = _WEIGHT * _shrunk(1 - alpha, times)
-    return total(where(pl.col(at_level("relevant", rel)) & inside, worth / discount(place)))
+    return total(where(_relevant(rel) & inside, worth / discount(place)))
 
 
 def _logarithm(place: pl.Expr) -> pl.Expr:
@@ -177,7 +181,7 @@ def err_ia(
     if gain == "exp2":
         satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, pl.col("max_grade"))
         worth = _WEIGHT * satisfied * pl.col("unsatisfied") / pl.col(RANK)
-        known = pl.col(at_level("group_relevant", rel)) > 0
+        known = ColumnRequest("group_relevant", rel=rel).expr > 0
         return Ratio(total(where(known & within(k), worth)), _weight(rel))
     above = _novel(k, alpha, rel, lambda place: place)
     return Ratio(above, _weight(rel) * (1.0 if norm == "none" else _most(k, alpha, "rank")))
@@ -259,9 +263,10 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     >>> round(grouped.select(map_ia()).item(), 6)
     0.666667
     """
-    found, all_of_it = pl.col(at_level("above", rel)) + 1, pl.col(at_level("group_relevant", rel))
-    rows = _WEIGHT * found / (pl.col(RANK) * all_of_it)
-    return Ratio(total(where(pl.col(at_level("relevant", rel)) & within(k), rows)), _weight(rel))
+    columns = ("above", "group_relevant")
+    above, of_subtopic = (ColumnRequest(name, rel=rel).expr for name in columns)
+    rows = _WEIGHT * (above + 1) / (pl.col(RANK) * of_subtopic)
+    return Ratio(total(where(_relevant(rel) & within(k), rows)), _weight(rel))
 
 
 @registered(
@@ -279,7 +284,7 @@ def precision_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr |
     0.75
     """
     length = depth(k) if k is None else constant(k)
-    rows = where(pl.col(at_level("relevant", rel)) & within(k), _WEIGHT)
+    rows = where(_relevant(rel) & within(k), _WEIGHT)
     return Ratio(total(rows), length * _weight(rel))
 
 
@@ -298,8 +303,8 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
     >>> round(grouped.select(ndcg_ia()).item(), 6)
     0.749095
     """
-    best = at_cutoff("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k)
-    worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / pl.col(best)
+    best = ColumnRequest("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k=k)
+    worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / best.expr
     known = (pl.col("group_relevant") > 0) & (pl.col(RELEVANCE) > 0)
     return Ratio(total(where(known & within(k), _WEIGHT * worth)), _weight(None))
 
