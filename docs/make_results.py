@@ -40,12 +40,12 @@ MEANINGS = {
     "Result.items.slice": "its value; `(none)`: documents without one",
     "Result.items.k": "how much of each list is looked at",
     "Result.items.documents": "documents of the catalogue that are in the slice",
-    "Result.items.documents_shown": "those that anybody is shown, in the catalogue or not",
-    "coverage": "the share of the documents of the catalogue that is shown",
-    "times_shown": "how often any of them is shown",
-    "share_of_places": "the share of all that is shown",
-    "share_of_exposure": "the same, where a place r is worth 1 / log2(r + 1)",
-    "hits": "how often what is shown is relevant; null without judgments",
+    "Result.items.documents_shown": "documents retrieved for any query, in the catalogue or not",
+    "coverage": "the share of the catalogue's documents that is retrieved",
+    "times_shown": "how often these documents are retrieved",
+    "share_of_places": "the share of all retrieved rows",
+    "share_of_exposure": "the share of exposure: rank r counts 1 / log2(r + 1)",
+    "hits": "how many retrieved rows are relevant; null without judgments",
     "share_of_hits": "the share of all hits",
     "item": "what was counted, or the policy that was in force (`policy_…`)",
     "Result.ledger.value": "how many, or which share; null for policies",
@@ -60,7 +60,7 @@ MEANINGS = {
     "Comparison.table.ci_low": "lower end of the interval of the difference",
     "Comparison.table.ci_high": "upper end",
     "p_value": "of the paired test",
-    "p_corrected": "corrected for all that was tested together",
+    "p_corrected": "the p value, corrected over its family of tests",
     "significant": "p_corrected is below 1 − confidence",
     "effect_size": "Cohen's d of the queries' differences",
     "wins": "queries in which the system is better",
@@ -69,7 +69,7 @@ MEANINGS = {
     "Comparison.table.queries": "queries that were compared",
     "undefined": "queries left out because the metric is undefined for one of the two",
     "judged_baseline": "the baseline's judged@k: how much of its top k was judged",
-    "judged": "the same of the system; k is the metric's own, or 10",
+    "judged": "the system's judged@k; k is the metric's own, or 10",
     "lower_bound": "the least that the value could be, whatever unjudged documents are",
     "upper_bound": "the most that it could be",
     "if_none_relevant": "what it would be if no unjudged document were relevant",
@@ -145,14 +145,14 @@ MEANINGS = {
     "ideal_dcg": "the most that it could be",
     "result": "the stored result, by its name or folder",
     "date": "when its summary was last written; null of a result that is no folder",
-    "same_judgments": "whether the judgments are those of the result before; null: not known",
+    "same_judgments": "whether the judgments equal those of the previous result; null: unknown",
 }  # fmt: skip
 
 
 def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Every frame of every kind of result: its name, what a row is, and a real one."""
     result = rf.evaluate(QRELS, RUNS["new"], ["ndcg@10"], queries=QUERIES, by="locale")
-    yield "Result.summary", "A row a metric. `result.means` is the same as a dict.", result.summary
+    yield "Result.summary", "One row per metric. `result.means` is a dict of the values.", result.summary
     yield (
         "Result.per_query",
         "A row a query, in byte order of query_id; a column a metric, under its name.",
@@ -171,14 +171,14 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     alike = rf.agree(RUNS["old"], RUNS["new"], ["rbo"])
     yield (
         "Result.per_query (rf.agree)",
-        "The same for two rankings; summary and ledger are as above.",
+        "One row per query of two rankings; summary and ledger are as above.",
         alike.per_query,
     )
     found = rf.compare(QRELS, RUNS, ["ndcg@10"], baseline="old", bounds=True)
-    yield "Comparison.table", "A row a metric, slice and pair of systems.", found.table
+    yield "Comparison.table", "One row per metric, slice and pair of systems.", found.table
     yield (
         "Comparison.systems",
-        "A row a metric, slice and system; the last four columns with `bounds=True`.",
+        "One row per metric, slice and system; the last four columns with `bounds=True`.",
         found.systems,
     )
     yield "Comparison.ledger", "The ledgers of all systems, and of the comparison.", found.ledger
@@ -195,8 +195,8 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     yield "Tuning.per_query", "The values that were tested.", tuning.per_query
     change = rf.diff(QRELS, RUNS["old"], RUNS["new"], "ndcg@10")
     yield "Diff.summary", "One row.", change.summary
-    yield "Diff.per_query", "A row a query.", change.per_query
-    yield "Diff.movers", "Those that changed most, the largest change first.", change.movers
+    yield "Diff.per_query", "One row per query.", change.per_query
+    yield "Diff.movers", "The queries that changed most, the largest change first.", change.movers
     yield "Diff.documents", "For the movers, what is in the top k of either run.", change.documents
     baseline = rf.evaluate(QRELS, RUNS["old"], ["ndcg@10"])
     verdict = rf.gate(None, result, baseline, "ndcg@10: no worse than -1%", min_queries=2)
