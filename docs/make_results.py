@@ -152,7 +152,11 @@ MEANINGS = {
 def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Every frame of every kind of result: its name, what a row is, and a real one."""
     result = rf.evaluate(QRELS, RUNS["new"], ["ndcg@10"], queries=QUERIES, by="locale")
-    yield "Result.summary", "One row per metric. `result.means` is a dict of the values.", result.summary
+    yield (
+        "Result.summary",
+        "One row per metric. `result.means` is a dict of the values.",
+        result.summary,
+    )
     yield (
         "Result.per_query",
         "A row a query, in byte order of query_id; a column a metric, under its name.",
