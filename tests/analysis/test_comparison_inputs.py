@@ -62,8 +62,8 @@ def test_stored_values_and_runs_stand_evaluate() -> None:
     assert found.queries.to_list() == QUERIES
     for name, of in (("kept", "old"), ("new", "new")):
         assert found.by_name[name].values["map"].equals(STORED[of].per_query["map"])
-    assert found.held is not None
-    assert opened(STORED).evaluate().held is None
+    assert found.tables is not None
+    assert opened(STORED).evaluate().tables is None
 
 
 def test_metrics_are_those_asked_for_those_stored_or_the_default() -> None:

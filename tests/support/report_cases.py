@@ -43,7 +43,7 @@ def material(found: rf.Comparison | None = None, **options: Any) -> Material:
         "moved": {"new": moved_between(QRELS, RUNS["old"], RUNS["new"], "ndcg@5")},
     }
     whole = found or compared()
-    given |= {"texts": {}, "made": MADE, "bounded": whole} | options
+    given |= {"texts": {}, "provenance": MADE, "bounded": whole} | options
     return Material(whole, **given)
 
 

@@ -17,7 +17,7 @@ from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT
 
 SIDES: Final = ("a", "b")
-# What the columns beside those of the runs are called.
+# Names of the columns that follow the columns of the two runs.
 DELTA, BETTER, WEIGHTED, SAME, TEXT = "delta", "better", "weighted", "same", "text"
 _TAKEN: Final = (QUERY, DELTA, BETTER, WEIGHT, WEIGHTED, SAME, TEXT)
 _LONGEST = 40  # characters of an id on the screen
@@ -27,7 +27,7 @@ _MOST_ATTRIBUTES = 4
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Diff(Exported):
-    """What changed between run a (before) and run b (after), for one metric.
+    """Hold what changed between run a (before) and run b (after), for one metric.
 
     summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
         (mean_b − mean_a), and of how many queries b is better (wins), neither (ties) or a (losses),
@@ -38,8 +38,8 @@ class Diff(Exported):
         largest weighted one), and what is known of them: text, and their attributes.
     documents: for the movers, every document in the top k of either run: query_id, doc_id,
         relevance (null: unjudged), rank_a, rank_b (null: not retrieved) and change: "entered" or
-        "left" the top k, or "up", "down" or "same" within it. By rank_b, those that left last. With
-        titles also title.
+        "left" the top k, or "up", "down" or "same" within it. Sorted by rank_b; documents that left
+        come last. With titles also title.
     k: how deep documents were looked at.
     lacks: how many judged queries each run lacks, and what became of them.
     every_relevant: all judged documents count as relevant, of several grades, and nobody said so.
@@ -61,7 +61,7 @@ class Diff(Exported):
     names: tuple[str, str] = SIDES
 
     def named(self, a: str, b: str) -> Self:
-        """The same change, of runs of these names.
+        """Return this change with other names for the two runs.
 
         >>> qrels, run = {"q": {"x": 1}}, {"q": {"x": 1.0}}
         >>> rf.diff(qrels, run, run, "mrr").named("old", "new").per_query.columns
@@ -97,7 +97,7 @@ class Diff(Exported):
 
     @property
     def _told(self) -> list[str]:
-        """What a reader of the numbers should know."""
+        """Return the warnings that a reader of the numbers needs."""
         return [*map(str, self.lacks), *([EVERY_RELEVANT] if self.every_relevant else [])]
 
     def __repr__(self) -> str:
@@ -107,9 +107,9 @@ class Diff(Exported):
             + "".join(f", {name} {value}" for name, value in zip(self._more, more, strict=True))
             for query, a, b, delta, better, *more in self._shown
         ]
-        told = [f"  {one}" for one in self._told]
+        notes = [f"  {line}" for line in self._told]
         head = [f"rankframe diff, {self._headline}", f"  {self._counted}"]
-        return "\n".join([*head, *told, *moved])
+        return "\n".join([*head, *notes, *moved])
 
     def _repr_html_(self) -> str:
         rows = []
@@ -129,12 +129,12 @@ class Diff(Exported):
     @property
     def _shown(self) -> list[tuple[str, ...]]:
         a, b = self.names
-        wanted = [QUERY, a, b, DELTA, BETTER, *self._more]
+        names = [QUERY, a, b, DELTA, BETTER, *self._more]
         return [
             (_short(query), f"{before:.4f}", f"{after:.4f}", f"{delta:+.4f}", _short(better),
-             *(_told_text(one) for one in more))
+             *(_told_text(name) for name in more))
             for query, before, after, delta, better, *more
-            in self.movers.head(_MOST_SHOWN).select(wanted).rows()  # allowed: five rows
+            in self.movers.head(_MOST_SHOWN).select(names).rows()  # allowed: five rows
         ]  # fmt: skip
 
     @property
@@ -152,27 +152,27 @@ class Diff(Exported):
     @property
     def _counted(self) -> str:
         wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
-        said = (
+        text = (
             f"{number_of(queries, 'query')}: {wins:,} better in {_short(self.names[1])}, "
             f"{ties:,} the same, {losses:,} worse"
         )
         if undefined:
-            said += f", {undefined:,} undefined (each mean is over the queries that its run has)"
-        return said
+            text += f", {undefined:,} undefined (each mean is over the queries that its run has)"
+        return text
 
 
-def check_names(names: Any, others: Sequence[str] = ()) -> tuple[str, str]:
+def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
     """Two names of runs, which columns can have."""
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
         raise OptionError(f'names takes two, ("before", "after"), not {shown(names)}.')
     a, b = names
-    if not all(isinstance(one, str) and one for one in names) or a == b:
+    if not all(isinstance(name, str) and name for name in names) or a == b:
         raise OptionError(f"names are two different texts, not {shown(a)} and {shown(b)}.")
-    for one in names:
-        if one in (*_TAKEN, *others):
+    for name in names:
+        if name in (*_TAKEN, *taken):
             raise OptionError(
-                f"a run cannot be named {one!r}: another column is called so. Give it another "
-                f"name, such as {'run ' + one!r}."
+                f"a run cannot be named {name!r}: another column is called so. Give it another "
+                f"name, such as {'run ' + name!r}."
             )
     return a, b
 
@@ -185,5 +185,5 @@ def _told_text(value: object) -> str:
 
 def _short(text: str) -> str:
     """An id for the screen: on one line, and not too long."""
-    said = text if text.isprintable() else repr(text)
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    readable = text if text.isprintable() else repr(text)
+    return readable if len(readable) <= _LONGEST else readable[: _LONGEST - 1] + "…"

@@ -65,8 +65,8 @@ def compare(
         qrels: the judgments, as in `evaluate`. Without them, the systems are stored values.
         systems: runs by name. Without `qrels`, `train` or `items`, they are results, their folders,
             or tables with query_id and a column per metric, and nothing is evaluated again.
-        metrics: as in `evaluate`; of stored values, the columns to compare (default: all that
-            every system has).
+        metrics: as in `evaluate`; of stored values, the columns to compare (default: every
+            column that all systems have).
         baseline: the system that others are compared with (default: every pair is compared). A
             single system that is its own baseline is not compared, but its values are returned.
         bounds: also return the least and the largest value that each metric could have, whatever
@@ -130,10 +130,10 @@ def compare_systems(
     values = {metric.label: systems.values(metric) for metric in inputs.averaged}
     pairs, singles = _rows(systems, values, metrics, setup, progress)
     table = correct_rows(pairs, setup)
-    if bounds and systems.held is not None and inputs.runs is not None:
+    if bounds and systems.tables is not None and inputs.runs is not None:
         judged = [metric for metric in metrics if metric.of_judgments]
         singles = with_bounds(
-            singles, systems.held, inputs.names, judged, inputs.runs.policies, inputs.attributes
+            singles, systems.tables, inputs.names, judged, inputs.runs.policies, inputs.attributes
         )
     ledger = _ledger(
         systems,

@@ -144,9 +144,9 @@ class Comparison(Exported):
         return cast("Path", place(folder))  # as of a result
 
     def _about(self, frame: str) -> dict[str, Any]:
-        """What a file with a frame of it says of itself."""
+        """Return the metadata of a file that holds a frame of this comparison."""
         labels = [metric.label for metric in self.metrics]
-        # What holds for all runs is said of each; of stored values nothing may be.
+        # Facts about all runs are repeated for each run; stored values may have none.
         whole, own = pl.col("system").is_null(), pl.col("system") == self.names[0]
         policies = pl.concat([self.ledger.filter(own), self.ledger.filter(whole)])
         inputs = {}
@@ -176,7 +176,7 @@ class Comparison(Exported):
         return as_markdown([self._matrix(), Note(self._caption)])
 
     def to_latex(self) -> str:
-        """Write the same as a LaTeX table for booktabs."""
+        """Write the comparison as a LaTeX table for booktabs."""
         matrix = self._matrix()
         return as_latex(matrix.split() if self.sliced else [matrix], self._caption)
 
@@ -250,11 +250,11 @@ class Comparison(Exported):
 
     @property
     def sliced(self) -> bool:
-        """Whether it speaks of slices."""
+        """Return whether the comparison has values of slices."""
         return self.systems["by"].null_count() < self.systems.height
 
     def note(self, item: str) -> str:
-        """What the ledger notes of the comparison as a whole."""
+        """Return the ledger's note on an item of the whole comparison, or an empty text."""
         found = self.ledger.filter(pl.col("system").is_null(), pl.col("item") == item)["note"]
         return found[0] if len(found) else ""
 
@@ -263,19 +263,19 @@ class Comparison(Exported):
         """The ledger in a few words: what a reader of the numbers should know."""
         counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
         values = dict(zip(counts["item"], counts["value"], strict=True))
-        said = [f"{number_of(values.get('queries_compared', 0), 'query')} compared"]
+        parts = [f"{number_of(values.get('queries_compared', 0), 'query')} compared"]
         if unpaired := values.get("queries_unpaired"):
-            said.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
-        said += [str(lack) for lack in self.lacks if not lack.many]
-        said += [EVERY_RELEVANT] if self.every_relevant else []
-        said.append(f"test: {self.note('policy_test')}")
-        said.append(self._corrected)
-        said.append(f"interval: {self.note('policy_ci')}")
-        return ", ".join(said)
+            parts.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
+        parts += [str(lack) for lack in self.lacks if not lack.many]
+        parts += [EVERY_RELEVANT] if self.every_relevant else []
+        parts.append(f"test: {self.note('policy_test')}")
+        parts.append(self._corrected)
+        parts.append(f"interval: {self.note('policy_ci')}")
+        return ", ".join(parts)
 
     @property
     def _corrected(self) -> str:
-        """How p values were corrected, and over how many of them."""
+        """Describe how p values were corrected, and over how many of them."""
         how = self.note("policy_correction")
         if how == "none":
             return "p values not corrected"
@@ -288,22 +288,22 @@ class Comparison(Exported):
 
     @property
     def legend(self) -> str:
-        """What the star means; nothing where nothing is compared."""
+        """Explain the star; return an empty text where no systems are compared."""
         if self.table.is_empty():
             return ""
         level, fewest = self.note("policy_significant"), self.note("policy_fewest_queries")
-        least = fewest.split(":")[0]
-        few = self.table.filter(pl.col("queries") < int(least)).height
-        return f"* {level}" + (f" of {least} queries or more" if few else "")
+        minimum = fewest.split(":")[0]
+        few = self.table.filter(pl.col("queries") < int(minimum)).height
+        return f"* {level}" + (f" of {minimum} queries or more" if few else "")
 
     @property
     def every_relevant(self) -> bool:
-        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        """Return whether all judged documents count as relevant by default, of whatever grade."""
         return says_every_relevant(self.ledger)
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the numbers doubtful."""
+        """Return the reasons to doubt the numbers."""
         own = pl.col("system").is_null() & (pl.col("item") == WARNING)
         return self.ledger.filter(own)["note"].to_list()
 
@@ -320,7 +320,7 @@ class Comparison(Exported):
                 self.table.to_dicts(), lambda row: (row["metric"], row["by"], row["slice"])
             )
         ]
-        columns = [Column(title, numeric=at > 2) for at, title in enumerate(titles)]
+        columns = [Column(title, numeric=index > 2) for index, title in enumerate(titles)]
         return Table(columns, groups, dispensable=("W/T/L", "raw p", "judged", "%", "interval"))
 
     def _group(

@@ -71,7 +71,7 @@ class Systems:
     # by an attribute of queries: the slices that gaps are between
     gap_slices: Mapping[str, Sequence[Subset]] | None = None
     # what was evaluated, if anything was
-    held: Held | None = None
+    tables: Held | None = None
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -141,9 +141,9 @@ class SystemInputs:
 
         `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
         """
-        by_name, held = dict(self.stored), None
+        by_name, tables = dict(self.stored), None
         if self.runs is not None:
-            evaluated, held = evaluate_runs(
+            evaluated, tables = evaluate_runs(
                 self.runs, self.computed, depths=depths, attributes=self.attributes
             )
             by_name |= evaluated
@@ -165,7 +165,7 @@ class SystemInputs:
             attributes=looked_up,
             subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
             gap_slices={by: [part for part in slices if part.by == by] for by in sorted(gaps)},
-            held=held,
+            tables=tables,
             lacks=lacks(by_name, averaged),
         )
 
@@ -204,13 +204,13 @@ def open_systems(
     return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
 
 
-def slices_of(attributes: Attributes | None, known: Known) -> list[Subset]:
+def slices_of(attributes: Attributes | None, attribute_values: Known) -> list[Subset]:
     """Return every slice of the queries that have attributes."""
     if attributes is None:
         return []
     return [
         Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
-        for way, numbers in enumerate(known.slices)
+        for way, numbers in enumerate(attribute_values.slices)
         for number in np.unique(numbers).tolist()
     ]
 

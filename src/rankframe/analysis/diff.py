@@ -125,7 +125,7 @@ def diff(
         attributes = read_attributes(
             described.queries, weight=weight, metrics=[chosen], columns=columns
         )
-    systems, held = evaluate_runs(
+    systems, tables = evaluate_runs(
         Runs(qrels, dict(zip(SIDES, (a, b), strict=True)), policies, columns, again=True),
         [chosen],
         depths=None,
@@ -135,12 +135,12 @@ def diff(
     before, after = systems.values()
     averages = []
     for system in systems.values():
-        known = Known() if attributes is None else attributes.of(system.values[QUERY])
-        averages.append(average_values(chosen, system.computed, known.weights))
+        attribute_values = Known() if attributes is None else attributes.of(system.values[QUERY])
+        averages.append(average_values(chosen, system.computed, attribute_values.weights))
     per_query = side_by_side(chosen, before.values, after.values, described)
     moved = movers(per_query, int(most), only=only, worse=worse)
     lists = Lists.read(
-        moved[QUERY], held.left, dict(zip(SIDES, held.rights, strict=True)), policies
+        moved[QUERY], tables.left, dict(zip(SIDES, tables.rights, strict=True)), policies
     )
     change = Diff(
         summarise_change(chosen, averages[0], averages[1], per_query),
@@ -155,11 +155,10 @@ def diff(
 
 
 def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
-    first, *others = resolve(metric, "judged", "grouped", "shown")
-    if others:
+    first, *rest = resolve(metric, "judged", "grouped", "shown")
+    if rest:
         raise MetricParameterError(
-            f"a diff is of one metric, not of {1 + len(others)}: take {first.label!r}, for "
-            "instance."
+            f"a diff is of one metric, not of {1 + len(rest)}: take {first.label!r}, for instance."
         )
     if first.average == "weighted" and not weighted:
         raise MetricParameterError(

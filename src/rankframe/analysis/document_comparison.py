@@ -1,7 +1,7 @@
 """Compare metrics over documents (coverage, gini, …), which have no values per query.
 
-A difference is tested by how it changes as buckets of queries, the same for both systems, are left
-out.
+A difference is tested by how it changes when buckets of queries are left out, each from both
+systems.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def compare_gaps(
     pairs: int,
     setup: Setup,
 ) -> Iterator[Compared]:
-    """Compare each gap; `values` are those that gaps are of, by the label of their metric."""
+    """Compare each gap; `values` holds the values that gaps are computed from, by metric."""
     drawn: dict[tuple[str, str], AlignedGaps] = {}
     # A test that corrects over pairs does not correct these.
     factor = pairs if setup.significance.over_pairs else 1

@@ -108,7 +108,7 @@ def _count_filled(system: System) -> int:
 
 
 def _may_lack(system: System) -> NDArray[np.bool_]:
-    """Mark the queries that the run lacks; of a stored result, those that it may lack."""
+    """Mark the queries that the run lacks, or that a stored result may lack."""
     lacking, filled = np.zeros(len(system.values), np.bool_), _count_filled(system)
     if not filled:
         return lacking
@@ -119,16 +119,16 @@ def _may_lack(system: System) -> NDArray[np.bool_]:
     return lacking if lacking.sum() >= filled else ~np.zeros_like(lacking)
 
 
-def _most_shared(one: System, other: System) -> tuple[int, bool]:
+def _most_shared(system_a: System, system_b: System) -> tuple[int, bool]:
     """Return how many queries both have at most, and whether that is exact.
 
     Queries that a system has for sure count, and as many of the doubtful ones as there may be.
     """
-    doubtful = [_may_lack(system) for system in (one, other)]
+    doubtful = [_may_lack(system) for system in (system_a, system_b)]
     # how many of the doubtful queries the system has
     present = [
         int(rows.sum()) - _count_filled(system)
-        for rows, system in zip(doubtful, (one, other), strict=True)
+        for rows, system in zip(doubtful, (system_a, system_b), strict=True)
     ]
     sure = int((~doubtful[0] & ~doubtful[1]).sum())
     single = [int((doubtful[0] & ~doubtful[1]).sum()), int((doubtful[1] & ~doubtful[0]).sum())]

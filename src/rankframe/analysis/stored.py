@@ -182,7 +182,7 @@ def _make_system(values: pl.DataFrame, name: str) -> System:
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:
-    """Return the metrics to compare: the requested ones, or all that every system has."""
+    """Return the metrics to compare: the requested ones, or the metrics of every system."""
     if metrics is None:
         first, *rest = systems.values()
         labels = [label for label in first.labels if all(label in s.labels for s in rest)]
@@ -242,7 +242,9 @@ def _needs_a_run(label: str) -> bool:
 
 def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
     """Refuse values that were evaluated with different policies, or against other judgments."""
-    ledgers = [(name, one.ledger) for name, one in systems.items() if one.ledger is not None]
+    ledgers = [
+        (name, system.ledger) for name, system in systems.items() if system.ledger is not None
+    ]
     for other in ledgers[1:]:
         _refuse_other_policies(*ledgers[0], *other)
     ledgers = [(name, ledger) for name, ledger in ledgers if _ROWS in ledger["item"]]

@@ -83,8 +83,8 @@ def evaluate_runs(
         depths: ranks down to which the judged share is computed, beside the cutoffs of metrics.
             None computes no judged shares.
         attributes: of queries, for weights and slices.
-        requested: columns of queries that were named, and whether they exist (default: those of
-            the attributes).
+        requested: columns of queries that were named, and whether they exist (default: the
+            columns of the attributes).
     """
     limit, policies = limit_of(runs.max_memory), runs.policies
     qrels, judged, evidence = None, {}, None
@@ -121,16 +121,16 @@ def evaluate_runs(
     requested = asked_of(attributes) if requested is None else requested
     refuse_absent_columns(runs.columns, *inputs, queries=requested)
     left = evaluation.left(None) if qrels is None else qrels
-    held = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
+    tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}
-    for name, run, partitions in zip(runs.sources, held.rights, held.partitions, strict=True):
+    for name, run, partitions in zip(runs.sources, tables.rights, tables.partitions, strict=True):
 
         def on_progress(done: Progress, name: str = name) -> None:
             if runs.progress is not None:
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
         with naming_the_run(repr(name)):
-            sides = None if qrels is None else held.left, run
+            sides = None if qrels is None else tables.left, run
             accumulator = evaluation.evaluate(
                 *sides, partitions=partitions, on_progress=on_progress
             )
@@ -143,7 +143,7 @@ def evaluate_runs(
             evaluation.inputs(sides),
             evaluation.over_documents(accumulator.counts),
         )
-    return systems, held
+    return systems, tables
 
 
 def depth_of(metric: Metric) -> int:

@@ -54,7 +54,7 @@ def needs_documents(plan: Plan, policies: Policies) -> bool:
 
 def with_bounds(
     values: pl.DataFrame,
-    held: Held,
+    tables: Held,
     names: Sequence[str],
     metrics: Sequence[Metric],
     policies: Policies,
@@ -66,9 +66,9 @@ def with_bounds(
     plan = judged_plan(metrics)
     weights = None if attributes is None else attributes.weights_alone
     bounds = []
-    for name, run in zip(names, held.rights, strict=True):
+    for name, run in zip(names, tables.rights, strict=True):
         lookup = Lookup.of(
-            held.left,
+            tables.left,
             run,
             policies,
             plan.columns,

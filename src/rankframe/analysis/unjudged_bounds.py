@@ -90,7 +90,7 @@ def _precision_grades(
         return (judged > 0 if rel is None else judged >= rel).fill_null(value=False)
 
     share = pl.when("relevant").then(1 / pl.col(RANK)).otherwise(0.0)
-    known = inside.with_columns(relevant().alias("relevant")).with_columns(
+    marked = inside.with_columns(relevant().alias("relevant")).with_columns(
         _so_far(pl.col("relevant")).alias("found"),
         (_of_query(share) - _so_far(share)).alias("below"),
         _of_query(pl.col("relevant")).alias("hits"),
@@ -98,7 +98,7 @@ def _precision_grades(
     precisions = pl.when("relevant").then(pl.col("found") / pl.col(RANK)).otherwise(0.0)
     total = qrels.group_by(QUERY).agg(relevant().sum().alias("total"))
     unjudged = (
-        known.with_columns(_of_query(precisions).alias("sum"))
+        marked.with_columns(_of_query(precisions).alias("sum"))
         .filter(pl.col(RELEVANCE).is_null())
         .join(total, on=QUERY, how="left", maintain_order="left")
         .with_columns(_NTH.alias("nth"), _FROM_LAST.alias("last"))
@@ -196,7 +196,7 @@ def _gain_grades(
 def _best_gains(unjudged: pl.DataFrame, steps: Sequence[float]) -> pl.DataFrame:
     """Find which documents reach which grade for the largest ratio, by Dinkelbach's method.
 
-    In each round, those that pay at the ratio so far make the next ratio.
+    In each round, the documents that raise the ratio so far make the next ratio.
     """
     levels = range(len(steps))
     unjudged = unjudged.with_columns(

@@ -84,7 +84,7 @@ class Verdict(Exported):
     names: tuple[str, str] = (BASELINE, CANDIDATE)
 
     def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
-        """The same verdict on systems of these names."""
+        """Return this verdict with other names for the systems."""
         names = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
         new = (baseline or names[BASELINE], candidate or names[CANDIDATE])
         called = dict(zip(self.names, new, strict=True))
@@ -93,12 +93,12 @@ class Verdict(Exported):
 
     @property
     def every_relevant(self) -> bool:
-        """Whether all judged documents count as relevant, of several grades, and nobody said so."""
+        """Return whether all judged documents count as relevant by default, of whatever grade."""
         return bool(self.counted["every_relevant"])
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the verdict doubtful."""
+        """Return the reasons to doubt the verdict."""
         return [str(lack) for lack in self.lacks if lack.many]
 
     @property
@@ -147,14 +147,14 @@ class Verdict(Exported):
 
     @property
     def _tested(self) -> str:
-        """How many queries the rules were tested on: all of them, or so many."""
-        every = self.counted["queries"]
+        """Describe how many queries the rules were tested on: all, or a range of counts."""
+        total = self.counted["queries"]
         tested = self.checks.filter(pl.col("status").is_in(["pass", "fail"]))
         counts = tested.group_by("rule").agg(pl.col("queries").sum())["queries"].sort().to_list()
-        if not counts or counts[0] == every:
-            return number_of(every, "query")
-        most = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
-        return f"{counts[0]:,}{most} of {number_of(every, 'query')} tested"
+        if not counts or counts[0] == total:
+            return number_of(total, "query")
+        highest = "" if counts[-1] == counts[0] else f" to {counts[-1]:,}"
+        return f"{counts[0]:,}{highest} of {number_of(total, 'query')} tested"
 
     def to_json(self) -> str:
         """Everything, for other programs: the page on the gate lists the fields."""
@@ -195,7 +195,7 @@ class Verdict(Exported):
 
     @property
     def sliced(self) -> bool:
-        """Whether some rule speaks of slices."""
+        """Return whether any rule is checked on slices."""
         return self.checks["by"].null_count() < self.checks.height
 
     def rule_tables(self) -> list[Table]:
@@ -261,8 +261,10 @@ class Verdict(Exported):
             out = ElementTree.SubElement(case, "system-out")
             out.text = f"baseline {row['baseline_value']}, now {row['value']}"
         if self.warnings:
-            told = ElementTree.SubElement(suite, "system-out")
-            told.text = "\n".join(f"Warning: {one}." for one in self.warnings).translate(_NO_XML)
+            output = ElementTree.SubElement(suite, "system-out")
+            output.text = "\n".join(f"Warning: {warning}." for warning in self.warnings).translate(
+                _NO_XML
+            )
         ElementTree.indent(suite)
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

@@ -29,7 +29,7 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     Of precision–recall points, the average precision: Σ (Rₙ − Rₙ₋₁) Pₙ, as scikit-learn's
     `average_precision_score`. (Interpolated points have a mean, `eleven_point`, and no such area.)
 
-    points: those of one curve, as `rf.curve` gives them.
+    points: the points of one curve, as `rf.curve` returns them.
     max_fpr: of ROC points, how far to go.
 
     >>> from rankframe.analysis.curves.curve import curve
@@ -67,8 +67,8 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     stop = int(np.searchsorted(x, max_fpr, side="right"))
     height = np.interp(max_fpr, x[stop - 1 : stop + 1], y[stop - 1 : stop + 1])
     part = np.trapezoid(np.append(y[:stop], height), np.append(x[:stop], max_fpr))
-    least = max_fpr**2 / 2  # below a diagonal
-    return float((1 + (part - least) / (max_fpr - least)) / 2)
+    diagonal = max_fpr**2 / 2  # below a diagonal
+    return float((1 + (part - diagonal) / (max_fpr - diagonal)) / 2)
 
 
 def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
@@ -79,7 +79,7 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     its bins are of fpr + tpr, so that steep parts keep their shape too, and no point lies further
     than 4 / most above or below the line that is drawn. Fewer points come back as they are.
 
-    points: those of one curve, as `rf.curve` gives them.
+    points: the points of one curve, as `rf.curve` returns them.
     most: how many to keep.
 
     >>> from rankframe.analysis.curves.area import downsample_curve
@@ -113,7 +113,7 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
 
 
 def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """Return the columns of the axes; refuse points that are not those of one curve."""
+    """Return the columns of the axes; refuse points that are not of one curve."""
     axes = next((names for names in choices if set(names) <= set(points.columns)), None)
     if axes is None:
         needed = ", or ".join(" and ".join(names) for names in choices)

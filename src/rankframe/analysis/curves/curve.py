@@ -79,7 +79,7 @@ def curve(
         kind: the curve, and with it the columns.
 
             - "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged
-              queries, as one list by score: those that score at least the threshold are taken. An
+              queries, as one list by score; documents with at least the threshold are taken. An
               unjudged document is not relevant, as in the metric `auc`. Equal scores, of whatever
               query, are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's
               `roc_curve`.

@@ -86,8 +86,8 @@ def _drawing(points: pl.DataFrame) -> str:
         (_EDGE - 4, 16, "end", f"{high:.3g}"), (_EDGE + 4, 10, "start", " / ".join(ys)),
     ]  # fmt: skip
     texts = "".join(
-        f'<text x="{at:.1f}" y="{down:.1f}" text-anchor="{side}">{html.escape(said)}</text>'
-        for at, down, side, said in ends
+        f'<text x="{across:.1f}" y="{down:.1f}" text-anchor="{side}">{html.escape(label)}</text>'
+        for across, down, side, label in ends
     )
     frame = f'<path d="M{_EDGE},12V{_HIGH - 30}H{_WIDE - 8}" fill="none" stroke="{_GREY}"/>'
     legend = "".join(
@@ -115,8 +115,8 @@ def _span(columns: list[pl.Series], *, share: bool) -> tuple[float, float]:
     """From the lowest to the highest; shares from 0 to 1."""
     if share:
         return 0.0, 1.0
-    every = pl.concat([column.cast(pl.Float64).alias("") for column in columns])
-    if every.is_empty():
+    values = pl.concat([column.cast(pl.Float64).alias("") for column in columns])
+    if values.is_empty():
         return 0.0, 1.0
-    low, high = float(every.min()), float(every.max())  # type: ignore[arg-type]
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
     return (low, high) if low < high else (low - 0.5, high + 0.5)

@@ -101,7 +101,7 @@ def read_population(
     documents = found.listing.all()
     if policies.judged_only:
         documents = documents.some(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
-        # ranks are counted anew, without the unjudged documents
+        # ranks are counted again, because the unjudged documents are gone
         documents = replace(documents, rank=part.rank[documents.judgment])
     counts = number[documents.query] >= 0
     if not counts.all():
@@ -213,7 +213,7 @@ def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
     """
     hits, nonrelevant = population.hits, population.retrieved - population.hits
     queries = np.flatnonzero((hits > 0) & (nonrelevant > 0))
-    # Those of an average stand together.
+    # Queries of one average must be neighbours for the trace.
     queries = queries[sort_order(means[queries])]
     points = trace(population, np.arange(len(population.queries)), queries)
     tp, fp = points["tp"].to_numpy(), points["fp"].to_numpy()

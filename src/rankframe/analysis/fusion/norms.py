@@ -120,7 +120,7 @@ def _borda_of_absent(lengths: Floats, candidates: Floats) -> Floats:
     absent=_borda_of_absent,
 )
 def borda(run: StackedRun) -> Floats:
-    """From 1 at rank 1 down, in steps of 1/N; documents that the run lacks share what is left."""
+    """Score 1 at rank 1, less by 1/N per rank; documents that the run lacks share the remainder."""
     return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.candidates)
 
 

@@ -21,7 +21,7 @@ def condorcet(documents: NormalisedStack) -> Floats:
     """Condorcet's method: a document beats another one if more runs put it above than below.
 
     Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
-    that a run lacks stands below all that it has, and beside others that it lacks. Equal ones are
+    that a run lacks stands below its own, and ties with others that it lacks. Equal ones are
     ordered by all votes for them, which add less than half a point. (ranx sorts by the majority of
     each pair, which need not be in any order: a may beat b, b c, and c a.)
     """

@@ -89,7 +89,7 @@ class Tuning(Exported):
         """Fuse other runs of the same systems, by the best method and the policies of the tuning.
 
         Args:
-            runs: runs by the same names as those that were tuned, or a list in the same order.
+            runs: runs by the names of the tuned runs, or a list in the same order.
             qrels: judgments to train on, if the best method is trained.
         """
         named = named_runs(runs)

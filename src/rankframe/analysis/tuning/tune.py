@@ -96,7 +96,7 @@ def tune(
         methods: names of fusions (`rankframe fusions` lists them). Parameters written in the name,
             `"rrf(k=60)"`, are kept fixed. Also expressions over the stacked frame, as `rf.fuse`
             takes them, with a name: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
-            Trained methods are trained on other folds than those that choose or value them.
+            Trained methods are trained on other folds than the folds that choose or value them.
         metric: one name, expression or `rf.metric`, that has a value for each query.
         norms: norms of scores, for methods that use scores.
         grid: values to try, by the name of a parameter: `{"k": [10, 60, 100]}`; for weights, the

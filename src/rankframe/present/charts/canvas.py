@@ -60,10 +60,10 @@ class Canvas:
     @classmethod
     def of(cls, look: Look) -> Canvas:
         """Check the look that a user passed."""
-        known = list(Look.__annotations__)
+        options = list(Look.__annotations__)
         for name in look:
-            if name not in known:
-                hint = did_you_mean(name, known)
+            if name not in options:
+                hint = did_you_mean(name, options)
                 raise TypeError(f"no chart takes {name!r}. {hint}".rstrip())
         canvas = cls(**look)
         for name, size in (("width", canvas.width), ("height", canvas.height)):
@@ -101,14 +101,14 @@ class Canvas:
         return chart.properties(width=self.wide(width), height=self.high(height))
 
     def panels(
-        self, chart: Any, column: str, order: Sequence[str], usual: float, least: float,
+        self, chart: Any, column: str, order: Sequence[str], usual: float, minimum: float,
         width: float | None = None,
     ) -> Any:  # fmt: skip
         """Draw the chart for each value of a column, in this order.
 
-        usual: the height of all panels together; least: the least height of one.
+        usual: the height of all panels together; minimum: of each panel.
         """
-        height = max(self.high(usual) / len(order), least)
+        height = max(self.high(usual) / len(order), minimum)
         sized = chart.properties(width=self.wide() if width is None else width, height=height)
         return panels(sized, column, order)
 
@@ -148,11 +148,11 @@ class Canvas:
 
 def _folded(texts: Iterable[str], letters: float) -> list[str]:
     """Wrap texts into lines that are not too long."""
-    most = max(min(int(letters), _LONGEST_LINE), 12)
+    width = max(min(int(letters), _LONGEST_LINE), 12)
     return [
         line
         for text in texts
-        for line in textwrap.wrap(plain_text(text), most, break_on_hyphens=False)
+        for line in textwrap.wrap(plain_text(text), width, break_on_hyphens=False)
     ]
 
 
@@ -257,9 +257,9 @@ def lines(
             )
     if all(points.is_empty() for points in curves.values()):
         raise OptionError(f"the curves have no points to draw: {in_words(list(curves))}.")
-    most = max(_MOST_POINTS // len(curves), 100)
+    limit = max(_MOST_POINTS // len(curves), 100)
     thinned = {
-        name: downsample_curve(points, most).with_row_index("place") if points.height > most
+        name: downsample_curve(points, limit).with_row_index("place") if points.height > limit
         else points.with_row_index("place")
         for name, points in curves.items()
     }  # fmt: skip
@@ -289,7 +289,7 @@ def scale_of(names: Sequence[str]) -> Any:
 
 def colours_of(count: int) -> list[str]:
     """Return colours of systems; after the last one they begin again."""
-    return [COLOURS[at % len(COLOURS)] for at in range(count)]
+    return [COLOURS[index % len(COLOURS)] for index in range(count)]
 
 
 def colour(names: Sequence[str]) -> Any:
@@ -338,7 +338,7 @@ def dashes(names: Sequence[str]) -> dict[str, Any]:
     if len(names) <= len(COLOURS):
         return {}
     kinds = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
-    ways = [kinds[at // len(COLOURS) % len(kinds)] for at in range(len(names))]
+    ways = [kinds[index // len(COLOURS) % len(kinds)] for index in range(len(names))]
     scale = alt.Scale(domain=list(names), range=ways)
     return {"strokeDash": alt.StrokeDash("system:N", scale=scale, legend=legend(names))}
 

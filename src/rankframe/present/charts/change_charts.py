@@ -119,21 +119,21 @@ def scatter(
     on = Canvas.of(look)
     frames, metric = values_of(values, metric)
     a, b = _two(frames, systems)
-    both = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
-    if both.is_empty():
+    paired = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
+    if paired.is_empty():
         raise OptionError(f"no query has a value of {metric!r} in both {a!r} and {b!r}.")
     higher = _higher(values, metric)
     # What only rounding tells apart is the same, as it is to `rf.diff`.
-    apart = apart_by(both["value_b"].to_numpy(), both["value"].to_numpy())
-    both = both.with_columns(apart=pl.Series(apart, dtype=pl.Float64))
+    apart = apart_by(paired["value_b"].to_numpy(), paired["value"].to_numpy())
+    paired = paired.with_columns(apart=pl.Series(apart, dtype=pl.Float64))
     up, down = pl.col("apart") > 0, pl.col("apart") < 0
-    above, below = (both.filter(some).height for some in (up, down))
+    above, below = (paired.filter(side).height for side in (up, down))
     wins, losses = (above, below) if higher else (below, above)
     short = plain_text(b, 24)
-    ties = both.height - above - below
-    subtitle = [(f"{number_of(both.height, 'query')}: {short} is better in {wins:,}, "
+    ties = paired.height - above - below
+    subtitle = [(f"{number_of(paired.height, 'query')}: {short} is better in {wins:,}, "
             f"worse in {losses:,}, the same in {ties:,}")]  # fmt: skip
-    low, high = value_range(pl.concat([both["value"], both["value_b"]]))
+    low, high = value_range(pl.concat([paired["value"], paired["value_b"]]))
     if low == high:
         low, high = low - 0.5, high + 0.5
     scale = alt.Scale(domain=[low, high], nice=False)
@@ -149,14 +149,14 @@ def scatter(
     way = "above" if higher else "below"
     subtitle.append(f"{way} the diagonal {short} is better" + (
         f"; {better(metric)}" if better(metric) else ""))  # fmt: skip
-    if both.height > _MOST_DOTS:
-        marks = _cloud(both, low, high, on, scale)
+    if paired.height > _MOST_DOTS:
+        marks = _cloud(paired, low, high, on, scale)
         subtitle.append("queries are counted in cells, the stronger the more")
     else:
         kinds = [f"{short} better", f"{short} worse", "the same"]
         first, second = kinds[:2] if higher else kinds[1::-1]
         kind = pl.when(up).then(pl.lit(first)).when(down).then(pl.lit(second))
-        rows = both.select(
+        rows = paired.select(
             QUERY, x="value", y="value_b", kind=kind.otherwise(pl.lit(kinds[2]))
         ).to_dicts()
         marks = (
@@ -191,14 +191,14 @@ def _higher(values: Values, metric: str) -> bool:
     return better(metric) != "lower is better"
 
 
-def _cloud(both: pl.DataFrame, low: float, high: float, on: Canvas, scale: Any) -> Any:
+def _cloud(paired: pl.DataFrame, low: float, high: float, on: Canvas, scale: Any) -> Any:
     """Draw cells, coloured by the number of queries in them."""
     step = (high - low) / _CELLS
-    at = {
+    cell = {
         name: ((pl.col(column) - low) / step).floor().clip(0, _CELLS - 1).cast(pl.Int64)
         for name, column in (("across", "value"), ("up", "value_b"))
     }
-    cells = both.select(**at).group_by("across", "up").len("queries").sort("across", "up")
+    cells = paired.select(**cell).group_by("across", "up").len("queries").sort("across", "up")
     rows = cells.with_columns(
         x=low + pl.col("across") * step, x2=low + (pl.col("across") + 1) * step,
         y=low + pl.col("up") * step, y2=low + (pl.col("up") + 1) * step,

@@ -41,17 +41,17 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
             "several by name, {name: result}."
         )
     found = {}
-    for name, one in values.items():
-        if isinstance(one, Result):
-            one = one.per_query if frame == "per_query" else one.slices  # noqa: PLW2901
-        if not isinstance(one, pl.DataFrame):
-            raise OptionError(f"{name!r} is neither a result nor a polars frame: {shown(one)}.")
-        found[str(name)] = one
+    for name, table in values.items():
+        if isinstance(table, Result):
+            table = table.per_query if frame == "per_query" else table.slices  # noqa: PLW2901
+        if not isinstance(table, pl.DataFrame):
+            raise OptionError(f"{name!r} is neither a result nor a polars frame: {shown(table)}.")
+        found[str(name)] = table
     return found
 
 
-def _called(one: Result | pl.DataFrame) -> str:
-    name = one.inputs.get("run", "") if isinstance(one, Result) else ""
+def _called(table: Result | pl.DataFrame) -> str:
+    name = table.inputs.get("run", "") if isinstance(table, Result) else ""
     return name.removesuffix(".parquet") or _ALONE
 
 
@@ -84,9 +84,9 @@ def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFram
     return chosen, metric
 
 
-def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str, list[Any]]:
+def lists_of(relevance: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str, list[Any]]:
     """Return lists of grades in rank order by name; a single list has an empty name."""
-    lists = given if isinstance(given, Mapping) else {"": given}
+    lists = relevance if isinstance(relevance, Mapping) else {"": relevance}
     found = {}
     for name, grades in lists.items():
         if isinstance(grades, np.ndarray | pl.Series):
@@ -110,17 +110,17 @@ def lists_of(given: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict[str
     return found
 
 
-def choose(asked: Sequence[str] | str | None, known: Sequence[str], refusal: str) -> list[str]:
+def choose(metrics: Sequence[str] | str | None, labels: Sequence[str], refusal: str) -> list[str]:
     """Return the metrics to draw, all known ones by default.
 
-    refusal: what an error says of one that is not known, with {} for its name.
+    refusal: the error text for an unknown metric, with {} for its name.
     """
-    if asked is None:
-        return list(known)
-    chosen = [asked] if isinstance(asked, str) else list(asked)
+    if metrics is None:
+        return list(labels)
+    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
     for metric in chosen:
-        if metric not in known:
-            hint = did_you_mean(str(metric), known)
+        if metric not in labels:
+            hint = did_you_mean(str(metric), labels)
             raise OptionError(f"{refusal.format(repr(metric))} {hint}".rstrip())
     return chosen
 
@@ -136,8 +136,8 @@ def grade_text(grade: float | None) -> str:
 
 def mean_of(values: pl.Series) -> float | None:
     """Return the mean of known values, with the same bits for any order."""
-    known = values.drop_nulls()
-    return None if known.is_empty() else float(exact_sum(known.to_numpy())) / len(known)
+    defined = values.drop_nulls()
+    return None if defined.is_empty() else float(exact_sum(defined.to_numpy())) / len(defined)
 
 
 def known_metric(name: str) -> Metric | None:
@@ -176,33 +176,33 @@ def counted(frames: Mapping[str, pl.DataFrame]) -> str:
     >>> counted({"a": pl.DataFrame({"value": [1.0, None]})})
     '1 query, 1 undefined'
     """
-    known = [frame["value"].count() for frame in frames.values()]
+    counts = [frame["value"].count() for frame in frames.values()]
     undefined = max(frame["value"].null_count() for frame in frames.values())
-    return between(known) + (f", {undefined:,} undefined" if undefined else "")
+    return between(counts) + (f", {undefined:,} undefined" if undefined else "")
 
 
-def between(counts: Sequence[int], one: str = "query") -> str:
+def between(counts: Sequence[int], noun: str = "query") -> str:
     """Say a count, or the range from the least to the largest.
 
     >>> between([3, 3]), between([1, 20])
     ('3 queries', '1 to 20 queries')
     """
     low, high = min(counts), max(counts)
-    return number_of(high, one) if low == high else f"{low:,} to {number_of(high, one)}"
+    return number_of(high, noun) if low == high else f"{low:,} to {number_of(high, noun)}"
 
 
-def sample_of(ids: pl.Series, most: int) -> pl.Series:
+def sample_of(ids: pl.Series, limit: int) -> pl.Series:
     """Return a sample of ids, in byte order; the same ids give the same sample."""
-    if len(ids) > most:
-        ids = ids.gather(np.argsort(hash_ids(ids), kind="stable")[:most])
+    if len(ids) > limit:
+        ids = ids.gather(np.argsort(hash_ids(ids), kind="stable")[:limit])
     return ids.sort()
 
 
-def spread(height: int, most: int) -> list[int]:
-    """Return evenly spread places of rows, from the first to the last, at most `most`."""
-    if height <= most:
+def spread(height: int, limit: int) -> list[int]:
+    """Return evenly spread places of rows, from the first to the last, at most `limit`."""
+    if height <= limit:
         return list(range(height))
-    return [round(at * (height - 1) / (most - 1)) for at in range(most)]
+    return [round(index * (height - 1) / (limit - 1)) for index in range(limit)]
 
 
 def bar_width(room: float, bars: int) -> float:
@@ -210,15 +210,15 @@ def bar_width(room: float, bars: int) -> float:
     return room / bars * (0.8 if bars <= 60 else 1.0)
 
 
-def sampled(shown_rows: int, total: int, one: str = "query") -> str:
+def sampled(shown_rows: int, total: int, noun: str = "query") -> str:
     """Say how many rows a sample has, and of how many.
 
     >>> sampled(3, 3), sampled(400, 5000)
     ('3 queries', 'a sample of 400 of 5,000 queries')
     """
     if shown_rows == total:
-        return number_of(total, one)
-    return f"a sample of {shown_rows:,} of {number_of(total, one)}"
+        return number_of(total, noun)
+    return f"a sample of {shown_rows:,} of {number_of(total, noun)}"
 
 
 def value_range(numbers: pl.Series) -> tuple[float, float]:

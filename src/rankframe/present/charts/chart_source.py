@@ -128,9 +128,9 @@ class ChartSource:
             options = {"by": self.by, "queries": self.queries}
         if not pairs:
             options["baseline"] = next(iter(self.runs))
-        asked = [self.metric] if pairs else self.several
+        metrics = [self.metric] if pairs else self.several
         return compare(
-            self.qrels, self.runs, asked, columns=self.columns, **self.policies, **options
+            self.qrels, self.runs, metrics, columns=self.columns, **self.policies, **options
         )
 
     def judged(self) -> pl.LazyFrame:
@@ -140,8 +140,8 @@ class ChartSource:
 
     def queries_judged(self) -> int:
         """Count the queries that are evaluated."""
-        (one,) = self._evaluated(_EVERY, ci=None).values()
-        return one.per_query.height
+        (result,) = self._evaluated(_EVERY, ci=None).values()
+        return result.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
         """Pair the judgments with each run, for their scores."""
@@ -185,7 +185,7 @@ class ChartSource:
             rows = rows.collect()
             length = min(self.k, *rows["retrieved"].head(1))
             graded = dict(rows.drop_nulls(RANK).select(RANK, "relevance").rows())  # allowed: one
-            found[f"{name}, query {query}"] = [graded.get(at) for at in range(1, length + 1)]
+            found[f"{name}, query {query}"] = [graded.get(rank) for rank in range(1, length + 1)]
         return found
 
     def documents(self) -> dict[str, pl.LazyFrame]:
@@ -200,11 +200,11 @@ class ChartSource:
     @property
     def two_metrics(self) -> tuple[str, str]:
         """Return the two metrics to draw against each other: vertical, horizontal."""
-        asked = self.several
-        if len(asked) > 2:
-            raise OptionError(f"two metrics are drawn against each other, not {len(asked)}.")
-        others = [metric for metric in reversed(TRADED) if metric not in asked]
-        up, across = [*asked, *others][:2]
+        metrics = self.several
+        if len(metrics) > 2:
+            raise OptionError(f"two metrics are drawn against each other, not {len(metrics)}.")
+        defaults = [metric for metric in reversed(TRADED) if metric not in metrics]
+        up, across = [*metrics, *defaults][:2]
         return up, across
 
     def traded(self) -> dict[str, Result]:

@@ -131,8 +131,8 @@ def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
     frames = [points for points in curves.values() if points.height]
     names = in_words(list(curves))
     if all("queries" in points.columns for points in frames):
-        most = [int(points["queries"].max() or 0) for points in frames]  # pyright: ignore[reportArgumentType]
-        return f"{names}; {between(most)}"
+        counts = [int(points["queries"].max() or 0) for points in frames]  # pyright: ignore[reportArgumentType]
+        return f"{names}; {between(counts)}"
     if all({"fp", "tp"} <= set(points.columns) for points in frames):
         last = [points.select(pl.col("fp").max() + pl.col("tp").max()).item() for points in frames]
         return f"{names}; {between(last, 'retrieved document')}"

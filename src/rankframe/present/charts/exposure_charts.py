@@ -148,13 +148,13 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
         for row in _shares(frame, "shown", starts, labels, names[name])
     ]
     first = next(iter(frames.values()))
-    beside = {"the catalogue": ("in_catalogue", on.ink), "train": ("interactions", "#a6a6a6")}
-    beside = {f"{name}'s own" if name in names.values() else name: of
-              for name, of in beside.items()}  # fmt: skip
-    for label, (column, _) in beside.items():
+    references = {"the catalogue": ("in_catalogue", on.ink), "train": ("interactions", "#a6a6a6")}
+    references = {f"{name}'s own" if name in names.values() else name: style
+              for name, style in references.items()}  # fmt: skip
+    for label, (column, _) in references.items():
         rows += _shares(first, column, starts, labels, label)
-    order = [*names.values(), *beside]
-    colours = [*colours_of(len(names)), *(ink for _, ink in beside.values())]
+    order = [*names.values(), *references]
+    colours = [*colours_of(len(names)), *(ink for _, ink in references.values())]
     scale = alt.Scale(domain=order, range=colours)
     ways = alt.Scale(domain=order, range=[*([[1, 0]] * len(names)), [6, 3], [2, 2]])
     base = chart_of(rows).encode(
@@ -185,10 +185,10 @@ def _ranges(highest: int) -> tuple[list[int], list[str]]:
     factor = 2
     while factor ** (_MOST_BINS - 1) <= highest:
         factor *= 2
-    starts, at = [0], 1
-    while at <= max(highest, 1):
-        starts.append(at)
-        at *= factor
+    starts, lower = [0], 1
+    while lower <= max(highest, 1):
+        starts.append(lower)
+        lower *= factor
     ends = [start - 1 for start in starts[1:]] + [max(highest, 1)]
     return starts, [
         f"{start:,}" if start == end else f"{start:,}–{end:,}"
@@ -211,21 +211,21 @@ def _shares(
     found = dict(zip(sums["place"], sums["weight"], strict=True))
     total = sum(found.values()) or 1.0
     return [
-        {"system": system, "users": label, "share": found.get(at, 0.0) / total}
-        for at, label in enumerate(labels)
+        {"system": system, "users": label, "share": found.get(index, 0.0) / total}
+        for index, label in enumerate(labels)
     ]
 
 
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
     """The documents frames by name, collected."""
-    given = documents if isinstance(documents, Mapping) else {_ALONE: documents}
+    tables = documents if isinstance(documents, Mapping) else {_ALONE: documents}
     found = {}
-    for name, one in given.items():
-        frame = one.collect() if isinstance(one, pl.LazyFrame) else one
+    for name, table in tables.items():
+        frame = table.collect() if isinstance(table, pl.LazyFrame) else table
         if not isinstance(frame, pl.DataFrame):
             raise OptionError(
                 f"this chart is drawn of rf.exposure(run, …), or several by name, not of "
-                f"{shown(one)}."
+                f"{shown(table)}."
             )
         needed = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
         if missing := [column for column in needed if column not in frame.columns]:

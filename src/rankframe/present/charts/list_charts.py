@@ -58,10 +58,10 @@ def strip(
     lists, cut = _cut(lists_of(relevance))
     labels = distinct_texts(lists, _LONGEST)
     rows = [
-        {"list": labels[name], "rank": at, "kind": _kind(grade, rel), "grade": grade_text(grade),
+        {"list": labels[name], "rank": rank, "kind": _kind(grade, rel), "grade": grade_text(grade),
          "ink": text_on(_KINDS[_kind(grade, rel)])}
         for name, grades in lists.items()
-        for at, grade in enumerate(grades, start=1)
+        for rank, grade in enumerate(grades, start=1)
     ]  # fmt: skip
     longest = max(map(len, lists.values()))
     width = on.wide(min(_CELL * longest, 640))
@@ -76,8 +76,8 @@ def strip(
     )
     layers = [cells]
     if width / longest >= _LABELLED:
-        known = base.transform_filter("datum.grade != 'unjudged'")
-        layers.append(text_in_cells(known, "grade:N", fontSize=10))
+        judged = base.transform_filter("datum.grade != 'unjudged'")
+        layers.append(text_in_cells(judged, "grade:N", fontSize=10))
     drawn = on.sized(numbered(*layers), width, (_CELL + 6) * len(lists))
     subtitle = [_found(grades, name, rel) for name, grades in lists.items()][:4]
     return on.finished(drawn, "What is relevant, rank by rank", [*subtitle, *cut])
@@ -99,15 +99,15 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
     lists, cut = _cut(lists_of(values))
     labels = distinct_texts(lists, _LONGEST)
     rows = [
-        {"list": labels[name], "rank": at, "grade": grade, "text": grade_text(grade)}
-        for name, given in lists.items()
-        for at, grade in enumerate(given, start=1)
+        {"list": labels[name], "rank": rank, "grade": grade, "text": grade_text(grade)}
+        for name, ranking in lists.items()
+        for rank, grade in enumerate(ranking, start=1)
         if grade is not None
     ]
     if not rows:
         raise OptionError("no document of the list was judged: there are no grades to draw.")
-    known = sorted({row["grade"] for row in rows})
-    texts = [grade_text(grade) for grade in known]
+    levels = sorted({row["grade"] for row in rows})
+    texts = [grade_text(grade) for grade in levels]
     longest = max(map(len, lists.values()))
     width = on.wide(max(min(_CELL * longest, 640), 200))
     base = chart_of(rows).encode(
@@ -165,25 +165,25 @@ def precision_at(
     lists, cut = _cut(lists_of(relevance))
     if len(lists) > 1:
         raise OptionError(f"one list is drawn, not {len(lists)}: {', '.join(lists)}.")
-    ((name, given),) = lists.items()
-    qrels, run = from_relevance({"list": given})
+    ((name, ranking),) = lists.items()
+    qrels, run = from_relevance({"list": ranking})
     points = curve(
-        qrels, run, "metric_at_k", metric=metric, ks=range(1, len(given) + 1), rel=rel,
+        qrels, run, "metric_at_k", metric=metric, ks=range(1, len(ranking) + 1), rel=rel,
         no_overlap="zero",
     )  # fmt: skip
     rows = [
         {"rank": rank, "value": value, "kind": _kind(grade, rel), "grade": grade_text(grade),
          "label": "" if value is None else f"{value:.2f}"}
-        for rank, value, grade in zip(points["k"], points["value"], given, strict=True)
+        for rank, value, grade in zip(points["k"], points["value"], ranking, strict=True)
     ]  # fmt: skip
-    width = on.wide(max(min(34 * len(given), 640), 240))
+    width = on.wide(max(min(34 * len(ranking), 640), 240))
     top = max((row["value"] or 0.0 for row in rows), default=0.0)
     high = 1.0 if top <= 1 else top
     base = chart_of(rows).encode(
-        x=_ranks(len(given), width),
+        x=_ranks(len(ranking), width),
         y=alt.Y(
             "value:Q", title=f"{metric} at this rank", scale=alt.Scale(domain=[0, high * 1.08]),
-            axis=alt.Axis(values=[high * at / 5 for at in range(6)], format=".2~f"),
+            axis=alt.Axis(values=[high * step / 5 for step in range(6)], format=".2~f"),
         ),
     )  # fmt: skip
     bars = base.mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2).encode(
@@ -195,9 +195,12 @@ def precision_at(
         .mark_text(dy=-7, fontSize=10, fontWeight="bold", color=on.ink, baseline="bottom")
         .encode(text="label:N")
     )
-    wide_enough = width / len(given) >= 22
+    wide_enough = width / len(ranking) >= 22
     drawn = on.sized(layered(*([bars, labels] if wide_enough else [bars])), width, 230)
-    subtitle = [_found(given, name, rel), f"{with_direction(metric)}; labels at relevant documents"]
+    subtitle = [
+        _found(ranking, name, rel),
+        f"{with_direction(metric)}; labels at relevant documents",
+    ]
     return on.finished(drawn, f"{metric} at each rank", [*subtitle, *cut])
 
 
@@ -226,11 +229,13 @@ def reciprocal_rank(
     on = Canvas.of(look)
     lists = {} if relevance is None else lists_of(relevance)
     firsts = {
-        name: next((at for at, one in enumerate(given, 1) if _kind(one, rel) == "relevant"), None)
-        for name, given in lists.items()
+        name: next(
+            (rank for rank, grade in enumerate(ranking, 1) if _kind(grade, rel) == "relevant"), None
+        )
+        for name, ranking in lists.items()
     }
-    last = max([_ranks_to(k), *(at for at in firsts.values() if at is not None)])
-    rows = [{"rank": at, "value": 1 / at} for at in range(1, min(last, 1_000) + 1)]
+    last = max([_ranks_to(k), *(rank for rank in firsts.values() if rank is not None)])
+    rows = [{"rank": rank, "value": 1 / rank} for rank in range(1, min(last, 1_000) + 1)]
     base = chart_of(rows).encode(
         x=alt.X("rank:Q", title="rank of the first relevant document",
                 scale=alt.Scale(domain=[1, max(len(rows), 2)], nice=False),
@@ -245,17 +250,20 @@ def reciprocal_rank(
     ]
     subtitle = []
     marked: dict[int, list[str]] = {}
-    for name, at in firsts.items():
-        of = f"{name}: " if name else ""
-        if at is None:
-            subtitle.append(f"{of}no document of the list is relevant: the value is 0")
+    for name, rank in firsts.items():
+        owner = f"{name}: " if name else ""
+        if rank is None:
+            subtitle.append(f"{owner}no document of the list is relevant: the value is 0")
             continue
         subtitle.append(
-            f"{of}the first relevant document is at rank {at:,}: 1/{at:,} = {1 / at:.3f}"
+            f"{owner}the first relevant document is at rank {rank:,}: 1/{rank:,} = {1 / rank:.3f}"
         )
-        marked.setdefault(at, []).append(name)
+        marked.setdefault(rank, []).append(name)
     if marked:
-        points = [{"rank": at, "value": 1 / at, "label": f"1/{at} = {1 / at:.3f}"} for at in marked]
+        points = [
+            {"rank": rank, "value": 1 / rank, "label": f"1/{rank} = {1 / rank:.3f}"}
+            for rank in marked
+        ]
         first = chart_of(points).encode(x="rank:Q", y="value:Q")
         layers += [
             first.mark_point(filled=True, size=150, color=COLOURS[1], opacity=1),
@@ -328,7 +336,7 @@ def _kind(grade: float | None, rel: float | None) -> str:
 
 def _kinds(there: set[str]) -> Any:
     """Encode what is relevant, with a legend of the kinds that there are."""
-    return categories("kind:N", {kind: one for kind, one in _KINDS.items() if kind in there})
+    return categories("kind:N", {kind: style for kind, style in _KINDS.items() if kind in there})
 
 
 def _ranks(count: int, width: float) -> Any:
@@ -348,10 +356,10 @@ def _documents(lists: Mapping[str, list[Any]]) -> str:
 
 def _found(grades: list[Any], name: str, rel: float | None) -> str:
     """Say how many documents are relevant, and at which ranks."""
-    places = [at for at, one in enumerate(grades, 1) if _kind(one, rel) == "relevant"]
+    places = [rank for rank, grade in enumerate(grades, 1) if _kind(grade, rel) == "relevant"]
     where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
-    of = f"{name}: " if name else ""
-    subtitle = f"{of}{len(places):,} of {number_of(len(grades), 'document')} "
+    owner = f"{name}: " if name else ""
+    subtitle = f"{owner}{len(places):,} of {number_of(len(grades), 'document')} "
     subtitle += "is relevant" if len(places) == 1 else "are relevant"
     if not places:
         return subtitle

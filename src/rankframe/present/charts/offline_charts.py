@@ -95,8 +95,8 @@ def renumbered(svg: str, start: str = "part") -> str:
     >>> renumbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/>')
     '<clipPath id="part0"/><g clip-path="url(#part0)"/>'
     """
-    for at, inner in enumerate(dict.fromkeys(_INNER.findall(svg))):
-        svg = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\g<1>{start}{at}", svg)
+    for index, inner in enumerate(dict.fromkeys(_INNER.findall(svg))):
+        svg = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\g<1>{start}{index}", svg)
     return svg
 
 
@@ -108,7 +108,7 @@ def drawable(spec: dict[str, Any]) -> dict[str, Any]:
     rest = {key: part for key, part in spec.items() if key != "title"}
     shown = distinct_texts(_texts(rest), _LONGEST)
     titles = distinct_texts(_texts(title), _LONGEST_TITLE)
-    if all(text == label for some in (shown, titles) for text, label in some.items()):
+    if all(text == label for texts in (shown, titles) for text, label in texts.items()):
         return spec
     above = {"title": _each(title, titles.get)} if "title" in spec else {}
     return _each(rest, shown.get) | above

@@ -49,17 +49,20 @@ def shades(count: int) -> list[str]:
     ['#ead77f', '#35508f']
     """
     last = len(_GRADES) - 1
-    places = [at * last / max(count - 1, 1) for at in range(count)]
-    return [mixed(_GRADES[int(at)], _GRADES[min(int(at) + 1, last)], at - int(at)) for at in places]
+    places = [place * last / max(count - 1, 1) for place in range(count)]
+    return [
+        mixed(_GRADES[int(place)], _GRADES[min(int(place) + 1, last)], place - int(place))
+        for place in places
+    ]
 
 
-def mixed(one: str, other: str, share: float) -> str:
-    """A colour between two: none of the other, or nothing but it.
+def mixed(start: str, end: str, share: float) -> str:
+    """Mix two colours; share 0 is the first colour, share 1 the second.
 
     >>> mixed("#000000", "#ffffff", 0.5)
     '#808080'
     """
-    parts = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
+    parts = zip(bytes.fromhex(start[1:]), bytes.fromhex(end[1:]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in parts)
 
 
@@ -73,13 +76,13 @@ def text_on(colour: str) -> str:
     return _DARK_TEXT if dark >= light else _LIGHT_TEXT
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Return the contrast of two colours, from 1 to 21, as defined by WCAG.
 
     >>> contrast("#000000", "#ffffff")
     21.0
     """
-    low, high = sorted(map(_luminance, (one, other)))
+    low, high = sorted(map(_luminance, (colour, other)))
     return (high + 0.05) / (low + 0.05)
 
 

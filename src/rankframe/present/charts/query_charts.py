@@ -61,7 +61,7 @@ def per_query(
     if order not in get_args(QueryOrder):
         raise OptionError.choice("order", order, get_args(QueryOrder))
     frames, metric = values_of(values, metric)
-    most = max(frame.height for frame in frames.values())
+    longest = max(frame.height for frame in frames.values())
     names = distinct_texts(frames, 60)
     rows: list[dict[str, Any]] = []
     for name, frame in frames.items():
@@ -75,8 +75,8 @@ def per_query(
             {**row, "system": system, "mean": mean, "label": labels[str(row[QUERY])]}
             for row in chosen.to_dicts()
         ]
-    few, count = most <= _MOST_NAMED, len(frames)
-    width = on.wide(max(min(18 * most, 640), 200) if few else 560)
+    few, count = longest <= _MOST_NAMED, len(frames)
+    width = on.wide(max(min(18 * longest, 640), 200) if few else 560)
     if few and count == 1:
         ids = [row["label"] for row in rows]
         x = alt.X("label:N", sort=ids, title="query", axis=alt.Axis(labelAngle=-50, ticks=False))
@@ -84,10 +84,10 @@ def per_query(
     else:
         x = alt.X(
             "place:Q", title="queries by value" if order == "value" else "queries as given",
-            scale=alt.Scale(domain=[0.5, most + 0.5], nice=False),
+            scale=alt.Scale(domain=[0.5, longest + 0.5], nice=False),
             axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
         )  # fmt: skip
-        size = {"width": bar_width(width, min(most, _MOST_BARS))}
+        size = {"width": bar_width(width, min(longest, _MOST_BARS))}
     base = chart_of(rows)
     bars = base.mark_bar(color=COLOURS[0], **size).encode(
         x=x,
@@ -116,9 +116,9 @@ def _mean_said(rows: Sequence[Mapping[str, Any]], metric: str, count: int) -> st
 
 def _sample_of(frames: Mapping[str, pl.DataFrame]) -> str:
     """Say how many queries there are, and how many of them have a bar."""
-    most = max(frame.height for frame in frames.values())
+    longest = max(frame.height for frame in frames.values())
     subtitle = counted(frames)
-    return subtitle if most <= _MOST_BARS else f"a sample of {_MOST_BARS} of {subtitle}"
+    return subtitle if longest <= _MOST_BARS else f"a sample of {_MOST_BARS} of {subtitle}"
 
 
 @chart(inputs=lambda source: (source.per_query(), source.metric))
@@ -134,18 +134,18 @@ def distribution(
     low, high = value_range(pl.concat(numbers.values()))
     step = ((high - low) or 1.0) / bins
     rows = []
-    for name, some in numbers.items():
-        place = ((some - low) / step).floor().clip(0, bins - 1).cast(pl.Int64)
+    for name, column in numbers.items():
+        place = ((column - low) / step).floor().clip(0, bins - 1).cast(pl.Int64)
         counts = dict(place.value_counts().iter_rows())  # allowed: one row a bin
         rows += [
             {
                 "system": name,
-                "from": low + at * step,
-                "to": low + (at + 1) * step,
-                "share": counts.get(at, 0) / max(len(some), 1),
-                "queries": counts.get(at, 0),
+                "from": low + index * step,
+                "to": low + (index + 1) * step,
+                "share": counts.get(index, 0) / max(len(column), 1),
+                "queries": counts.get(index, 0),
             }
-            for at in range(bins)
+            for index in range(bins)
         ]
     panel = (
         chart_of(rows)

@@ -53,21 +53,21 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
     if lists.is_empty():
         raise OptionError("there is no judged query to draw.")
-    some = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], most).implode()))
+    sample = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], most).implode()))
     graded = (
         judged.lazy()
-        .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(some[QUERY].implode()))
+        .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(sample[QUERY].implode()))
         .select(QUERY, pl.col("rank").cast(pl.Int64), "relevance")
         .collect()
     )
     cells = (
-        some.with_columns(rank=pl.int_ranges(1, pl.min_horizontal("retrieved", k) + 1))
+        sample.with_columns(rank=pl.int_ranges(1, pl.min_horizontal("retrieved", k) + 1))
         .explode("rank", empty_as_null=False, keep_nulls=False)
         .join(graded, on=[QUERY, "rank"], how="left", maintain_order="left")
     )
-    known = cells["relevance"].drop_nulls().unique().sort().to_list()
-    colours = dict(zip(map(grade_text, known), shades(len(known)), strict=True))
-    labels = distinct_texts(some[QUERY], _LABEL)
+    levels = cells["relevance"].drop_nulls().unique().sort().to_list()
+    colours = dict(zip(map(grade_text, levels), shades(len(levels)), strict=True))
+    labels = distinct_texts(sample[QUERY], _LABEL)
     rows = [
         {QUERY: query, "rank": rank, "grade": grade_text(grade), "label": labels[query],
          "text": "" if grade is None else grade_text(grade),
@@ -90,13 +90,13 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     rects = base.mark_rect().encode(
         color=categories("grade:N", {"unjudged": UNJUDGED, **colours}, "grade")
     )
-    height = _CELL * some.height
+    height = _CELL * sample.height
     layers = [rects]
-    fits = on.wide() / k >= _NUMBERED and on.high(height) / some.height >= _CELL - 2
+    fits = on.wide() / k >= _NUMBERED and on.high(height) / sample.height >= _CELL - 2
     if fits and max(map(len, colours), default=0) <= 2:
         layers.append(text_in_cells(base, fontSize=9))
     drawn = on.sized(numbered(*layers), height=height)
-    subtitle = [f"{sampled(some.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
+    subtitle = [f"{sampled(sample.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
     return on.finished(drawn, "Where judged documents stand", subtitle)
 
 
@@ -118,16 +118,16 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     on = Canvas.of(look)
     if not is_count(k):
         raise OptionError(f"k must be a whole number of at least 1, not {shown(k)}.")
-    lists = {str(name): [str(one) for one in docs[:k]] for name, docs in rankings.items()}
+    lists = {str(name): [str(doc_id) for doc_id in docs[:k]] for name, docs in rankings.items()}
     if len(lists) < 2:
         raise OptionError(f"rank lines need two rankings or more, not {len(lists)}.")
     for name, docs in lists.items():
         if twice := [doc for doc, count in Counter(docs).items() if count > 1]:
             raise OptionError(f"{name!r} has {shown(twice[0])} more than once.")
-    every = list(dict.fromkeys(doc for docs in lists.values() for doc in docs))
-    if not every:
+    documents = list(dict.fromkeys(doc for docs in lists.values() for doc in docs))
+    if not documents:
         raise OptionError("the rankings have no documents to draw.")
-    kept = every[:_MOST_LINES]
+    kept = documents[:_MOST_LINES]
     names, systems = distinct_texts(kept, _LABEL), distinct_texts(lists, _LABEL)
     first, *_, last = lists.values()
     moves = {doc: _move(doc, first, last) for doc in kept}
@@ -139,7 +139,7 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
         if doc in docs
     ]  # fmt: skip
     colours = {"up": BETTER, "down": WORSE, "the same": SAME, "in or out": on.ink}
-    there = {kind: one for kind, one in colours.items() if kind in moves.values()}
+    there = {kind: ink for kind, ink in colours.items() if kind in moves.values()}
     order, deepest = list(systems.values()), max(map(len, lists.values()))
     base = chart_of(rows).encode(
         x=alt.X("system:N", title=None, sort=order,
@@ -157,18 +157,18 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     ]
     ends = ((order[0], "right", -10), (order[-1], "left", 10))
     for end, align, dx in ends:
-        some = [row for row in rows if row["system"] == end]
+        labelled = [row for row in rows if row["system"] == end]
         layers.append(
-            chart_of(some)
+            chart_of(labelled)
             .mark_text(align=align, dx=dx, color=on.ink, fontSize=10)
             .encode(x=alt.X("system:N", sort=order), y="rank:Q", text="doc:N")
         )
     width = max(130 * (len(order) - 1), 220) + 2 * 60
     drawn = on.sized(layered(*layers), width, max(24 * deepest, 120))
-    of = number_of(len(every), "document") if len(every) == len(kept) else (
-        f"the first {len(kept)} of {number_of(len(every), 'document')}"
+    extent = number_of(len(documents), "document") if len(documents) == len(kept) else (
+        f"the first {len(kept)} of {number_of(len(documents), 'document')}"
     )  # fmt: skip
-    subtitle = [f"{in_words(list(lists))}; {of} in the top {k:,} of any", "rank 1 is the best"]
+    subtitle = [f"{in_words(list(lists))}; {extent} in the top {k:,} of any", "rank 1 is the best"]
     return on.finished(drawn, "Ranks from ranking to ranking", subtitle)
 
 

@@ -100,7 +100,7 @@ def chart(
     several: bool = False,
     example: str | None = None,
 ) -> Callable[[Callable[P, Drawn]], Callable[P, Drawn]]:
-    """Register a function as a chart; the arguments are those of `Definition`."""
+    """Register a function as a chart, with the arguments of `Definition`."""
 
     def register(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
         name = function.__name__

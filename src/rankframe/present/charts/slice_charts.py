@@ -57,8 +57,8 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     `{name: result.slices}`. Of many slices, those with most queries.
     """
     on = Canvas.of(look)
-    given = frames_of(frames, "slices")
-    metric, chosen = _chosen(given, metric)
+    tables = frames_of(frames, "slices")
+    metric, chosen = _chosen(tables, metric)
     order, cut = _largest(chosen)
     chosen = {name: frame.filter(pl.col("slice").is_in(order)) for name, frame in chosen.items()}
     labels = distinct_texts(order, _LABEL)
@@ -66,21 +66,21 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     chosen = {name: frame.with_columns(slice=renamed) for name, frame in chosen.items()}
     columns = ["slice", "value", "ci_low", "ci_high", "queries"]
     base = chart_of(named(chosen, columns)).encode(
-        y=alt.Y("system:N", title=None, sort=list(given), axis=None),
-        color=colour(list(given)),
+        y=alt.Y("system:N", title=None, sort=list(tables), axis=None),
+        color=colour(list(tables)),
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
     marks = dots(base).encode(
         x=alt.X("value:Q", title=with_direction(metric), scale=alt.Scale(zero=False)),
         tooltip=["system:N", "slice:N", tip("value:Q"), "queries:Q"],
     )
-    usual = 16 * len(given) * len(order)
+    usual = 16 * len(tables) * len(order)
     panel = layered(whiskers, marks).properties(
         width=on.wide(), height=max(on.high(usual) / len(order), 8)
     )
     row = alt.Row("slice:N", title=None, sort=list(labels.values()))
     counts = [count for frame in chosen.values() for count in frame["queries"]]
-    subtitle = [f"{in_words(list(given))}; slices of {between(counts)}; lines: intervals", *cut]
+    subtitle = [f"{in_words(list(tables))}; slices of {between(counts)}; lines: intervals", *cut]
     return on.finished(in_rows(panel, row, spacing=4), f"{metric} by slice", subtitle)
 
 
@@ -88,11 +88,11 @@ def _chosen(
     frames: Mapping[str, pl.DataFrame], metric: str | None
 ) -> tuple[str, dict[str, pl.DataFrame]]:
     """Return the metric and its rows of each system, with slices by their full names."""
-    known = [label for frame in frames.values() if "metric" in frame.columns
+    labels = [label for frame in frames.values() if "metric" in frame.columns
              for label in frame["metric"]]  # fmt: skip
-    metric = known[0] if metric is None and known else metric
-    if metric not in known:
-        hint = "" if not known else f" {did_you_mean(str(metric), known)}".rstrip()
+    metric = labels[0] if metric is None and labels else metric
+    if metric not in labels:
+        hint = "" if not labels else f" {did_you_mean(str(metric), labels)}".rstrip()
         raise OptionError(
             f"there are no slices of {metric!r}: evaluate it with by= and queries=.{hint}"
         )
@@ -106,8 +106,8 @@ def _chosen(
 
 def _largest(frames: Mapping[str, pl.DataFrame]) -> tuple[list[str], list[str]]:
     """Choose the slices to draw, in their order, with a note on those left out."""
-    every = pl.concat([frame.select("slice", "queries") for frame in frames.values()])
-    sizes = every.group_by("slice", maintain_order=True).agg(pl.col("queries").max())
+    rows = pl.concat([frame.select("slice", "queries") for frame in frames.values()])
+    sizes = rows.group_by("slice", maintain_order=True).agg(pl.col("queries").max())
     if sizes.height <= _MOST_SLICES:
         return sizes["slice"].to_list(), []
     kept = sizes.with_row_index().sort("queries", descending=True, maintain_order=True)
@@ -136,9 +136,9 @@ def slice_map(
     """
     on = Canvas.of(look)
     whole, parts = _summaries(values)
-    asked = [metrics] if isinstance(metrics, str) else metrics
-    known = list(dict.fromkeys(m for frame in parts.values() for m in frame["metric"]))
-    chosen = known if asked is None else list(asked)
+    requested = [metrics] if isinstance(metrics, str) else metrics
+    available = list(dict.fromkeys(m for frame in parts.values() for m in frame["metric"]))
+    chosen = available if requested is None else list(requested)
     if len(parts) > 1:
         chosen = chosen[:1]
     for metric in chosen:
@@ -186,9 +186,9 @@ def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataF
         rows = values.systems.filter(pl.col("by").is_null())
         return {name: rows.filter(pl.col("system") == name) for name in parts}, parts
     results = values.values() if isinstance(values, Mapping) else [values]
-    if not all(isinstance(one, Result) for one in results):
+    if not all(isinstance(result, Result) for result in results):
         raise OptionError("a map of slices is drawn of results, whose values it compares with.")
-    return dict(zip(parts, (one.summary for one in results), strict=True)), parts
+    return dict(zip(parts, (result.summary for result in results), strict=True)), parts
 
 
 def _cells(
@@ -198,11 +198,11 @@ def _cells(
     frames = []
     for name, frame in parts.items():
         for metric in metrics:
-            known = known_metric(metric)
-            sign = 1.0 if known is None or known.higher_is_better else -1.0
-            every = whole[name].filter(pl.col("metric") == metric)["value"].first()
-            share = None if not isinstance(every, float) or not every else (
-                sign * (pl.col("value") - every) / abs(every)
+            definition = known_metric(metric)
+            sign = 1.0 if definition is None or definition.higher_is_better else -1.0
+            average = whole[name].filter(pl.col("metric") == metric)["value"].first()
+            share = None if not isinstance(average, float) or not average else (
+                sign * (pl.col("value") - average) / abs(average)
             )  # fmt: skip
             rows = frame.filter(pl.col("metric") == metric)
             frames.append(
@@ -257,16 +257,16 @@ def forest(
     metrics: compared metrics (default: all).
     """
     on = Canvas.of(look)
-    rows, known = _differences(comparison, metrics)
+    rows, chosen = _differences(comparison, metrics)
     order, cut = _largest({"": rows})
     rows = rows.filter(pl.col("slice").is_in(order))
     pairs = distinct_texts(rows["pair"].unique(maintain_order=True), 50)
     labels = distinct_texts(order, _LABEL)
-    heads = [with_direction(label) for label in known]
-    if any(comparison.metric(label).definition is None for label in known):
-        heads = [f"{label} ({better(comparison.metric(label))})" for label in known]
+    heads = [with_direction(label) for label in chosen]
+    if any(comparison.metric(label).definition is None for label in chosen):
+        heads = [f"{label} ({better(comparison.metric(label))})" for label in chosen]
     texts = list(distinct_texts(heads, 60).values())
-    by_metric = dict(zip(known, texts, strict=True))
+    by_metric = dict(zip(chosen, texts, strict=True))
     data = [
         {"metric": by_metric[row["metric"]], "slice": labels[row["slice"]],
          "system": pairs[row["pair"]], "difference": row["difference"], "low": row["ci_low"],
@@ -296,7 +296,7 @@ def forest(
         .mark_point(filled=True, size=18, opacity=1)
         .encode(x="difference:Q", color=alt.value(on.ground.background))
     )
-    usual = max(14 * len(names), 20) * len(order) * len(known)
+    usual = max(14 * len(names), 20) * len(order) * len(chosen)
     panel = layered(zero, whiskers, marks, hollow)
     drawn = on.panels(panel, "metric", texts, usual, 16).resolve_scale(x="independent")
     counts = rows["queries"].to_list()
@@ -314,16 +314,16 @@ def _differences(
     """Return the differences to draw, and their metrics."""
     if not isinstance(comparison, Comparison):
         raise OptionError("differences are drawn of a comparison: rf.compare(qrels, runs, …).")
-    known = [metric.label for metric in comparison.metrics]
-    asked = choose(metrics, known, "{} was not compared.")
+    labels = [metric.label for metric in comparison.metrics]
+    chosen = choose(metrics, labels, "{} was not compared.")
     few = pl.when(pl.col("small")).then(pl.lit(" (few)")).otherwise(pl.lit(""))
     part = pl.concat_str("by", pl.lit(": "), "slice", few)
     pair = pl.col("system") if comparison.baseline is not None else (
         pl.concat_str("system", pl.lit(" − "), "baseline")
     )  # fmt: skip
-    rows = comparison.table.filter(pl.col("metric").is_in(asked)).with_columns(
+    rows = comparison.table.filter(pl.col("metric").is_in(chosen)).with_columns(
         slice=pl.when(pl.col("by").is_null()).then(pl.lit(_ALL)).otherwise(part), pair=pair
     )
     if rows["difference"].count() == 0:
         raise OptionError("nothing was compared: there is no difference to draw.")
-    return rows, asked
+    return rows, chosen

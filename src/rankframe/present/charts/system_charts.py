@@ -56,9 +56,9 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     on = Canvas.of(look)
     if not isinstance(comparison, Comparison):
         raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
-    known = [one.label for one in comparison.metrics]
-    metric = choose(metric, known, "{} was not compared.")[0]
-    one = comparison.metric(metric)
+    labels = [compared.label for compared in comparison.metrics]
+    metric = choose(metric, labels, "{} was not compared.")[0]
+    compared = comparison.metric(metric)
     table = comparison.table.filter(pl.col("metric") == metric, pl.col("by").is_null())
     if table.is_empty():
         raise OptionError("nothing was compared: a matrix needs two systems or more.")
@@ -71,11 +71,11 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
             apart = None if row["difference"] is None else sign * row["difference"]
             kind = "not significant"
             if row["significant"] and apart:
-                kind = "better" if (apart > 0) == one.higher_is_better else "worse"
+                kind = "better" if (apart > 0) == compared.higher_is_better else "worse"
             mark = "*" if row["significant"] else ""
             rows.append({
                 "system": names[system], "other": names[other], "kind": kind,
-                "text": signed_text(apart, one), "p": f"p {p_text(row['p_corrected'])}{mark}",
+                "text": signed_text(apart, compared), "p": f"p {p_text(row['p_corrected'])}{mark}",
                 "queries": row["queries"], "ink": text_on(colours[kind]),
             })  # fmt: skip
     order, count = list(names.values()), len(names)
@@ -103,7 +103,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     subtitle = [
         f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
         f"* {comparison.note('policy_significant')}; test: {test}, correction: {correction}",
-        *filter(None, [better(one)]),
+        *filter(None, [better(compared)]),
     ]  # fmt: skip
     return on.finished(drawn, f"Who differs in {metric}", subtitle)
 
@@ -132,27 +132,29 @@ def agreement(
     [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
     """
     on = Canvas.of(look)
-    given = results if isinstance(results, Mapping) else {"ranking": results}
-    if not given or not all(isinstance(one, Result) for one in given.values()):
+    rankings = results if isinstance(results, Mapping) else {"ranking": results}
+    if not rankings or not all(isinstance(result, Result) for result in rankings.values()):
         raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
-    known = list(dict.fromkeys(m for one in given.values() for m in one.summary["metric"]))
-    asked = choose(metrics, known, "no result has {}.")
-    names = distinct_texts([str(name) for name in given], _LABEL)
+    labels = list(
+        dict.fromkeys(m for result in rankings.values() for m in result.summary["metric"])
+    )
+    chosen = choose(metrics, labels, "no result has {}.")
+    names = distinct_texts([str(name) for name in rankings], _LABEL)
     rows = [
         {"system": names[str(name)], "metric": row["metric"], "value": row["value"],
          "low": row["ci_low"], "high": row["ci_high"], "text": f"{row['value']:.3f}"}
-        for name, one in given.items()
-        for row in one.summary.to_dicts()
-        if row["metric"] in asked and row["value"] is not None
+        for name, result in rankings.items()
+        for row in result.summary.to_dicts()
+        if row["metric"] in chosen and row["value"] is not None
     ]  # fmt: skip
     if not rows:
         raise OptionError("no ranking and the reference have anything to compare: no bar to draw.")
-    counts = [one.per_query.height for one in given.values()]
+    counts = [result.per_query.height for result in rankings.values()]
     # One query has no interval, and one whose ends are equal says nothing.
     ranged = any(row["low"] is not None and row["low"] < row["high"] for row in rows)
     for row in rows:  # where its number stands: behind the bar and the interval, never on them
         row["edge"] = max(row["value"], 0.0, (row["high"] or 0.0) if ranged else 0.0)
-    low, high = _ends([known_metric(metric) for metric in asked], rows)
+    low, high = _ends([known_metric(metric) for metric in chosen], rows)
     order = list(names.values())
     base = chart_of(rows).encode(
         y=alt.Y("system:N", title=None, sort=order, axis=alt.Axis(ticks=False)),
@@ -168,8 +170,8 @@ def agreement(
         layers.append(base.mark_rule(color=on.ink, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"))
     layers.append(base.mark_text(align="left", dx=5, color=on.ink, fontSize=10).encode(
         x=alt.X("edge:Q"), text="text:N"))  # fmt: skip
-    usual = max(20 * len(order), 24) * len(asked)
-    drawn = on.panels(layered(*layers), "metric", asked, usual, 14)
+    usual = max(20 * len(order), 24) * len(chosen)
+    drawn = on.panels(layered(*layers), "metric", chosen, usual, 14)
     below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
     subtitle = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
             f"1 is the same order{below}"]  # fmt: skip
@@ -179,13 +181,13 @@ def agreement(
 
 
 def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return the ends of the axis: those of the metrics, where one goes below 0."""
+    """Return the ends of the axis: 0, or −1 where a metric can go below 0, and 1 or above."""
     values = [row[end] for row in rows for end in ("value", "low", "high") if row[end] is not None]
     bounds = [m.definition.bounds for m in metrics if m is not None and m.definition is not None]
-    least = min([0.0, *values])
-    if least < 0 or any(low is not None and low < 0 for low, _ in bounds):
-        least = min(-1.0, least)
-    return least, max([1.0, *values]) * 1.12
+    lowest = min([0.0, *values])
+    if lowest < 0 or any(low is not None and low < 0 for low, _ in bounds):
+        lowest = min(-1.0, lowest)
+    return lowest, max([1.0, *values]) * 1.12
 
 
 @chart(
@@ -209,13 +211,13 @@ def history(
     on = Canvas.of(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:
         raise OptionError(f"the frame has no column {missing[0]!r}: it is not of rf.history.")
-    known = points["metric"].unique(maintain_order=True).to_list()
-    asked = choose(metrics, known, "the history has no {}.")
+    labels = points["metric"].unique(maintain_order=True).to_list()
+    chosen = choose(metrics, labels, "the history has no {}.")
     results = points["result"].unique(maintain_order=True).to_list()
     kept = results[-_MOST_RESULTS:]
     names = distinct_texts(kept, _LABEL)
     rows: list[dict[str, Any]] = []
-    for metric in asked:
+    for metric in chosen:
         own = points.filter(pl.col("metric") == metric, pl.col("value").is_not_null())
         limit = _limit(own, metric, margin)
         higher = better(metric) != "lower is better"
@@ -230,7 +232,7 @@ def history(
             })  # fmt: skip
     if not rows:
         raise OptionError("there is no value to draw.")
-    order, count = list(names.values()), len(asked)
+    order, count = list(names.values()), len(chosen)
     width = on.wide(max(min(46 * len(order), 640), 260))
     plain = chart_of(rows)
     base = plain.encode(
@@ -252,7 +254,7 @@ def history(
         )
         fill = categories("kind:N", {"value": COLOURS[0], "beyond the margin": WORSE})
     layers.append(dots(base).encode(y=y, color=fill, tooltip=tips))
-    heads = [with_direction(metric) for metric in asked]
+    heads = [with_direction(metric) for metric in chosen]
     drawn = on.panels(layered(*layers), "metric", heads, 180 * count, 40, width)
     drawn = drawn.resolve_scale(y="independent")
     return on.finished(drawn, "Results over time", _told(points, kept, len(results), margin))

@@ -69,7 +69,7 @@ def tradeoff(
     tables = _tables(results)
     y, x = _two(tables, y, x)
     rows = _dots(tables, y, x)
-    compared = all(better(one) for one in (y, x))
+    compared = all(better(metric) for metric in (y, x))
     for row in rows:
         row["beaten"] = compared and any(_beats(other, row, y, x) for other in rows)
     width, height = on.wide(WIDTH), on.high(HEIGHT)
@@ -80,34 +80,36 @@ def tradeoff(
     along = {
         axis: alt.Scale(domain=list(ends[axis]), nice=False, zero=False) for axis in ("x", "y")
     }
-    at = {
+    position = {
         "x": alt.X("x:Q", title=with_direction(x), scale=along["x"]),
         "y": alt.Y("y:Q", title=with_direction(y), scale=along["y"]),
     }
     layers: list[Any] = []
     ranged = [axis for axis in ("x", "y") if any(row[f"{axis}_low"] is not None for row in rows)]
     for axis in ranged:
-        both = {"x": alt.X("x_low:Q", title=with_direction(x), scale=along["x"]),
+        extents = {"x": alt.X("x_low:Q", title=with_direction(x), scale=along["x"]),
                 "y": alt.Y("y_low:Q", title=with_direction(y), scale=along["y"])}  # fmt: skip
         far = {f"{axis}2": f"{axis}_high:Q"}
         layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
-            **{**at, axis: both[axis]}, **far))  # fmt: skip
+            **{**position, axis: extents[axis]}, **far))  # fmt: skip
     fill = alt.condition("datum.beaten", alt.value(on.ground.background), own)
     tips = ["system:N", tip("y:Q", title=y),
             tip("x:Q", title=x), "queries:Q"]  # fmt: skip
     layers.append(
-        base.mark_point(size=90, opacity=1, strokeWidth=2).encode(**at, fill=fill, tooltip=tips)
+        base.mark_point(size=90, opacity=1, strokeWidth=2).encode(
+            **position, fill=fill, tooltip=tips
+        )
     )
     places = _names_at(rows, ends, (width, height))
     for corner in _CORNERS:
-        some = [row for row, place in zip(rows, places, strict=True) if place == corner]
-        if some:
+        labelled = [row for row, place in zip(rows, places, strict=True) if place == corner]
+        if labelled:
             right, down = corner
             layers.append(
-                chart_of(some)
+                chart_of(labelled)
                 .mark_text(align="left" if right > 0 else "right", dx=right * _BESIDE,
                            dy=down * _LINE * 0.7, fontSize=11, color=on.ink)
-                .encode(**at, text="system:N")
+                .encode(**position, text="system:N")
             )  # fmt: skip
     subtitle = [between([row["queries"] for row in rows])]
     if ranged:
@@ -124,12 +126,12 @@ def _tables(results: Systems) -> dict[str, pl.DataFrame]:
         whole = results.systems.filter(pl.col("by").is_null())
         return {name: whole.filter(pl.col("system") == name) for name in results.names}
     found = results if isinstance(results, Mapping) else {}
-    if not found or not all(isinstance(one, Result) for one in found.values()):
+    if not found or not all(isinstance(result, Result) for result in found.values()):
         raise OptionError(
             "this chart is drawn of results by name, {name: rf.evaluate(qrels, run, metrics)}, or "
             f"of a comparison, not of {shown(results)}."
         )
-    return {str(name): one.summary for name, one in found.items()}
+    return {str(name): result.summary for name, result in found.items()}
 
 
 def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tuple[str, str]:
@@ -139,18 +141,18 @@ def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tu
         for metric in next(iter(tables.values()))["metric"]
         if all(metric in table["metric"] for table in tables.values())
     ]
-    for asked in (y, x):
-        if asked is not None and asked not in common:
-            hint = did_you_mean(asked, common)
-            raise OptionError(f"not every system has {asked!r}. {hint}".rstrip())
-    others = [metric for metric in common if metric not in (y, x)]
-    if len(others) < (y is None) + (x is None):
+    for requested in (y, x):
+        if requested is not None and requested not in common:
+            hint = did_you_mean(requested, common)
+            raise OptionError(f"not every system has {requested!r}. {hint}".rstrip())
+    defaults = [metric for metric in common if metric not in (y, x)]
+    if len(defaults) < (y is None) + (x is None):
         raise OptionError(
             "two metrics are drawn against each other, and the systems share "
             f"{listing(common) or 'none'}."
         )
-    up = others.pop(0) if y is None else y
-    return up, others.pop(0) if x is None else x
+    up = defaults.pop(0) if y is None else y
+    return up, defaults.pop(0) if x is None else x
 
 
 def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, Any]]:
@@ -160,14 +162,14 @@ def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, 
     for name, table in tables.items():
         row: dict[str, Any] = {"system": names[name]}
         for axis, metric in (("y", y), ("x", x)):
-            of = table.row(by_predicate=pl.col("metric") == metric, named=True)
+            average = table.row(by_predicate=pl.col("metric") == metric, named=True)
             # An interval whose ends are equal says nothing.
-            ranged = of["ci_low"] is not None and of["ci_low"] < of["ci_high"]
+            ranged = average["ci_low"] is not None and average["ci_low"] < average["ci_high"]
             row |= {
-                axis: of["value"],
-                f"{axis}_low": of["ci_low"] if ranged else None,
-                f"{axis}_high": of["ci_high"] if ranged else None,
-                "queries": of["queries"],
+                axis: average["value"],
+                f"{axis}_low": average["ci_low"] if ranged else None,
+                f"{axis}_high": average["ci_high"] if ranged else None,
+                "queries": average["queries"],
             }
         if row["x"] is not None and row["y"] is not None:
             rows.append(row)
@@ -176,10 +178,10 @@ def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, 
     return rows
 
 
-def _beats(one: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> bool:
+def _beats(system: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> bool:
     """Check whether a system is at least as good in both metrics, and better in one."""
     gains = [
-        (one[axis] - other[axis]) * (1 if better(metric) == "higher is better" else -1)
+        (system[axis] - other[axis]) * (1 if better(metric) == "higher is better" else -1)
         for axis, metric in (("y", y), ("x", x))
     ]
     return min(gains) >= 0 and max(gains) > 0
@@ -240,7 +242,7 @@ def _names_at(
             corner
             for corner, box in boxes.items()
             if box.left >= 0 and box.right <= width + 40
-            and not any(box.meets(other) for at, other in enumerate(taken) if at != own)
+            and not any(box.meets(other) for index, other in enumerate(taken) if index != own)
         ]  # fmt: skip
         corner = free[0] if free else _CORNERS[0]
         taken.append(boxes[corner])

@@ -61,13 +61,13 @@ class Asked:
     # as given
     qrels: Source
     systems: Mapping[str, Source]
-    # what was read beside them, by what it is; None: nothing
-    beside: Mapping[str, Source | None]
+    # other inputs that were read, by their role; None: not passed
+    other_inputs: Mapping[str, Source | None]
     metrics: Sequence[Metric]
     demands: Demands | None
     by: Sequence[tuple[str, ...]]
     slice_order: Mapping[str, Sequence[str]]
-    told: Described
+    described: Described
     policies: SharedPolicies
     setup: Setup
     date: str
@@ -84,59 +84,60 @@ class _Rows:
     qrels: InputTable
     runs: Mapping[str, InputTable]
     # the queries that curves are drawn of; None: all
-    some: pl.Series | None = None
+    sample: pl.Series | None = None
     policies: Policies = field(default_factory=Policies)
 
 
-def gather(held: Held, asked: Asked) -> Material:
+def gather(tables: Held, request: Asked) -> Material:
     """Evaluate once, and compute everything from that."""
-    tell = _Steps(asked.progress)
-    runs = dict(zip(asked.systems, held.rights, strict=True))
+    tell = _Steps(request.progress)
+    runs = dict(zip(request.systems, tables.rights, strict=True))
     tell("comparing")
     inputs = open_systems(
         {},
-        Runs(held.left, runs, asked.policies.each, progress=asked.progress, again=True),
-        list(asked.metrics),
-        unpaired=asked.setup.comparing.unpaired,
-        missing=asked.policies.missing,
-        **_attributes(asked),
+        Runs(tables.left, runs, request.policies.each, progress=request.progress, again=True),
+        list(request.metrics),
+        unpaired=request.setup.comparing.unpaired,
+        missing=request.policies.missing,
+        **_attributes(request),
     )
-    depths = () if asked.demands is None else asked.demands.min_judged
-    found, systems = compare_systems(inputs, asked.setup, depths=depths)
-    found = in_order(found, asked.slice_order)
+    depths = () if request.demands is None else request.demands.min_judged
+    found, systems = compare_systems(inputs, request.setup, depths=depths)
+    found = in_order(found, request.slice_order)
     tell("changes")
-    base, others = str(asked.setup.baseline), [n for n in runs if n != asked.setup.baseline]
+    base, candidates = str(request.setup.baseline), [n for n in runs if n != request.setup.baseline]
     changed = {
         name: side_by_side(
-            found.metrics[0], found.per_query[base], found.per_query[name], asked.told
+            found.metrics[0], found.per_query[base], found.per_query[name], request.described
         )
-        for name in _best(found, others)
+        for name in _best(found, candidates)
     }
     moved = {name: _movers(values) for name, values in changed.items()}
-    rows = _rows(held, runs, found, list(moved.values()), asked.policies.each.judging)
-    changes = _changes(found, base, changed, moved, rows, asked)
+    rows = _rows(tables, runs, found, list(moved.values()), request.policies.each.judging)
+    changes = _changes(found, base, changed, moved, rows, request)
     tell("charts")
-    part = "" if rows.some is None else (
-        f"a sample of {len(rows.some):,} of {_queries(found):,} queries"
+    part = "" if rows.sample is None else (
+        f"a sample of {len(rows.sample):,} of {_queries(found):,} queries"
     )  # fmt: skip
     drawn_of = _drawn_of(rows)
-    drawn = _drawn(drawn_of, found, changes, asked, part)
+    drawn = _drawn(drawn_of, found, changes, request, part)
     tell("unjudged documents")
-    some = None if rows.some is None else sampled(rows.some, _BOUND_QUERIES)
-    bounded = _bounded(drawn_of if some is None else _only(drawn_of, some), asked)
+    sample = None if rows.sample is None else sampled(rows.sample, _BOUND_QUERIES)
+    bounded = _bounded(drawn_of if sample is None else _only(drawn_of, sample), request)
     tell("writing")
-    unpaired = asked.setup.comparing.unpaired
-    verdicts = {} if asked.demands is None else {
-        name: decide_pair(systems, (base, name), asked.demands, found.metrics, unpaired)
-        for name in others
+    unpaired = request.setup.comparing.unpaired
+    verdicts = {} if request.demands is None else {
+        name: decide_pair(systems, (base, name), request.demands, found.metrics, unpaired)
+        for name in candidates
     }  # fmt: skip
-    every = next(iter(found.per_query.values()))[QUERY]
-    if rows.some is not None and len(rows.some) >= MOST_QUERIES:
-        every = rows.some
-    shown_ones = sampled(every, MOST_QUERIES)
-    texts = asked.told.texts(shown_ones)
+    queries = next(iter(found.per_query.values()))[QUERY]
+    if rows.sample is not None and len(rows.sample) >= MOST_QUERIES:
+        queries = rows.sample
+    shown_ones = sampled(queries, MOST_QUERIES)
+    texts = request.described.texts(shown_ones)
     return Material(
-        found, drawn, changes, texts, _made(found, asked), bounded, verdicts, asked.told.weight,
+        found, drawn, changes, texts, _made(found, request), bounded, verdicts,
+        request.described.weight,
         part, shown_ones,
     )  # fmt: skip
 
@@ -164,20 +165,20 @@ def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparis
 def _in_order(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     place = pl.lit(0)
     for by, names in orders.items():
-        places = {str(name): at for at, name in enumerate(names)}
+        places = {str(name): position for position, name in enumerate(names)}
         there = pl.col("slice").replace_strict(places, default=len(places), return_dtype=pl.Int64)
         place = pl.when(pl.col("by") == by).then(there).otherwise(place)
     block = pl.struct("metric", "by").rle_id()
     return frame.sort(block, place, maintain_order=True)
 
 
-def _attributes(asked: Asked) -> dict[str, Any]:
+def _attributes(request: Asked) -> dict[str, Any]:
     """Return the options of a comparison about queries, as far as it uses them."""
-    weighted = any(metric.average == "weighted" for metric in with_inner(asked.metrics))
-    if not (asked.by or weighted or any(metric.frame == "gap" for metric in asked.metrics)):
+    weighted = any(metric.average == "weighted" for metric in with_inner(request.metrics))
+    if not (request.by or weighted or any(metric.frame == "gap" for metric in request.metrics)):
         return {}
-    weight = asked.told.weight if weighted else None
-    return {"queries": asked.told.queries, "by": list(asked.by) or None, "weight": weight}
+    weight = request.described.weight if weighted else None
+    return {"queries": request.described.queries, "by": list(request.by) or None, "weight": weight}
 
 
 def _best(found: Comparison, names: Sequence[str]) -> list[str]:
@@ -194,7 +195,7 @@ def _best(found: Comparison, names: Sequence[str]) -> list[str]:
 
 
 def _movers(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the queries that got worst, and those that gained most."""
+    """Return the queries with the largest loss, and with the largest gain."""
     gained = values.filter(pl.col(BETTER) == "b")
     return movers(values, _WORSE, worse=True), movers(gained, _BETTER)
 
@@ -204,35 +205,35 @@ def _queries(found: Comparison) -> int:
 
 
 def _rows(
-    held: Held,
+    tables: Held,
     runs: Mapping[str, InputTable],
     found: Comparison,
     moved: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
     policies: Policies,
 ) -> _Rows:
-    """Return the rows for curves and lists: all, or those of a sample and of movers."""
+    """Return the rows for curves and lists: all, or only of a sample and the movers."""
     queries = next(iter(found.per_query.values()))[QUERY]
     if len(queries) <= _CURVE_QUERIES:
-        if set(held.partitions) <= {1}:
+        if set(tables.partitions) <= {1}:
             # Cached: everything below that looks at a run reuses these matches.
             for name, run in runs.items():
                 with naming_the_run(repr(name)):
-                    Lookup.of(held.left, run, policies, (), listed=True).found()
-        return _Rows(held.left, runs, None, policies)
-    some = sampled(queries, _CURVE_QUERIES)
+                    Lookup.of(tables.left, run, policies, (), listed=True).found()
+        return _Rows(tables.left, runs, None, policies)
+    sample = sampled(queries, _CURVE_QUERIES)
     shown_ones = [frame[QUERY] for pair in moved for frame in pair]
-    wanted = pl.concat([some, *shown_ones]).unique()
-    qrels = _taken(held.left, wanted)
-    taken = {name: _taken(run, wanted) for name, run in runs.items()}
+    needed = pl.concat([sample, *shown_ones]).unique()
+    qrels = _taken(tables.left, needed)
+    taken = {name: _taken(run, needed) for name, run in runs.items()}
     # That nothing at all was judged was refused before; of some queries it may be so.
-    return _Rows(qrels, taken, some, replace(policies, no_overlap="zero"))
+    return _Rows(qrels, taken, sample, replace(policies, no_overlap="zero"))
 
 
 def _taken(scanned: InputTable, queries: pl.Series) -> InputTable:
     """Return the rows of some queries, in the order of the input."""
     with reading(scanned.name):
-        wanted = pl.col(QUERY).is_in(queries.implode())
-        frame = scanned.frame.filter(wanted).collect(engine="in-memory")
+        sampled_rows = pl.col(QUERY).is_in(queries.implode())
+        frame = scanned.frame.filter(sampled_rows).collect(engine="in-memory")
     return replace(part_of(frame, scanned.role), in_units=scanned.in_units)
 
 
@@ -242,14 +243,16 @@ def _changes(
     changed: Mapping[str, pl.DataFrame],
     moved: Mapping[str, tuple[pl.DataFrame, pl.DataFrame]],
     rows: _Rows,
-    asked: Asked,
+    request: Asked,
 ) -> dict[str, Moved]:
     """Compute what changed from the baseline to each system, with the lists of some queries."""
     if not moved:
         return {}
     first = found.metrics[0]
-    every = pl.concat([frame[QUERY] for pair in moved.values() for frame in pair]).unique()
-    lists = Lists.read(every, rows.qrels, {n: rows.runs[n] for n in (base, *moved)}, rows.policies)
+    queries = pl.concat([frame[QUERY] for pair in moved.values() for frame in pair]).unique()
+    lists = Lists.read(
+        queries, rows.qrels, {n: rows.runs[n] for n in (base, *moved)}, rows.policies
+    )
     whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
     means = dict(zip(whole["system"], whole["value"], strict=True))
     depth = depth_of(first)
@@ -258,18 +261,18 @@ def _changes(
         values = changed[name]
         summary = summarise_change(first, means[base], means[name], values)
         changes[name] = Moved(*(
-            Diff(summary, values, describe_movers(some, asked.told),
-                 lists.documents(some[QUERY], base, name, depth, asked.told), depth)
-            for some in pair
+            Diff(summary, values, describe_movers(movers, request.described),
+                 lists.documents(movers[QUERY], base, name, depth, request.described), depth)
+            for movers in pair
         ))  # fmt: skip
     return changes
 
 
 def _drawn_of(rows: _Rows) -> _Rows:
     """Return the rows of the sample, without movers outside it."""
-    if rows.some is None:
+    if rows.sample is None:
         return rows
-    found = _only(rows, rows.some)
+    found = _only(rows, rows.sample)
     for run in found.runs.values():
         Lookup.of(found.qrels, run, rows.policies, (), listed=True).found()
     return found
@@ -277,63 +280,63 @@ def _drawn_of(rows: _Rows) -> _Rows:
 
 def _only(rows: _Rows, queries: pl.Series) -> _Rows:
     """Return the rows of these queries."""
-    qrels, *others = (_taken(one, queries) for one in (rows.qrels, *rows.runs.values()))
-    held = hold(qrels, others, JudgedMetrics.row_bytes, again=True)
-    return replace(rows, qrels=held.left, runs=dict(zip(rows.runs, held.rights, strict=True)))
+    qrels, *runs = (_taken(table, queries) for table in (rows.qrels, *rows.runs.values()))
+    tables = hold(qrels, runs, JudgedMetrics.row_bytes, again=True)
+    return replace(rows, qrels=tables.left, runs=dict(zip(rows.runs, tables.rights, strict=True)))
 
 
 def _drawn(
-    rows: _Rows, found: Comparison, changes: Mapping[str, Moved], asked: Asked, sampled: str
+    rows: _Rows, found: Comparison, changes: Mapping[str, Moved], request: Asked, sampled: str
 ) -> dict[str, Any]:
-    intervals, weighed = asked.setup.intervals, _attributes(asked)
+    intervals, weighed = request.setup.intervals, _attributes(request)
     return {
         **drawings(
             rows.qrels, rows.runs, found, changes, vars(rows.policies), vars(intervals), sampled
         ),
         **weights_charts(
-            fusions(asked.systems), rows.qrels, rows.runs, found.metrics[0], rows.policies,
+            fusions(request.systems), rows.qrels, rows.runs, found.metrics[0], rows.policies,
             intervals, weighed if weighed.get("weight") else {}, sampled,
         ),
-        **asked.drawn,
+        **request.drawn,
     }  # fmt: skip
 
 
-def _bounded(rows: _Rows, asked: Asked) -> Comparison:
+def _bounded(rows: _Rows, request: Asked) -> Comparison:
     """Compute bounds for unjudged documents, over the same queries."""
-    judged = [metric for metric in asked.metrics if metric.of_judgments]
-    of_queries = _attributes(replace(asked, metrics=judged))
+    judged = [metric for metric in request.metrics if metric.of_judgments]
+    of_queries = _attributes(replace(request, metrics=judged))
     inputs = open_systems(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
         judged,
-        unpaired=asked.setup.comparing.unpaired,
-        missing="zero" if asked.policies.missing == "zero_if_few" else asked.policies.missing,
+        unpaired=request.setup.comparing.unpaired,
+        missing="zero" if request.policies.missing == "zero_if_few" else request.policies.missing,
         **{
-            name: one
-            for name, one in of_queries.items()
+            name: value
+            for name, value in of_queries.items()
             if of_queries.get("weight") and name != "by"
         },
     )
-    plain = Setup(asked.setup.baseline, Comparing("t", "none"), Intervals(None))
+    plain = Setup(request.setup.baseline, Comparing("t", "none"), Intervals(None))
     return compare_systems(inputs, plain, bounds=True)[0]
 
 
-def _made(found: Comparison, asked: Asked) -> Made:
+def _made(found: Comparison, request: Asked) -> Made:
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     first = found.names[0]
-    qrels, counted = describe(asked.qrels, "qrels"), rows_of(found, first, "qrels_rows")
-    inputs = [input_of("judgments", asked.qrels, qrels, counted)]
-    for name, run in asked.systems.items():
+    qrels, counted = describe(request.qrels, "qrels"), rows_of(found, first, "qrels_rows")
+    inputs = [input_of("judgments", request.qrels, qrels, counted)]
+    for name, run in request.systems.items():
         counted = rows_of(found, name, "run_rows")
         inputs.append(input_of(f"run {name}", run, describe(run, "run"), counted))
     inputs += [
         input_of(what, source, describe(source, what))
-        for what, source in asked.beside.items()
+        for what, source in request.other_inputs.items()
         if source is not None
     ]
     values = {name: fingerprint_of_values(frame) for name, frame in found.per_query.items()}
-    return Made(asked.date, __version__, tuple(inputs), asked.command, values)
+    return Made(request.date, __version__, tuple(inputs), request.command, values)
 
 
 class _Steps:

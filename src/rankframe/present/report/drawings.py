@@ -97,8 +97,8 @@ def _few(points: pl.DataFrame) -> pl.DataFrame:
 def charts(drawings: Mapping[str, Any]) -> str:
     """Render the charts that have no section of their own."""
     shown = [
-        figure(svg(drawn, f"chart{at}"), what)
-        for at, (what, drawn) in enumerate(drawings.items())
+        figure(svg(drawn, f"chart{index}"), what)
+        for index, (what, drawn) in enumerate(drawings.items())
         if what != "slices"
     ]
     return section("charts", "Charts", f'<div class="charts">{"".join(shown)}</div>')
@@ -116,8 +116,8 @@ def svg(chart: Any, name: str) -> str:
         config[part] = {**config.get(part, {}), **sizes}
     drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
     # Names inside a drawing count on, from drawing to drawing: on one page each needs its own.
-    for at, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
-        drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{at}", drawn)
+    for index, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
+        drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{index}", drawn)
     wide = _WIDE.search(drawn)
     style = f'<svg style="--wide:{float(wide[1]):g}px" ' if wide else "<svg "
     return drawn.replace("<svg ", style, 1)

@@ -57,8 +57,8 @@ def fusions(systems: Mapping[str, Source]) -> list[Fused]:
     found: dict[tuple[str, ...], Fused] = {}
     for name, source in systems.items():
         how = recorded(source)
-        others = {other: one for other, one in systems.items() if other != name}
-        match None if how is None else how.parts(others):
+        rest = {other: data for other, data in systems.items() if other != name}
+        match None if how is None else how.parts(rest):
             case (first, second) if how is not None:
                 key = tuple(sorted((first, second)))
                 found.setdefault(key, Fused(name, how, (first, second)))
@@ -79,22 +79,22 @@ def weights_charts(
 ) -> dict[str, Any]:
     """Draw the metric over the weights of the runs of each fusion, by what the charts show.
 
-    `weighted`: queries and weights, where the metric is averaged by them. `sampled`: what is said
-    of the queries that are looked at, where these are not all.
+    `weighted`: queries and weights, where the metric is averaged by them. `sampled`: how a
+    sample of the queries is described; empty where all are drawn.
     """
     if metric.whole_input:
         return {}
     drawn: dict[str, Any] = {}
-    for one in fused:
+    for fusion in fused:
         try:
             tuned = tune(
                 qrels,
-                {name: runs[name] for name in one.parts},
-                one.method,
+                {name: runs[name] for name in fusion.parts},
+                fusion.method,
                 metric,
-                norms=one.norm(runs),
+                norms=fusion.norm(runs),
                 folds=_FOLDS,
-                depth=one.how.depth,
+                depth=fusion.how.depth,
                 test="t",
                 queries=weighted.get("queries"),
                 weight=weighted.get("weight"),
@@ -103,9 +103,11 @@ def weights_charts(
             )
         except OptionError:  # too few queries for anything to be tuned by
             continue
-        first, second = one.parts
-        said = f"{metric.label} over the weight of {second} in a fusion with {first}; {one.said}"
-        drawn[f"{said} ({sampled})" if sampled else said] = plot.fusion_weights(tuned)
+        first, second = fusion.parts
+        caption = (
+            f"{metric.label} over the weight of {second} in a fusion with {first}; {fusion.said}"
+        )
+        drawn[f"{caption} ({sampled})" if sampled else caption] = plot.fusion_weights(tuned)
     return drawn
 
 

@@ -34,7 +34,7 @@ class Material:
     moved: Mapping[str, Moved]
     # the words of queries by their ids, where they are known
     texts: Mapping[str, str]
-    made: Made
+    provenance: Made
     # with bounds for unjudged documents, over the queries that curves are drawn of
     bounded: Comparison
     # on each system beside the baseline, where rules were given

@@ -47,18 +47,18 @@ class Made:
     values: Mapping[str, str] | None = None
 
 
-def said_date(given: str | datetime | None) -> str:
+def said_date(date: str | datetime | None) -> str:
     """Return the date of a page: the given one, else that of SOURCE_DATE_EPOCH, else now.
 
     >>> from datetime import UTC, datetime
     >>> said_date(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
     '2026-01-02 03:04 UTC'
     """
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, datetime | None):
-        raise OptionError(f"date takes a datetime or a text, not {shown(given)}.")
-    moment = given
+    if isinstance(date, str):
+        return date
+    if not isinstance(date, datetime | None):
+        raise OptionError(f"date takes a datetime or a text, not {shown(date)}.")
+    moment = date
     if moment is None and (seconds := os.environ.get(EPOCH)):
         try:
             moment = datetime.fromtimestamp(int(seconds), UTC)

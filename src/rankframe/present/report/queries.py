@@ -30,20 +30,20 @@ _WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
 
 
 def changes(material: Material) -> str:
-    """Render the queries that got worst, with their lists side by side; then those that gained."""
+    """Render the queries that lost most, with their lists side by side, then the gains."""
     base = str(material.found.baseline)
     parts = [
         fold(
             f"<b>{text(name)}</b> against {text(base)}: {_counted(moved.worse)}",
             *_of_system(moved, base, name, material.weight),
             kind="system",
-            is_open=at == 0,
+            is_open=index == 0,
         )
-        for at, (name, moved) in enumerate(material.moved.items())
+        for index, (name, moved) in enumerate(material.moved.items())
     ]
-    others = len(material.found.names) - 1
-    few = f"Of {others} systems, the {len(parts)} with the best {material.first.label}."
-    remark = note(few) if len(parts) < others else ""
+    candidates = len(material.found.names) - 1
+    few = f"Of {candidates} systems, the {len(parts)} with the best {material.first.label}."
+    remark = note(few) if len(parts) < candidates else ""
     box = search_box("movers", "Find a query or document", "details.mover")
     return section("changes", "What got worse, and what better", remark, box, *parts)
 
@@ -53,12 +53,12 @@ def sample(material: Material) -> str:
     found, first = material.found, material.first
     frames = list(found.per_query.values())
     total, label = frames[0].height, first.label
-    some = material.queries
-    some = sampled(frames[0][QUERY], MOST_QUERIES) if some is None else some
-    ids = some.to_list()
+    chosen = material.queries
+    chosen = sampled(frames[0][QUERY], MOST_QUERIES) if chosen is None else chosen
+    ids = chosen.to_list()
     if len(ids) < total:
-        wanted = frames[0].select(pl.col(QUERY).is_in(some.implode())).to_series()
-        frames = [frame.filter(wanted) for frame in frames]
+        in_sample = frames[0].select(pl.col(QUERY).is_in(chosen.implode())).to_series()
+        frames = [frame.filter(in_sample) for frame in frames]
     columns = [frame[label].to_list() for frame in frames]
     described = bool(material.texts)
     rows = []
@@ -75,12 +75,12 @@ def sample(material: Material) -> str:
     return section("queries", "Queries", note(remark), shown)
 
 
-def sampled(queries: pl.Series, most: int) -> pl.Series:
+def sampled(queries: pl.Series, limit: int) -> pl.Series:
     """Sample queries by their hashes, in their order; a smaller sample is part of a larger one."""
-    if len(queries) <= most:
+    if len(queries) <= limit:
         return queries
     kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
-    return queries.gather(kept.bottom_k(most, by="hash").sort("at")["at"])
+    return queries.gather(kept.bottom_k(limit, by="hash").sort("at")["at"])
 
 
 def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
@@ -136,7 +136,7 @@ def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
         chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
     names = [name for name in change.described if name not in (TEXT, WEIGHT)]
     chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
-    shown = "".join(f'<span class="chip">{text(one, most=60)}</span>' for one in chips)
+    shown = "".join(f'<span class="chip">{text(chip, most=60)}</span>' for chip in chips)
     return f'<br><span class="known">{shown}</span>' if shown else ""
 
 

@@ -108,36 +108,36 @@ def report(
     load_altair()  # says what to install before any work is done
     when = said_date(date)
     drawn = {} if tuning is None else tuned_chart(tuning)
-    given = SharedPolicies.from_options(options)
+    policies = SharedPolicies.from_options(options)
     demands = None if rules is None else read_demands(rules)
     chosen = _metrics(metrics, demands)
-    told = Described.of(
+    described = Described.of(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
-    held = _held(qrels, systems, told, given, columns)
+    tables = _held(qrels, systems, described, policies, columns)
     against = baseline if baseline is not None else next(iter(systems), None)
     if demands is not None and len(systems) < 2:
         raise OptionError(
             Option("rules"), " set a run against a baseline: give two runs or more."
         )  # fmt: skip
-    asked = Asked(
+    request = Asked(
         qrels=qrels, systems=systems,
-        beside={"queries": queries, "texts of queries": query_text, "titles": titles},
+        other_inputs={"queries": queries, "texts of queries": query_text, "titles": titles},
         metrics=chosen, demands=demands, by=_ways(by, demands),
-        slice_order=slice_order or {}, told=told, policies=given,
+        slice_order=slice_order or {}, described=described, policies=policies,
         setup=Setup(against, Comparing.from_options(options), Intervals.from_options(options)),
         date=when, command=command, progress=progress, drawn=drawn,
     )  # fmt: skip
     with unchecked():
-        html = _page(title, gather(held, asked))
+        html = _page(title, gather(tables, request))
     write_file(target, lambda path: path.write_text(html, encoding="utf-8"))
     return target
 
 
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
-    """Return the metrics to evaluate: the user's, and those of the rules."""
-    given = DEFAULT_METRICS[:-1] if metrics is None else metrics
-    chosen = resolve(given, *RUN_FRAMES, "gap", inner=False)
+    """Return the metrics to evaluate: the user's, and the metrics of the rules."""
+    requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
+    chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
     if not chosen[0].of_judgments:
         why = "does not look at judgments" if chosen[0].gap is None else "has no values per query"
         raise OptionError(
@@ -149,16 +149,16 @@ def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
     return [
         *chosen,
         *(
-            one
+            resolved
             for name in ruled
             if name not in labels
-            for one in resolve(name, *RUN_FRAMES, "gap", inner=False)
+            for resolved in resolve(name, *RUN_FRAMES, "gap", inner=False)
         ),
     ]
 
 
 def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[str, ...]]:
-    """Return the ways to slice: the user's, and those of the rules."""
+    """Return the ways to slice: the user's, and the ways of the rules."""
     ruled = [] if demands is None else [rule.by for rule in demands.rules if rule.by is not None]
     return list(dict.fromkeys([*slicings(by), *ruled]))
 
@@ -166,27 +166,27 @@ def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[s
 def _held(
     qrels: Source,
     systems: Mapping[str, Source],
-    told: Described,
-    given: SharedPolicies,
+    described: Described,
+    shared: SharedPolicies,
     columns: Columns | None,
 ) -> Held:
     """Open judgments and runs, and hold small ones in memory."""
-    policies = given.each
+    policies = shared.each
     runs: list[InputTable] = []
     for name, source in systems.items():
         with naming_the_run(repr(name)):
             runs.append(open_run(source, policies, columns))
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
-    asked = None if told.queries is None else told.queries.asked
-    refuse_absent_columns(columns, judgments, *runs, queries=asked)
+    attributes = None if described.queries is None else described.queries.asked
+    refuse_absent_columns(columns, judgments, *runs, queries=attributes)
     return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 
 def _page(title: str, material: Material) -> str:
-    found, made = material.found, material.made
+    found, facts = material.found, material.provenance
     names = ", ".join(found.names)
     queries = number_of(next(iter(found.per_query.values())).height, "query")
-    lead = f"{made.date}, rankframe {made.version}. {names}: {queries} compared."
+    lead = f"{facts.date}, rankframe {facts.version}. {names}: {queries} compared."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     sections = [

@@ -96,8 +96,11 @@ def unjudged(material: Material) -> str:
     numbers = ["judged", "value", *(name.replace("_", " ") for name in HOLE_COLUMNS)]
     over = "Over each system's own queries"
     if material.sampled:
-        some, every = (next(iter(of.per_query.values())).height for of in (material.bounded, found))
-        over = f"All of this is of a sample of {some:,} of {every:,} queries"
+        bounded, total = (
+            next(iter(comparison.per_query.values())).height
+            for comparison in (material.bounded, found)
+        )
+        over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
     remark = note(
         "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
         "the metric's own or else 10. Bounds: the least and the largest value that the metric "
@@ -185,16 +188,16 @@ def _own(metric: Metric) -> str:
 
 def provenance(material: Material) -> str:
     """Render what the page was made from: inputs, when and how, and the policies in force."""
-    found, made = material.found, material.made
+    found, origin = material.found, material.provenance
     rows = [
         [
-            one.role,
-            one.name,
-            Cell("") if one.rows is None else number(one.rows, f"{one.rows:,}"),
-            Cell("") if one.size is None else number(one.size, _bytes(one.size)),
-            Cell("" if one.digest is None else one.digest[:_DIGITS]),
+            source.role,
+            source.name,
+            Cell("") if source.rows is None else number(source.rows, f"{source.rows:,}"),
+            Cell("") if source.size is None else number(source.size, _bytes(source.size)),
+            Cell("" if source.digest is None else source.digest[:_DIGITS]),
         ]
-        for one in made.inputs
+        for source in origin.inputs
     ]
     columns = [Column("what", numeric=False), Column("name", numeric=False), Column("rows"),
                Column("size"), Column("SHA-256", numeric=False)]  # fmt: skip
@@ -205,11 +208,11 @@ def provenance(material: Material) -> str:
         (item.removeprefix(POLICY).replace("_", " "), value)
         for item, value in policies.select("item", "note").rows()  # allowed: a few policies
     ]
-    facts = {"made": made.date, "with": f"rankframe {made.version}"}
-    facts |= {} if made.command is None else {"command": made.command}
+    facts = {"made": origin.date, "with": f"rankframe {origin.version}"}
+    facts |= {} if origin.command is None else {"command": origin.command}
     if (judgments := fingerprint_of_qrels(found)) is not None:
         facts["judgments, whatever their order"] = judgments
-    facts |= {f"values of {name}": mark for name, mark in (made.values or {}).items()}
+    facts |= {f"values of {name}": mark for name, mark in (origin.values or {}).items()}
     remark = note(
         "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
         "wherever they were read from."

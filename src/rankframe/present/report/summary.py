@@ -66,7 +66,7 @@ def summary(material: Material) -> str:
     return section(
         "summary",
         "What was found",
-        *(_verdict(at, *one) for at, one in enumerate(material.verdicts.items())),
+        *(_verdict(index, *named) for index, named in enumerate(material.verdicts.items())),
         _findings(found),
         headline(found),
         _caveats(found, material.sampled),
@@ -76,11 +76,12 @@ def summary(material: Material) -> str:
 def _findings(found: Comparison) -> str:
     alone = found.table.is_empty()
     items = [
-        f'<li class="{one.mark}"><span class="mark" role="img" aria-label="{_LABELS[one.mark]}">'
-        f"{'•' if alone else _MARKS[one.mark]}</span>"
-        f'<span class="said"><b>{text(one.system)}</b>{":" if alone else ""} '
-        f"{_emphasised(one)}</span></li>"
-        for one in sentences(found)
+        f'<li class="{sentence.mark}"><span class="mark" role="img" '
+        f'aria-label="{_LABELS[sentence.mark]}">'
+        f"{'•' if alone else _MARKS[sentence.mark]}</span>"
+        f'<span class="said"><b>{text(sentence.system)}</b>{":" if alone else ""} '
+        f"{_emphasised(sentence)}</span></li>"
+        for sentence in sentences(found)
     ]
     best = leader(found)
     return (
@@ -88,20 +89,20 @@ def _findings(found: Comparison) -> str:
     ) + f'<ul class="findings">{"".join(items)}</ul>'
 
 
-def _emphasised(one: Sentence) -> str:
+def _emphasised(sentence: Sentence) -> str:
     """Render a sentence with its verb in colour."""
-    if one.mark == "same":
-        return escaped(one.text)
-    verb = " ".join(one.text.split(" ", 2)[:2])
-    return f'<b class="is">{escaped(verb)}</b>{escaped(one.text.removeprefix(verb))}'
+    if sentence.mark == "same":
+        return escaped(sentence.text)
+    verb = " ".join(sentence.text.split(" ", 2)[:2])
+    return f'<b class="is">{escaped(verb)}</b>{escaped(sentence.text.removeprefix(verb))}'
 
 
-def _verdict(at: int, name: str, verdict: Verdict) -> str:
+def _verdict(index: int, name: str, verdict: Verdict) -> str:
     """Render what the rules of a gate say of a system."""
     checks = verdict.table()
     rules, verdicts, slices, *rest = range(len(checks.columns))
     shown = checks.take([verdicts, rules, *([slices] if verdict.sliced else []), *rest])
-    every = fold("The rules, one by one", render_table(f"gate-{at}", shown), kind="plain")
+    details = fold("The rules, one by one", render_table(f"gate-{index}", shown), kind="plain")
     failed = [
         f"<li>{escaped(check_name(row))}: {escaped(row['reason'])}</li>"
         for row in verdict.checks.to_dicts()
@@ -114,7 +115,7 @@ def _verdict(at: int, name: str, verdict: Verdict) -> str:
     word = f'<b class="{STYLES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
     return (
         f'<div class="verdict {verdict.status}">{word} '
-        f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{every}</div>"
+        f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{details}</div>"
     )
 
 
@@ -175,7 +176,8 @@ def _caveats(found: Comparison, sampled: str) -> str:
         return note("Caveats: none found. Every query is in every run.")
     warned = set(found.warnings)
     items = "".join(
-        f"<li{' class=warning' if one in warned else ''}>{escaped(one)}.</li>" for one in texts
+        f"<li{' class=warning' if caveat in warned else ''}>{escaped(caveat)}.</li>"
+        for caveat in texts
     )
     return f'<h3>Caveats</h3><ul class="limits">{items}</ul>'
 
@@ -234,8 +236,8 @@ def caveats(found: Comparison) -> list[str]:
         texts.append(f"{number_of(queries, 'query')}: too few to rely on")
     small = found.systems.filter(pl.col("by").is_not_null(), pl.col("small"))
     if few := small.select("by", "slice").unique().height:
-        every = found.systems.filter(pl.col("by").is_not_null())
-        total = every.select("by", "slice").unique().height
+        parts = found.systems.filter(pl.col("by").is_not_null())
+        total = parts.select("by", "slice").unique().height
         texts.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
     texts += [EVERY_RELEVANT] if found.every_relevant else []
     return list(dict.fromkeys(texts))
@@ -243,20 +245,20 @@ def caveats(found: Comparison) -> list[str]:
 
 def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
     """List systems with few judged results, or with many more than another system."""
-    known = [row for row in rows if row["judged"] is not None]
+    judged = [row for row in rows if row["judged"] is not None]
     depth = metric.params.get("k") or 10
     texts = [
         f"{share_text(row['judged'])} of the top {depth} of {row['system']} are judged; "
         "the rest counts as not relevant"
-        for row in known
+        for row in judged
         if row["judged"] < _LITTLE_JUDGED
     ]
-    if known:
-        most, least = (pick(known, key=lambda row: row["judged"]) for pick in (max, min))
-        if most["judged"] - least["judged"] >= _JUDGED_APART:
+    if judged:
+        highest, lowest = (pick(judged, key=lambda row: row["judged"]) for pick in (max, min))
+        if highest["judged"] - lowest["judged"] >= _JUDGED_APART:
             texts.append(
-                f"more of {most['system']} is judged ({share_text(most['judged'])} of the top "
-                f"{depth}) than of {least['system']} ({share_text(least['judged'])}), which "
+                f"more of {highest['system']} is judged ({share_text(highest['judged'])} of the "
+                f"top {depth}) than of {lowest['system']} ({share_text(lowest['judged'])}), which "
                 "favours it"
             )
     return texts
@@ -312,12 +314,12 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
         return []
     texts = []
     for other, word in (("down", "worse"), ("up", "better")):
-        there = [one for one in slices if _mark(one, metric) == other]
+        there = [part for part in slices if _mark(part, metric) == other]
         if other == mark:
             continue
         if there:
-            there.sort(key=lambda one: -abs(one["relative"] or one["difference"]))
-            named = [f"{_slice(one)} {_relative(one, metric)}" for one in there]
+            there.sort(key=lambda part: -abs(part["relative"] or part["difference"]))
+            named = [f"{_slice(part)} {_relative(part, metric)}" for part in there]
             texts.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
         elif other == "down":
             texts.append(f"not significantly {word} in any of {number_of(len(slices), 'slice')}")
@@ -326,15 +328,15 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
 
 def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
     """Say which other metrics agree, and which differ."""
-    others = found.table.filter(
+    rows = found.table.filter(
         pl.col("by").is_null(),
         pl.col("metric") != row["metric"],
         pl.col("system") == row["system"],
     ).to_dicts()
     by_mark: dict[str, list[str]] = {"up": [], "down": [], "same": []}
-    for one in others:
-        metric = found.metric(one["metric"])
-        by_mark[_mark(one, metric)].append(f"{metric.label} {_relative(one, metric)}")
+    for other in rows:
+        metric = found.metric(other["metric"])
+        by_mark[_mark(other, metric)].append(f"{metric.label} {_relative(other, metric)}")
     texts = []
     for which, word in (("down", "worse"), ("up", "better")):
         if named := by_mark[which]:

@@ -116,11 +116,11 @@ def diff_tables(diff: Diff) -> RenderableType:
 def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
     """Return the documents of a query with their ranks in both runs."""
     a, b = diff.names
-    known = [(name, mover[name]) for name in diff.described if mover[name] is not None]
+    attributes = [(name, mover[name]) for name in diff.described if mover[name] is not None]
     described = "".join(
         f"  {value}" if name == "text"
         else f"  {name} {value:g}" if isinstance(value, float) else f"  {name} {value}"
-        for name, value in known
+        for name, value in attributes
     )  # fmt: skip
     title = (
         f"{mover['query_id']}  {number_text(mover[a])} → {number_text(mover[b])}  "
@@ -187,17 +187,17 @@ def history_table(points: pl.DataFrame) -> RenderableType:
     return render(parts)
 
 
-def tuning_table(tuning: Tuning, width: int, most: int) -> RenderableType:
+def tuning_table(tuning: Tuning, width: int, limit: int) -> RenderableType:
     """Render the best candidates and the runs, what was found, and how sure that is.
 
     Bold: what cannot be told apart from the best. Columns that do not fit are hidden.
     """
-    table, hidden = hide_columns(tuning.table(most), width)
+    table, hidden = hide_columns(tuning.table(limit), width)
     headline = replace(
         Note.from_headline(f"{tuning.headline}."), tone="good" if tuning.improved else ""
     )
     tests = [plain(f"Out of fold {test}.") for test in tuning.tests]
-    more = tuning.candidates.height - most
+    more = tuning.candidates.height - limit
     notes = [Note("In bold: cannot be told apart from the best"), Note(tuning.caveat)]
     if more > 0:
         notes.append(Note(f"Not shown: {more:,} candidates (see --top, --format csv)"))
@@ -208,11 +208,11 @@ def tuning_table(tuning: Tuning, width: int, most: int) -> RenderableType:
     )
 
 
-def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], most: int) -> str:
+def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], limit: int) -> str:
     """Write a tuning for other programs, or to paste: CSV has all candidates, JSON all frames."""
     match style:
         case "markdown":
-            return tuning.to_markdown(most)
+            return tuning.to_markdown(limit)
         case "csv":
             # A cell holds no list.
             weights = pl.col("weights").list.eval(pl.element().cast(pl.String)).list.join(" ")

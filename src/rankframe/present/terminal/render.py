@@ -86,8 +86,11 @@ def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, l
     hidden = []
     for title in table.dispensable:
         widths = [
-            max(len(plain_text(text)) for text in (column.title, *(r[at].text for r in table.rows)))
-            for at, column in enumerate(table.columns)
+            max(
+                len(plain_text(text))
+                for text in (column.title, *(r[index].text for r in table.rows))
+            )
+            for index, column in enumerate(table.columns)
         ]
         if title in table.titles and sum(2 + wide for wide in widths[titles:]) > width:
             table = table.without(title)
@@ -100,14 +103,14 @@ def spread_columns(table: Table, width: int) -> list[Table]:
     """Spread columns over tables that fit; each of them has the first and the last column."""
     widths = [
         max(min(len(plain_text(column.title)), _LONGEST_NAME if column.numeric else width),
-            *(_width(row[at]) for row in table.rows))
-        for at, column in enumerate(table.columns)
+            *(_width(row[index]) for row in table.rows))
+        for index, column in enumerate(table.columns)
     ]  # fmt: skip
     last = len(widths) - 1
     room = width - min(widths[0], width // 3) - widths[last] - _EDGES
     places: list[list[int]] = [[1]]
     for place in range(2, last):
-        if sum(_GAP + widths[at] for at in (*places[-1], place)) > room:
+        if sum(_GAP + widths[index] for index in (*places[-1], place)) > room:
             places.append([])
         places[-1].append(place)
     return [table.take([0, *chosen, last]) for chosen in places]

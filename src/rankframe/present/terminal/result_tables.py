@@ -118,8 +118,8 @@ def metric_list(definitions: Sequence[Definition]) -> RenderableType:
     """Render the reference of metrics, a table per family."""
     return Group(*(
         reference_list(family, (
-            (f"{one.name}{'@k' if 'k' in one.parameters else ''}", one.summary)
-            for one in definitions if one.family == family
+            (f"{definition.name}{'@k' if 'k' in definition.parameters else ''}", definition.summary)
+            for definition in definitions if definition.family == family
         ))
         for family in get_args(Family)
     ))  # fmt: skip
