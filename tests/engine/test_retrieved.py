@@ -16,7 +16,7 @@ NOTHING = Catalogue.of(None, None, None)
 
 def retrieved(*names: str) -> RetrievedMetrics:
     metrics = resolve(list(names), "shown", "documents")
-    return RetrievedMetrics.from_metrics(metrics, Policies(), NOTHING, given=())
+    return RetrievedMetrics.from_metrics(metrics, Policies(), NOTHING, inputs=())
 
 
 def test_it_looks_no_deeper_than_metrics_do() -> None:

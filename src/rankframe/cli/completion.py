@@ -60,8 +60,8 @@ def metrics_of(kind: str | None = None) -> Completer:
             if kind is None or (metric.frame == "pair") == (kind == "pair")
             for name in (metric.name, *metric.aliases)
         }
-        name, at, cutoffs = incomplete.partition("@")
-        if at:
+        name, separator, cutoffs = incomplete.partition("@")
+        if separator:
             before, comma, _ = cutoffs.rpartition(",")
             free = [cutoff for cutoff in CUTOFFS if cutoff not in before.split(",")]
             takes_cutoff = name in by_name and "k" in by_name[name].parameters
@@ -106,10 +106,10 @@ def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
     """Complete NAME=YOURS: our columns, then columns of the files on the command line."""
     from rankframe.core.columns import SYNONYMS
 
-    ours, equals, _ = incomplete.partition("=")
+    canonical, equals, _ = incomplete.partition("=")
     if not equals:
         return [f"{name}=" for name in SYNONYMS]
-    return [f"{ours}={column}" for column in _columns(_typed(ctx, _FILES))]
+    return [f"{canonical}={column}" for column in _columns(_typed(ctx, _FILES))]
 
 
 @_offering

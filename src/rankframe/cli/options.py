@@ -1,4 +1,4 @@
-"""Flags of commands: of declared options (`core/options.py`), and those that commands share."""
+"""Flags of commands: from declared options (`core/options.py`), and flags that commands share."""
 
 from __future__ import annotations
 

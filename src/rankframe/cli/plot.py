@@ -107,9 +107,9 @@ def plot(
     from rankframe.present.charts.registry import definition_of, draw
 
     definition = definition_of(kind)
-    takes_what, asked = definition.takes, metric or []
-    if len(asked) > 1 and not definition.several:
-        raise OptionError(f"the chart {kind!r} is of one metric, not {len(asked)}.")
+    takes_what, metrics = definition.takes, metric or []
+    if len(metrics) > 1 and not definition.several:
+        raise OptionError(f"the chart {kind!r} is of one metric, not {len(metrics)}.")
     inputs: dict[str, Any] = {}
     if takes_what == "results":
         inputs = {"folders": runs_by_name(sources or [])}
@@ -134,8 +134,8 @@ def plot(
             kind,
             ChartSource(
                 **inputs,
-                metric=asked[0] if asked else "ndcg@10",
-                metrics=asked,
+                metric=metrics[0] if metrics else "ndcg@10",
+                metrics=metrics,
                 k=most,
                 distance=distance,
                 policies=policies,

@@ -83,7 +83,7 @@ class _Signals:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Handle the signals, except those that the parent process has us ignore."""
+        """Handle the signals, except signals that the parent process has us ignore."""
         kinds = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
         before = {kind: signal.getsignal(kind) for kind in kinds}
         before = {kind: handler for kind, handler in before.items() if handler != signal.SIG_IGN}

@@ -83,8 +83,8 @@ class Command(PlainCommand):
         return words + args[end:]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from rankframe import __version__
 
         print(f"trec_eval version {_VERSION} (rankframe {__version__})", file=sys.stderr)

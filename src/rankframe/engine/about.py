@@ -43,5 +43,9 @@ def names_in_file(path: Path | Remote) -> dict[str, str]:
         inputs = read_about(io.BytesIO(path.read())).get("inputs")
     if not isinstance(inputs, dict):
         return {}
-    sides = {side: of for side, of in inputs.items() if isinstance(of, dict) and "name" in of}
-    return {side: str(of["name"]) for side, of in sides.items()}
+    sides = {
+        side: attributes
+        for side, attributes in inputs.items()
+        if isinstance(attributes, dict) and "name" in attributes
+    }
+    return {side: str(attributes["name"]) for side, attributes in sides.items()}

@@ -46,13 +46,13 @@ class Accumulator:
     def add(self, values: PerQuery, counts: Counts) -> None:
         """Add the values of queries, and what was counted for them."""
         attributes = self.averages.attributes
-        known = Known() if attributes is None else attributes.of(values.queries)
+        joined = Known() if attributes is None else attributes.of(values.queries)
         self.parts.append(values)
         self._joined = False
-        self.counts = self.counts.merge(counts.with_queries(values.height, known))
+        self.counts = self.counts.merge(counts.with_queries(values.height, joined))
         if self.averages.summed:
             metrics, intervals = self.averages.metrics, self.averages.intervals
-            self._merge_slices(sum_by_slice(metrics, values, known, intervals))
+            self._merge_slices(sum_by_slice(metrics, values, joined, intervals))
 
     def merge(self, other: Accumulator) -> None:
         """Add what was accumulated of other queries."""

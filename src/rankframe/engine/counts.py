@@ -47,12 +47,12 @@ class Counts:
     def rows(self) -> tuple[int, int]:
         """Return how many rows of each side were read."""
 
-    def with_queries(self, queries: int, known: Known) -> Self:  # noqa: ARG002 (of runs alone)
-        """Return these counts with those of queries with values, and of what is known of them."""
+    def with_queries(self, queries: int, attributes: Known) -> Self:  # noqa: ARG002 (of runs alone)
+        """Return the counts with the numbers of queries evaluated, absent and without weight."""
         return self
 
     def merge(self, other: Self) -> Self:
-        """Return these counts and those of other queries, added up."""
+        """Return the sum of these counts and the counts of other queries."""
         return type(self)(
             **{
                 f.name: f.metadata.get("merge", _sum)(getattr(self, f.name), getattr(other, f.name))
@@ -68,8 +68,7 @@ class RunCounts(Counts):
     # rows beside the run: judgments, interactions, another run
     left_rows: int = 0
     run_rows: int = 0
-    # queries with values, those of them that the frame of queries lacks, and those without a
-    # proper weight
+    # queries with values, how many the frame of queries lacks, and how many have no proper weight
     evaluated: int = 0
     absent: int = 0
     unweighted: int = 0
@@ -107,7 +106,7 @@ class RunCounts(Counts):
     without_subtopic: int | None = None
     fingerprint: Fingerprint | None = None  # of the judgments that counted
 
-    # what was retrieved: queries with any documents, documents, and those that nobody knows
+    # what was retrieved: queries with any documents, documents, and those not in the catalogue
     lists: int = 0
     retrieved: int = 0
     unknown: int = 0
@@ -118,34 +117,34 @@ class RunCounts(Counts):
         """Return how many rows beside the run, and of the run, were read."""
         return self.left_rows, self.run_rows
 
-    def with_queries(self, queries: int, known: Known) -> RunCounts:
-        """Return these counts with those of queries with values, and of what is known of them."""
+    def with_queries(self, queries: int, attributes: Known) -> RunCounts:
+        """Return the counts with the numbers of queries evaluated, absent and without weight."""
         return replace(
             self,
             evaluated=queries,
-            absent=known.absent,
-            unweighted=known.unweighted,
-            weightless=known.example,
+            absent=attributes.absent,
+            unweighted=attributes.unweighted,
+            weightless=attributes.example,
         )
 
     @classmethod
     def from_run(cls, found: Found) -> RunCounts:
         """Count what was read: the judgments, and the run that was looked up in them."""
-        judgments, seen = found.judgments, found.seen
+        judgments, matches = found.judgments, found.seen
         groups = judgments.groups
         best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
         return cls(
             left_rows=judgments.read,
             qrels_rows=judgments.read,
-            run_rows=seen.rows,
-            run_queries=seen.queries,
-            tied=seen.tied,
-            disagreeing=seen.disagreeing,
-            overlap=seen.overlap,
-            renumbered=seen.anew,
+            run_rows=matches.rows,
+            run_queries=matches.queries,
+            tied=matches.tied,
+            disagreeing=matches.disagreeing,
+            overlap=matches.overlap,
+            renumbered=matches.anew,
             qrels_dropped=judgments.dropped if best else None,
-            run_dropped=seen.dropped if best or units else None,
-            run_units=seen.rows - seen.dropped if units else None,
+            run_dropped=matches.dropped if best or units else None,
+            run_units=matches.rows - matches.dropped if units else None,
             subtopics=None if groups is None else groups.count(judgments.starts, judgments.height),
             documents=None if groups is None else judgments.height,
             without_subtopic=None if groups is None else groups.without,

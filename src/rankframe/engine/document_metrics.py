@@ -39,7 +39,7 @@ def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Hold the value of a metric over all lists, and over all but those of each bucket."""
+    """Hold the value of a metric over all lists, and over all lists outside each bucket."""
 
     value: float | None
     lists: int
@@ -55,8 +55,8 @@ class Aggregate:
             return Aggregate(None, self.lists)
         same = len(self.without) == len(other.without)
         apart = tuple(
-            None if mine is None or theirs is None else mine - theirs
-            for mine, theirs in zip(self.without, other.without, strict=same)
+            None if own is None or reference is None else own - reference
+            for own, reference in zip(self.without, other.without, strict=same)
         )
         return Aggregate(self.value - other.value, self.lists, apart if same else (), self.sizes)
 
@@ -77,9 +77,12 @@ class Aggregate:
         if error is None or self.value is None:
             return None
         half = t_quantile((1 + confidence) / 2, len(self.without) - 1) * error
-        least, most = self.limits
+        lowest, highest = self.limits
         low, high = self.value - half, self.value + half
-        return low if least is None else max(low, least), high if most is None else min(high, most)
+        return (
+            low if lowest is None else max(low, lowest),
+            high if highest is None else min(high, highest),
+        )
 
     @property
     def p_value(self) -> float | None:
@@ -102,23 +105,23 @@ class OverDocuments:
     def of(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
-        """Metrics of all lists, or of a slice; `groups`: without each group of queries, too."""
+        """Return metrics over all lists or a slice; `groups`: also without each query bucket."""
         counted = _Counted.of(self.shows.settle(), self.catalogue, key)
         whole = _values(metrics, counted)
         sizes = counted.lists.sum(axis=1)
-        some = np.flatnonzero(sizes).tolist()
+        filled = np.flatnonzero(sizes).tolist()
         left_out: list[list[float | None]] = []
-        if groups and sizes.sum() >= FEWEST_LISTS and len(some) > 1:
-            left_out = [_values(metrics, counted, without=group) for group in some]
+        if groups and sizes.sum() >= FEWEST_LISTS and len(filled) > 1:
+            left_out = [_values(metrics, counted, without=group) for group in filled]
         return [
             Aggregate(
                 value,
                 counted.lists_within(metric.params.get("k")),
-                tuple(one[at] for one in left_out),
-                tuple(sizes[some].tolist()) if left_out else (),
+                tuple(values[index] for values in left_out),
+                tuple(sizes[filled].tolist()) if left_out else (),
                 _limits(metric),
             )
-            for at, (metric, value) in enumerate(zip(metrics, whole, strict=True))
+            for index, (metric, value) in enumerate(zip(metrics, whole, strict=True))
         ]
 
 
@@ -137,41 +140,43 @@ class _Counted:
 
     def lists_within(self, k: int | None) -> int:
         """Return the number of lists with any document in their top k."""
-        at = self.cutoffs.index(k)
-        return int(self.lists[:, : at + 1].sum())
+        position = self.cutoffs.index(k)
+        return int(self.lists[:, : position + 1].sum())
 
     @classmethod
-    def of(cls, shows: Shows, catalogue: Catalogue, of: SliceKey) -> _Counted:
+    def of(cls, shows: Shows, catalogue: Catalogue, key: SliceKey) -> _Counted:
         buckets = len(shows.cutoffs)
-        whole = of == WHOLE
-        rest = shows.rest.filter(pl.col("way") == (-1 if whole else of[0]))
+        whole = key == WHOLE
+        rest = shows.rest.filter(pl.col("way") == (-1 if whole else key[0]))
         if not whole:
-            rest = rest.filter(pl.col("number") == of[1])
+            rest = rest.filter(pl.col("number") == key[1])
         docs = pl.concat([catalogue.docs, rest[DOC].drop_nulls()]).unique().sort()
-        known = docs.search_sorted(catalogue.docs).to_numpy()
+        rows = docs.search_sorted(catalogue.docs).to_numpy()
         groups = shows.groups if whole else 1
         times = np.zeros((groups, len(docs), buckets), np.int64)
         lists = np.zeros((groups, buckets), np.int64)
         if whole:
-            times[:, known] = shows.known
+            times[:, rows] = shows.known
             lists += shows.lists
         of_docs = rest.filter(pl.col(DOC).is_not_null())
         group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
-        at = docs.search_sorted(of_docs[DOC]).to_numpy()
-        np.add.at(times, (group, at, of_docs["bucket"].to_numpy()), of_docs[TIMES].to_numpy())
+        positions = docs.search_sorted(of_docs[DOC]).to_numpy()
+        np.add.at(
+            times, (group, positions, of_docs["bucket"].to_numpy()), of_docs[TIMES].to_numpy()
+        )
         of_lists = rest.filter(pl.col(DOC).is_null())
         np.add.at(lists[0], of_lists["bucket"].to_numpy(), of_lists[TIMES].to_numpy())
         inside = np.zeros(len(docs), np.bool_)
-        inside[known] = catalogue.inside
+        inside[rows] = catalogue.inside
         popularity, interactions = np.zeros(len(docs), np.int64), np.zeros(len(docs))
-        popularity[known], interactions[known] = catalogue.popularity, catalogue.interactions
+        popularity[rows], interactions[rows] = catalogue.popularity, catalogue.interactions
         documents = pl.DataFrame(
             {DOC: docs, "in_catalogue": inside, "popularity": popularity,
              "interactions": interactions}
         )  # fmt: skip
         exposed = {
-            name: some.counts if whole else some.of_slice(*of)
-            for name, some in shows.exposed.items()
+            name: exposures.counts if whole else exposures.of_slice(*key)
+            for name, exposures in shows.exposed.items()
         }
         return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs, exposed, catalogue)
 
@@ -186,10 +191,10 @@ class _Counted:
             times, lists = times - self.times[without], lists - self.lists[without]
         lists = lists.cumsum()
         columns: list[pl.Series] = []
-        for at, k in enumerate(self.cutoffs):
-            columns.append(pl.Series(ColumnRequest("shown", k=k).name, times[:, at]))
-            every = np.full(len(times), lists[at])
-            columns.append(pl.Series(ColumnRequest("lists", k=k).name, every))
+        for index, k in enumerate(self.cutoffs):
+            columns.append(pl.Series(ColumnRequest("shown", k=k).name, times[:, index]))
+            denominators = np.full(len(times), lists[index])
+            columns.append(pl.Series(ColumnRequest("lists", k=k).name, denominators))
         return self.documents.hstack(columns)
 
     def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
@@ -240,9 +245,9 @@ class _Counted:
 def _limits(metric: Metric) -> tuple[float | None, float | None]:
     if metric.definition is None:
         return None, None
-    least, most = metric.definition.bounds
+    lowest, highest = metric.definition.bounds
     share = metric.definition.distinct and not metric.params.get("count")
-    return least, 1.0 if share else most
+    return lowest, 1.0 if share else highest
 
 
 def _values(
@@ -251,7 +256,7 @@ def _values(
     documents = counted.frame(without)
     plain = [metric for metric in metrics if not _by_value(metric)]
     found = dict(
-        zip((one.label for one in plain), _together(plain, counted, documents), strict=True)
+        zip((metric.label for metric in plain), _together(plain, counted, documents), strict=True)
     )
     for metric in metrics:
         if _by_value(metric):
@@ -272,7 +277,9 @@ def _together(
     """Compute metrics over one frame: at once, or one by one if an error must name one."""
     expressions = [counted.expr(metric) for metric in metrics]
     if all(metric.definition is not None for metric in metrics) and metrics:
-        row = frame.select(one.alias(f"{at}") for at, one in enumerate(expressions)).row(0)
+        row = frame.select(
+            expression.alias(f"{index}") for index, expression in enumerate(expressions)
+        ).row(0)
         return [_number(value) for value in row]
     pairs = zip(metrics, expressions, strict=True)
     return [_value(metric, expression, frame) for metric, expression in pairs]
@@ -282,8 +289,8 @@ def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | 
     try:
         found = frame.select(expression.alias("value"))["value"]
     except pl.exceptions.PolarsError as error:
-        said = str(error).split("\n", maxsplit=1)[0]
-        raise MetricParameterError(f"expression {metric.label!r} failed: {said}.") from error
+        message = str(error).split("\n", maxsplit=1)[0]
+        raise MetricParameterError(f"expression {metric.label!r} failed: {message}.") from error
     if len(found) != 1 or not (found.dtype.is_numeric() or found.dtype in (pl.Boolean, pl.Null)):
         raise MetricParameterError(
             f"expression {metric.label!r} gives {len(found):,} × {found.dtype} over the documents "

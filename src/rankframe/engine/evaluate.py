@@ -92,14 +92,14 @@ def evaluate(
     check_progress(progress)
     check_flag("overwrite", overwrite)
     requested = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
-    wanted = [metric for metric in requested if metric.frame != "gap"]
+    averaged = [metric for metric in requested if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.from_options(options)
     intervals = Intervals.from_options(options)
     ways = with_gaps(by, requested, known=queries is not None)
     limit = limit_of(max_memory)
     attributes = read_attributes(
-        queries, by=ways, weight=weight, metrics=wanted, columns=columns, limit=limit
+        queries, by=ways, weight=weight, metrics=averaged, columns=columns, limit=limit
     )
     judgments = None
     if qrels is not None:
@@ -113,7 +113,7 @@ def evaluate(
         attributes=attributes,
         intervals=intervals,
         limit=limit,
-        items_by=ItemsBy.given(items_by, wanted, judgments=qrels is not None),
+        items_by=ItemsBy.given(items_by, averaged, judgments=qrels is not None),
     )
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *evaluation.others, queries=asked_of(attributes))
@@ -129,13 +129,14 @@ def evaluate(
 
 
 def with_gaps(
-    by: By | Sequence[By] | None, asked: Sequence[Metric], *, known: bool
+    by: By | Sequence[By] | None, metrics: Sequence[Metric], *, known: bool
 ) -> list[tuple[str, ...]] | None:
-    """Return the attributes to slice by, with those of gaps; `known`: whether a frame of queries
-    was given.
+    """Return the attributes to slice by, including the attributes that gaps compare.
+
+    `known`: whether a frame of queries was passed.
     """
     ways = slicings(by)
-    for metric in asked:
+    for metric in metrics:
         if metric.gap is None:
             continue
         if not known:

@@ -90,7 +90,7 @@ class Evaluation:
         return [side for side in (self.train, self.base) if side is not None]
 
     def left(self, qrels: InputTable | None) -> InputTable:
-        """Return all that lies beside the run and is looked at, as one input."""
+        """Return every input that the run is compared with, such as judgments, as one input."""
         if self.retrieved is None:
             assert qrels is not None  # metrics look at judgments, or at two rankings
             return qrels
@@ -175,7 +175,7 @@ class Evaluation:
 
         Args:
             lookup: the judgments, if metrics look at them.
-            rows: all that lies beside the run, if metrics look at what was retrieved.
+            rows: judgments and other inputs by document, if metrics look at what was retrieved.
             run: the rows of the run, in any order.
             on_progress: is called with the number of rows that were read.
         """
@@ -391,9 +391,11 @@ def _side_by_side(judged: PerQuery, retrieved: PerQuery, labels: Sequence[str]) 
         ]
 
     frames = gather(judged, queries["judged_row"])
-    others = gather(retrieved, queries["retrieved_row"])
-    columns = {column.name: column for frame in (others[0], frames[0]) for column in frame}
-    sums = [pl.DataFrame([*a, *b]) for a, b in zip(frames[1:], others[1:], strict=True)]
+    retrieved_frames = gather(retrieved, queries["retrieved_row"])
+    columns = {
+        column.name: column for frame in (retrieved_frames[0], frames[0]) for column in frame
+    }
+    sums = [pl.DataFrame([*a, *b]) for a, b in zip(frames[1:], retrieved_frames[1:], strict=True)]
     return PerQuery(pl.DataFrame([queries[QUERY], *(columns[label] for label in labels)]), *sums)
 
 

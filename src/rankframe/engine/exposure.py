@@ -75,21 +75,21 @@ def exposure(
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
         popular = None if trained is None else Trained.of(trained)
-        known = Catalogue.of(popular, policies.items, policies.catalogue, columns)
+        catalogue = Catalogue.of(popular, policies.items, policies.catalogue, columns)
         depth = "" if k is None else f"@{k}"
         metrics = RetrievedMetrics.from_metrics(
-            resolve(f"coverage(count=true){depth}", "documents"), policies, known, given=()
+            resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()
         )
         nothing = beside(None, None, None).frame.collect()
         exposure = read_batches(
             Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
         ).exposure
-        frame = documents_frame(exposure or metrics.no_exposure(), known)
+        frame = documents_frame(exposure or metrics.no_exposure(), catalogue)
         frame = frame.with_columns(
             ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
         )
         unknown = [] if trained is not None else list(_OF_TRAIN)
-        unknown += [] if known.given else [_OF_CATALOGUE]
+        unknown += [] if catalogue.given else [_OF_CATALOGUE]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
 
     return lazy_frame(schema, make)

@@ -18,10 +18,10 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
     grade = pl.col(RELEVANCE)
     highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
 
-    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
+    def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:
         bad = (
             judgments.select(grade)
-            .filter(grade > 0, ~grade.is_in(known))
+            .filter(grade > 0, ~grade.is_in(valid))
             .collect(engine="streaming")[RELEVANCE]
         )
         return len(bad), next(iter(bad), None)

@@ -49,7 +49,7 @@ class HashedPartitions:
                 yield partition
 
     def explain(self, error: DuplicateError) -> DuplicateError:
-        """Return the error of one partition, said of the whole input."""
+        """Return the error of one partition with counts over the whole input."""
         for side in self._sides:
             if side.table.role == error.role:
                 return side.all_duplicates()
@@ -66,7 +66,7 @@ class _File:
 
     @classmethod
     def write(cls, path: Path, rows: pl.DataFrame, partitions: int) -> _File:
-        """Write rows into a file; those of a partition stay in order."""
+        """Write rows into a file; the rows of each partition stay in order."""
         numbers = (rows[QUERY].hash(_SEED) % partitions).to_numpy().astype(np.uint16)
         order = np.argsort(numbers, kind="stable")  # of two bytes: a radix sort
         ends = np.cumsum(np.bincount(numbers, minlength=partitions))
@@ -153,7 +153,7 @@ class HashedInput:
 
 
 def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
-    """Yield all rows of an input, in tables of at least so many bytes: while one is written, the
+    """Yield all rows of an input, in tables of at least `limit` bytes: while one is written, the
     next one is read.
     """
     parts: list[pl.DataFrame] = []

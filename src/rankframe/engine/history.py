@@ -46,14 +46,14 @@ def history(
     """Return metrics of several stored results: a row for each result and metric.
 
     The columns are result, date (UTC; null of a result that is no folder), metric, value, ci_low,
-    ci_high, queries, and same_judgments: whether the judgments are those of the result before, as
-    far as that is known. Numbers of other judgments, or over other queries, are no trend.
+    ci_high, queries, and same_judgments: whether the result before has the same judgments, as far
+    as that is known. Numbers of other judgments, or over other queries, are no trend.
 
     Args:
         results: folders that `Result.write` or `rankframe evaluate -o` wrote, or results, as a list
             or by name. In a list, they are named by their folders.
-        metrics: the metrics to return (default: all that any of them has). A result without one of
-            them has no row for it.
+        metrics: the metrics to return (default: every metric of any result). A result without a
+            metric has no row for it.
         order: by "date", those without one last, or as "given". The date is the modification time
             of the summary, which a copy or checkout resets: files of results hold no date, so that
             the same input gives the same bytes.
@@ -66,58 +66,60 @@ def history(
     """
     if order not in get_args(HistoryOrder):
         raise OptionError.choice("order", order, get_args(HistoryOrder))
-    frames = [_rows(name, one) for name, one in _by_name(results).items()]
+    frames = [_rows(name, result) for name, result in _by_name(results).items()]
     if order == "date":
         frames.sort(key=_date)
     found = pl.concat(_compared(frames))
     if metrics is None:
         return found
-    asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    known = found["metric"].unique(maintain_order=True).to_list()
-    for metric in asked:
-        if metric not in known:
-            hint = did_you_mean(metric, known) or f"They have {listing(known)}."
+    requested = [metrics] if isinstance(metrics, str) else list(metrics)
+    available = found["metric"].unique(maintain_order=True).to_list()
+    for metric in requested:
+        if metric not in available:
+            hint = did_you_mean(metric, available) or f"They have {listing(available)}."
             raise OptionError(f"no result has {metric!r}. {hint}")
-    return found.filter(pl.col("metric").is_in(asked))
+    return found.filter(pl.col("metric").is_in(requested))
 
 
 def _by_name(results: Any) -> dict[str, Stored]:
-    """Each result under a name of its own."""
+    """Return each result under a name of its own."""
     if isinstance(results, Mapping):
-        given = {str(name): one for name, one in results.items()}
+        by_name = {str(name): result for name, result in results.items()}
     else:
         alone = isinstance(results, str | os.PathLike | Result)
         listed = [results] if alone else list(results)
         _check(listed)
-        given = dict(zip(_names(listed), listed, strict=True))
-    if not given:
+        by_name = dict(zip(_names(listed), listed, strict=True))
+    if not by_name:
         raise OptionError("there is no result: give folders of stored results.")
-    _check(given.values())
-    return given
+    _check(by_name.values())
+    return by_name
 
 
 def _check(listed: Iterable[object]) -> None:
-    for one in listed:
-        if not isinstance(one, str | os.PathLike | Result):
-            raise OptionError(f"a stored result is a folder, or a result, not {shown(one)}.")
+    for result in listed:
+        if not isinstance(result, str | os.PathLike | Result):
+            raise OptionError(f"a stored result is a folder, or a result, not {shown(result)}.")
 
 
 def _names(listed: Sequence[Any]) -> list[str]:
     """Return the names of results: their folders, with as much of the path as differs."""
-    paths = [None if isinstance(one, Result) else os.fsdecode(one).rstrip("/") for one in listed]
+    paths = [
+        None if isinstance(result, Result) else os.fsdecode(result).rstrip("/") for result in listed
+    ]
     for depth in (1, 2, 3):
         names = [
-            f"result {at}" if path is None else "/".join(Path(path).parts[-depth:])
-            for at, path in enumerate(paths, start=1)
+            f"result {number}" if path is None else "/".join(Path(path).parts[-depth:])
+            for number, path in enumerate(paths, start=1)
         ]
         if max(Counter(names).values(), default=1) == 1:
             return names
-    return [f"{name} ({at})" for at, name in enumerate(names, start=1)]
+    return [f"{name} ({number})" for number, name in enumerate(names, start=1)]
 
 
-def _rows(name: str, one: Stored) -> pl.DataFrame:
-    result = one if isinstance(one, Result) else Result.read(one)
-    date = None if isinstance(one, Result) else _written(place(one))
+def _rows(name: str, stored: Stored) -> pl.DataFrame:
+    result = stored if isinstance(stored, Result) else Result.read(stored)
+    date = None if isinstance(stored, Result) else _written(place(stored))
     notes = result.ledger.filter(pl.col("item") == FINGERPRINT)["note"]
     return result.summary.select(
         pl.lit(name).alias("result"),
@@ -128,23 +130,23 @@ def _rows(name: str, one: Stored) -> pl.DataFrame:
 
 
 def _compared(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-    """The rows of each result, with whether its judgments are those of the one before."""
+    """Return the rows of each result, and whether the result before has the same judgments."""
     marks: list[Any] = [frame["same_judgments"].first() for frame in frames]
     same = [
         None if before is None or mark is None else not differ(before, mark)
         for before, mark in zip([None, *marks], marks, strict=False)
     ]
     return [
-        frame.with_columns(same_judgments=pl.lit(one, pl.Boolean)).select(HISTORY_SCHEMA.keys())
-        for frame, one in zip(frames, same, strict=True)
+        frame.with_columns(same_judgments=pl.lit(alike, pl.Boolean)).select(HISTORY_SCHEMA.keys())
+        for frame, alike in zip(frames, same, strict=True)
     ]
 
 
 def _date(frame: pl.DataFrame) -> tuple[bool, datetime]:
-    """By which results are ordered: those without a date last."""
+    """Return the sort key of a result: its date, with results without a date last."""
     found = frame["date"].first() if frame.height else None
-    known = isinstance(found, datetime)
-    return not known, found if known else datetime.min.replace(tzinfo=UTC)
+    dated = isinstance(found, datetime)
+    return not dated, found if dated else datetime.min.replace(tzinfo=UTC)
 
 
 def _written(folder: Path | Remote) -> datetime | None:

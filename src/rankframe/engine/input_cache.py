@@ -46,23 +46,23 @@ def hold(
         row_bytes: the bytes that a row of each side takes.
         max_memory: the limit.
         again: whether runs are evaluated more than once. What is computed from them is then kept
-            for the next time, and those that are slow to read are held, if all fit together.
+            for the next time, and inputs that are slow to read are held, if all fit together.
 
     An input that cannot be read stays as it is: evaluating it raises the error.
     """
-    first, *others = (_read(side, most=_SMALL) for side in (left, *rights))
+    first, *runs = (_read(side, max_rows=_SMALL) for side in (left, *rights))
     limit = limit_of(max_memory)
     need = estimated_need(first, row_bytes[0], limit)
-    needs = [estimated_need(other, row_bytes[1], limit) for other in others]
-    partitions = tuple(partitions_for(need + one, limit) for one in needs)
+    needs = [estimated_need(other, row_bytes[1], limit) for other in runs]
+    partitions = tuple(partitions_for(need + other, limit) for other in needs)
     if any(number > 1 for number in partitions):
         for right, number in zip(rights, partitions, strict=True):
             if number > 1 and max_memory is not None:
                 refuse_too_large_a_query((left, right), row_bytes, limit)
         return Held(left, tuple(rights), partitions)
     if again and partitions_for(need + sum(needs), limit) == 1:
-        others = [_kept(other) if other.seekable else _read(other) for other in others]
-    return Held(_read(first), tuple(others), partitions)
+        runs = [_kept(other) if other.seekable else _read(other) for other in runs]
+    return Held(_read(first), tuple(runs), partitions)
 
 
 def _kept(scanned: InputTable) -> InputTable:
@@ -70,16 +70,18 @@ def _kept(scanned: InputTable) -> InputTable:
     return scanned if scanned.made is not None else replace(scanned, made={})
 
 
-def _read(scanned: InputTable, *, most: int | None = None) -> InputTable:
-    """Return an input with its rows in memory, unless they are more than `most` or held already."""
+def _read(scanned: InputTable, *, max_rows: int | None = None) -> InputTable:
+    """Read the rows of an input into memory, unless there are more than `max_rows`."""
     if scanned.made is not None:
         return scanned
-    rows = scanned.raw.select(pl.col(of).alias(ours) for ours, of in scanned.mapping.items())
+    rows = scanned.raw.select(
+        pl.col(original).alias(column) for column, original in scanned.mapping.items()
+    )
     try:
-        frame = (rows if most is None else rows.head(most + 1)).collect(engine="in-memory")
+        frame = (rows if max_rows is None else rows.head(max_rows + 1)).collect(engine="in-memory")
     except READ_ERRORS:
         return scanned
-    if most is not None and frame.height > most:
+    if max_rows is not None and frame.height > max_rows:
         return scanned
     same = {name: name for name in frame.columns}
     return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, made={})

@@ -81,49 +81,54 @@ class ItemsBy:
                 )
 
 
-def item_slices(asked: ItemsBy, shows: Shows | None, catalogue: Catalogue) -> pl.DataFrame:
-    """A row for each slice of each attribute; documents without a value come last."""
+def item_slices(items_by: ItemsBy, shows: Shows | None, catalogue: Catalogue) -> pl.DataFrame:
+    """Return a row for each slice of each attribute; documents without a value come last."""
     if shows is None:
-        shows = Shows.none([asked.k], catalogue, dict.fromkeys(asked.names, asked.k),
-                           hits=asked.hits)  # fmt: skip
-    at = shows.cutoffs.index(asked.k)
-    times = shows.known[:, :, : at + 1].sum(axis=(0, 2), dtype=np.int64)
-    rest = shows.settle().rest.filter(pl.col("way") == -1, pl.col("bucket") <= at)
+        shows = Shows.none([items_by.k], catalogue, dict.fromkeys(items_by.names, items_by.k),
+                           hits=items_by.hits)  # fmt: skip
+    position = shows.cutoffs.index(items_by.k)
+    times = shows.known[:, :, : position + 1].sum(axis=(0, 2), dtype=np.int64)
+    rest = shows.settle().rest.filter(pl.col("way") == -1, pl.col("bucket") <= position)
     strangers = rest[DOC].n_unique()
-    frames = [_slices(name, asked, shows, catalogue, times > 0, strangers) for name in asked.names]
+    frames = [
+        _slices(name, items_by, shows, catalogue, times > 0, strangers) for name in items_by.names
+    ]
     return pl.concat(frames)
 
 
 def _slices(
     name: str,
-    asked: ItemsBy,
+    items_by: ItemsBy,
     shows: Shows,
     catalogue: Catalogue,
     shown_at_all: NDArray[np.bool_],
     strangers: int,
 ) -> pl.DataFrame:
-    """The slices of an attribute; `strangers`: documents shown that the catalogue does not know."""
+    """Return the slices of an attribute.
+
+    `strangers`: the number of retrieved documents that the catalogue does not have.
+    """
     sets, exposed = catalogue.value_sets(name), shows.exposed[name]
-    counts = exposed.counts.sum(axis=0)[:, : asked.k]
-    known = {
+    counts = exposed.counts.sum(axis=0)[:, : items_by.k]
+    counted = {
         "documents": sets.by_set(catalogue.inside.astype(np.int64)),
         "documents_shown": sets.by_set(shown_at_all.astype(np.int64)),
         "covered": sets.by_set((shown_at_all & catalogue.inside).astype(np.int64)),
         "times_shown": counts.sum(axis=1),
     }
-    known["documents_shown"][0] += strangers
+    counted["documents_shown"][0] += strangers
     shares: dict[str, NDArray[np.number]] = {
-        "share_of_places": known["times_shown"],
-        "share_of_exposure": exposures(counts, asked.k),
+        "share_of_places": counted["times_shown"],
+        "share_of_exposure": exposures(counts, items_by.k),
     }
     if exposed.hits is not None:
-        known["hits"] = exposed.hits[:, : asked.k].sum(axis=1)
-        shares["share_of_hits"] = known["hits"]
+        counted["hits"] = exposed.hits[:, : items_by.k].sum(axis=1)
+        shares["share_of_hits"] = counted["hits"]
     frame = pl.DataFrame(
         {
             "slice": [*sets.names, NO_VALUE],
-            **{key: [*sets.wholes(of), of[0]] for key, of in known.items()},
-            **{key: _parts(sets, of) for key, of in shares.items()},
+            **{key: [*sets.wholes(column), column[0]] for key, column in counted.items()},
+            **{key: _parts(sets, column) for key, column in shares.items()},
         }
     )
     frame = frame[_order(sets.names, catalogue, name)]
@@ -133,13 +138,13 @@ def _slices(
     there = (pl.col("slice") != NO_VALUE) | (pl.col("documents") + pl.col("times_shown") > 0)
     covered = pl.when(pl.col("documents") > 0).then(pl.col("covered") / pl.col("documents"))
     lacking = [pl.lit(None).alias(key) for key in ("hits", "share_of_hits") if key not in frame]
-    own = [pl.lit(name).alias("by"), pl.lit(asked.k).alias("k"), covered.alias("coverage")]
+    own = [pl.lit(name).alias("by"), pl.lit(items_by.k).alias("k"), covered.alias("coverage")]
     found = frame.filter(there).with_columns(*own, *lacking)
     return found.select(list(ITEMS_SCHEMA)).cast(ITEMS_SCHEMA)  # pyright: ignore[reportArgumentType]
 
 
 def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
-    """Shares of a whole, that of no value last; null where there is nothing to share."""
+    """Return shares of a whole, that of no value last; null where there is nothing to share."""
     parts = np.append(sets.shares(of_sets), of_sets[0])
     total = of_sets.sum()
     return pl.Series(parts / total if total else np.full(len(parts), np.nan)).fill_nan(None)
@@ -148,7 +153,7 @@ def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
 def _order(names: pl.Series, catalogue: Catalogue, name: str) -> list[int]:
     """Return the rows of the slices in the order of their values."""
     if name == POPULARITY:
-        places = [SLICES_OF_POPULARITY.index(one) for one in names]  # allowed: three at most
+        places = [SLICES_OF_POPULARITY.index(value) for value in names]  # allowed: three at most
         return [*np.argsort(places).tolist(), len(names)]
     kind = catalogue.attribute(name).dtype
     kind = kind.inner if isinstance(kind, pl.List | pl.Array) else kind

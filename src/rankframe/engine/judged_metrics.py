@@ -46,7 +46,7 @@ class JudgedMetrics:
 
     plan: Plan
     policies: Policies
-    # the largest grade of all judgments; None: of those that are at hand
+    # the largest grade of all judgments; None: the largest in the batch
     max_grade: float | None = None
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (120, 140)
@@ -133,11 +133,11 @@ def depends_on_ranks_alone(plan: Plan) -> bool:
     return not plan.whole_input and plan.columns.isdisjoint((QUERY, DOC, "tied_rank"))
 
 
-def deepest_rank(metrics: Sequence[Metric], *others: int) -> int | None:
+def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
     """Return the last rank that any metric, or anything else, looks at; None: there is no last."""
-    cutoffs = [*(metric.params.get("k") for metric in metrics), *others]
-    known = [k for k in cutoffs if k is not None]
-    return max(known, default=None) if len(known) == len(cutoffs) else None
+    cutoffs = [*(metric.params.get("k") for metric in metrics), *depths]
+    finite = [k for k in cutoffs if k is not None]
+    return max(finite, default=None) if len(finite) == len(cutoffs) else None
 
 
 def _refuse_without_subtopics(plan: Plan, subtopics: object) -> None:

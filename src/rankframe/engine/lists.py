@@ -47,7 +47,7 @@ class Lists:
         return cls(grades, ranked)
 
     def documents(
-        self, queries: pl.Series, a: str, b: str, k: int, told: Described
+        self, queries: pl.Series, a: str, b: str, k: int, described: Described
     ) -> pl.DataFrame:
         """Return what either of two runs has in its top k for these queries, and how it changed."""
         rank_a, rank_b = pl.col("rank_a"), pl.col("rank_b")
@@ -66,11 +66,11 @@ class Lists:
             .sort("_place", pl.when(in_b).then(rank_b), rank_a, DOC, nulls_last=True)
             .select(QUERY, DOC, RELEVANCE, rank_a, rank_b, change=named_case(changes))
         )
-        if told.titles is None:
+        if described.titles is None:
             return found
-        titles = told.titles_of(found[DOC])
+        titles = described.titles_of(found[DOC])
         return found.with_columns(
-            pl.Series("title", [titles.get(one) for one in found[DOC]], pl.String)
+            pl.Series("title", [titles.get(document) for document in found[DOC]], pl.String)
         )
 
 
@@ -94,8 +94,8 @@ def _ranked(run: pl.DataFrame, grades: pl.DataFrame, policies: Policies) -> pl.D
 def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
     """Read the rows of these queries, query by query."""
     with reading(scanned.name):
-        wanted = pl.col(QUERY).is_in(queries.to_list())
-        frame = scanned.frame.filter(wanted).collect(engine="in-memory")
+        chosen = pl.col(QUERY).is_in(queries.to_list())
+        frame = scanned.frame.filter(chosen).collect(engine="in-memory")
     return frame.sort(QUERY, maintain_order=True)
 
 

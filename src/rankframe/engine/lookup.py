@@ -56,20 +56,20 @@ class Lookup:
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
         # Judgments that are held for several runs are prepared once.
-        made = {} if qrels.made is None else qrels.made
+        cache = {} if qrels.made is None else qrels.made
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
-        if key not in made:
-            made[key] = read_judgments(qrels, left, policies.duplicates, at_once)
-        return cls(made[key], Batches(run, right, at_once), policies, columns, listed, ids)
+        if key not in cache:
+            cache[key] = read_judgments(qrels, left, policies.duplicates, at_once)
+        return cls(cache[key], Batches(run, right, at_once), policies, columns, listed, ids)
 
     def found(self, on_progress: OnProgress = ignore_progress) -> Found:
         """Read the run, whatever the order of its rows; once, if it is looked at several times."""
-        made = self.run.scanned.made
-        if made is None:
+        cache = self.run.scanned.made
+        if cache is None:
             return read_batches(self.run, self.nothing_found, on_progress)
-        found = made.get(self._key)
+        found = cache.get(self._key)
         if found is None or not self._is_enough(found):
-            found = made[self._key] = read_batches(self.run, self.nothing_found, on_progress)
+            found = cache[self._key] = read_batches(self.run, self.nothing_found, on_progress)
         return found
 
     def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> Found | None:
@@ -87,7 +87,7 @@ class Lookup:
         return Found, *options, *scanned.mapping.items(), scanned.distance
 
     def _is_enough(self, found: Found) -> bool:
-        """Return whether a run that was read before has all that is needed."""
+        """Return whether a cached run has every column and option that this lookup needs."""
         listing = found.listing
         return (
             found.judgments is self.judgments
@@ -145,18 +145,20 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
     if groups is None or groups.weights is None or not len(groups.of):
         return
     order, begins = groups.instances(judgments.starts, judgments.height)
-    known, weights = groups.group[order[begins]] != NO_SUBTOPIC, groups.weights[order]
-    least, most = (pick.reduceat(weights, begins) for pick in (np.minimum, np.maximum))
-    bad = np.flatnonzero(known & (least != most))
+    grouped, weights = groups.group[order[begins]] != NO_SUBTOPIC, groups.weights[order]
+    lowest, highest = (pick.reduceat(weights, begins) for pick in (np.minimum, np.maximum))
+    bad = np.flatnonzero(grouped & (lowest != highest))
     if len(bad):
         row = order[begins[bad[0]]]
-        others = weights != spread(np.where(known, least, weights[begins]), begins, len(weights))
+        different = weights != spread(
+            np.where(grouped, lowest, weights[begins]), begins, len(weights)
+        )
         query = as_text(judgments.ids_of(QUERY, groups.of[[row]]))[0]
         raise BadValueError(
             role,
             "another weight than others of their group",
-            int(np.count_nonzero(others & (groups.group[order] != NO_SUBTOPIC))),
+            int(np.count_nonzero(different & (groups.group[order] != NO_SUBTOPIC))),
             f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
-            f"{least[bad[0]]:g} and {most[bad[0]]:g}",
+            f"{lowest[bad[0]]:g} and {highest[bad[0]]:g}",
             "Give each group one",
         )

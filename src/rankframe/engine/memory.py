@@ -35,7 +35,7 @@ _MOST_PARTITIONS = 1000  # more files than this cost more than they save
 # Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
 # 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
 _SAMPLE, _STRETCHES = 10_000, 10
-# Where an estimate by the first rows is so many times smaller than the limit, it is good enough.
+# An estimate by the first rows is good enough where the limit is this many times larger.
 _PLENTY = 8
 # What Python and polars take before any row is read, and with what they keep of rows that were
 # worked on; the least limit that was seen to be held.
@@ -126,8 +126,8 @@ def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None
         need = rows * (row_bytes + _long_ids_of(_some_rows(scanned, rows)))
         if rows > _SAMPLE and limit is not None and need * _PLENTY > limit:
             rows = rows if scanned.lists is None else scanned.count()
-            some = _some_rows(scanned, rows, throughout=True)
-            need = max(need, rows * (row_bytes + _long_ids_of(some)))
+            sample = _some_rows(scanned, rows, throughout=True)
+            need = max(need, rows * (row_bytes + _long_ids_of(sample)))
     except READ_ERRORS:
         return 0
     return need
@@ -153,12 +153,12 @@ def available(system: Path = Path("/")) -> int:
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
         ):
             with suppress(OSError, ValueError):  # no such group, or no limit ("max")
-                most, taken = (
+                allowed, taken = (
                     int((group / name).read_text(encoding="ascii")) for name in (limit, used)
                 )
                 # Files that were read and are kept for the next reader go when memory is short.
                 taken -= _counted(group / "memory.stat", idle)
-                free = min(free, max(most - taken, 0))
+                free = min(free, max(allowed - taken, 0))
     return free
 
 
@@ -229,12 +229,12 @@ def refuse_too_large_a_query(
     for side in sides:
         try:
             rows = side.count()
-            some = _some_rows(side, rows, throughout=True)[QUERY]
-            if not len(some):
+            sample = _some_rows(side, rows, throughout=True)[QUERY]
+            if not len(sample):
                 continue
-            name, count = some.value_counts(sort=True).row(0)
+            name, count = sample.value_counts(sort=True).row(0)
             # Looked at closely only where it may be too large: this takes a pass over the rows.
-            about = rows * count // len(some) * max(row_bytes)
+            about = rows * count // len(sample) * max(row_bytes)
             if name is None or 2 * about + _BASE < limit:
                 continue
             counted = [_of_query(other, name) for other in sides]
@@ -264,8 +264,8 @@ def _of_query(side: InputTable, name: str) -> tuple[int, float, float]:
     counts = pl.len(), pl.col(QUERY, DOC).str.len_bytes().sum()
     steps = in_steps(ids, at_once, seekable=side.seekable)
     found = pl.concat(
-        some.filter(pl.col(QUERY) == name).select(counts)
-        for some in itertools.chain([ids.clear().collect()], steps)
+        step.filter(pl.col(QUERY) == name).select(counts)
+        for step in itertools.chain([ids.clear().collect()], steps)
     )
     rows, *lengths = found.sum().row(0)
     return rows, *(length / max(rows, 1) for length in lengths)
@@ -285,21 +285,21 @@ def _some_rows(scanned: InputTable, rows: int, *, throughout: bool = False) -> p
     if not scanned.seekable:
         return _every(rows // _SAMPLE, ids, bytes_at_once(scanned))
     each = _SAMPLE // _STRETCHES
-    starts = ((rows - each) * at // (_STRETCHES - 1) for at in range(_STRETCHES))
+    starts = ((rows - each) * number // (_STRETCHES - 1) for number in range(_STRETCHES))
     # One by one: together, polars reads them all ahead.
-    return pl.concat(ids.slice(at, each).collect(engine="in-memory") for at in starts)
+    return pl.concat(ids.slice(start, each).collect(engine="in-memory") for start in starts)
 
 
 def _every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
-    """Return every so manieth row of an input that can only be read from its beginning."""
+    """Return every `step`-th row of an input that can only be read from its beginning."""
     found, read = [ids.clear().collect()], 0
     for table in in_steps(ids, at_once, seekable=False):
-        some = table.gather_every(step, -read % step)
+        rows = table.gather_every(step, -read % step)
         # Texts as they are would keep all those beside them in memory.
-        found.append(pl.DataFrame({one.name: one.to_list() for one in some}, some.schema))
+        found.append(pl.DataFrame({column.name: column.to_list() for column in rows}, rows.schema))
         read += table.height
     return pl.concat(found)
 
 
-def _long_ids_of(some: pl.DataFrame) -> int:
-    return long_ids(some.select(pl.all().str.len_bytes().mean()).row(0))
+def _long_ids_of(rows: pl.DataFrame) -> int:
+    return long_ids(rows.select(pl.all().str.len_bytes().mean()).row(0))

@@ -88,7 +88,7 @@ def evaluate_partitions(
             size = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
             in_order = SortedPartitions(left, right, size)
             budget = MemoryBudget(bytes_for_partitions(left, right))
-            # What is wrong with a row is better said of the whole.
+            # Errors about rows are raised later, with counts over the whole input.
             with suppress(BadValueError, DuplicateError):
                 parts = _evaluate_ahead(in_order, evaluate, row_bytes, budget)
                 whole = merger.merge(parts, empty(), ordered=True)
@@ -181,7 +181,7 @@ class _Merger:
     ) -> Accumulator:
         """Merge partial results, each with its number of rows, into an empty one.
 
-        `ordered`: the queries of each come after those of the one before.
+        `ordered`: the queries of each result come after all queries of the result before.
         """
         self.files.clear()
         self.rows, self.queries = sum(whole.counts.rows), 0
@@ -225,7 +225,7 @@ class _Merger:
 def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
     """Merge files that are each in order of their queries into one frame that is, lazily.
 
-    `ordered`: the queries of each file come after those of the one before.
+    `ordered`: the queries of each file come after all queries of the file before.
     """
     if ordered:
         return pl.scan_parquet(list(files), glob=False)

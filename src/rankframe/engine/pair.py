@@ -65,8 +65,8 @@ def pair(
     refuse_absent_columns(columns, *sides)
 
     def make(needed: set[str]) -> pl.DataFrame:
-        wanted = {QUERY, *needed}
-        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(wanted))
+        names = {QUERY, *needed}
+        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(names))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
     return lazy_frame(PAIR_FRAME.schema_at(k=cutoffs), make)

@@ -33,7 +33,7 @@ class Pairing:
     """Two rankings whose queries are compared."""
 
     a: InputTable
-    held: QueryIndex
+    index: QueryIndex
     b: Batches
     policies: PairPolicies
 
@@ -61,13 +61,13 @@ class _PairBatches(Generic[T]):
 
     def __init__(self, pairing: Pairing, work: Callable[[Pairs], T]) -> None:
         self._pairing, self._work = pairing, work
-        self._came = np.zeros(len(pairing.held.starts), np.bool_)
+        self._came = np.zeros(len(pairing.index.starts), np.bool_)
         self._results: list[T] = []
         self._lock = threading.Lock()
 
     def add(self, batch: Batch) -> None:
         """Work on a batch of the second ranking."""
-        numbers = self._pairing.held.find(batch)
+        numbers = self._pairing.index.find(batch)
         self._came[numbers[numbers >= 0]] = True
         result = self._pair(numbers, Side(batch, None, len(numbers), batch.height))
         with self._lock:
@@ -76,13 +76,13 @@ class _PairBatches(Generic[T]):
     def finish(self) -> list[T]:
         """Work on the queries that only the first ranking has, and return all results."""
         left = np.flatnonzero(~self._came)
-        block = np.cumsum(self._pairing.held.lengths[left]) // BATCH_ROWS
+        block = np.cumsum(self._pairing.index.lengths[left]) // BATCH_ROWS
         blocks = np.split(left, np.flatnonzero(np.diff(block)) + 1) if len(left) else []
         with ThreadPoolExecutor(workers()) as pool:
             return [*self._results, *pool.map(self._pair, blocks)]
 
     def _pair(self, numbers: Ints, b: Side | None = None) -> T:
-        a = Side.from_index(self._pairing.held, numbers)
+        a = Side.from_index(self._pairing.index, numbers)
         if b is None:
             b = a.without_rows()
         queries = b.batch.queries if a.has is not None else a.batch.queries

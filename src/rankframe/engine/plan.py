@@ -64,8 +64,7 @@ class Plan:
     parts: Parts
     over_parts: Expressions
     over_rows: Expressions
-    # what is computed over another frame of the same queries, for those of the metrics that look at
-    # it
+    # the plan of metrics that look at another frame of the same queries
     beside: Plan | None = None
 
     @cached_property
@@ -128,27 +127,27 @@ class PerQuery:
         mask = pl.Series(keep)
         return PerQuery(*(frame.filter(mask) if frame.width else frame for frame in self.frames))
 
-    def spread(self, of: NDArray[np.int64], queries: pl.Series) -> PerQuery:
-        """Return the values of other queries, each of which is like one of these."""
-        whole = [pl.DataFrame([taken(c, of) for c in frame]) for frame in self.frames]
+    def spread(self, rows: NDArray[np.int64], queries: pl.Series) -> PerQuery:
+        """Return the values of other queries; `rows` has the row here that each of them copies."""
+        whole = [pl.DataFrame([taken(c, rows) for c in frame]) for frame in self.frames]
         whole[0] = whole[0].with_columns(queries.alias(QUERY))
         return PerQuery(*whole)
 
     def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
         """Add what was computed for the same queries over another frame, in the order of labels."""
-        theirs = other.values.drop(QUERY), other.above, other.below
-        both = [pl.concat(p, how="horizontal") for p in zip(self.frames, theirs, strict=True)]
+        added = other.values.drop(QUERY), other.above, other.below
+        frames = [pl.concat(p, how="horizontal") for p in zip(self.frames, added, strict=True)]
         return PerQuery(
             *(
                 frame.select(name for name in (QUERY, *labels) if name in frame.columns)
-                for frame in both
+                for frame in frames
             )
         )
 
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:
         """Concatenate the values of different queries, in byte order; `ordered`: they come so."""
-        whole = [pl.concat(some) for some in zip(*(p.frames for p in parts), strict=True)]
+        whole = [pl.concat(frames) for frames in zip(*(p.frames for p in parts), strict=True)]
         if not ordered:
             order = text_order(whole[0][QUERY])
             whole = [pl.DataFrame([taken(c.rechunk(), order) for c in frame]) for frame in whole]
@@ -161,9 +160,9 @@ class PerQuery:
 
 
 def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
-    """Take metrics apart into what they share.
+    """Compile metrics into a plan that computes shared parts once.
 
-    `columns` are those of the frame that they look at.
+    `columns`: the columns of the frame that the metrics look at.
     """
     parts = Parts()
     over_parts: Expressions = {}
@@ -185,20 +184,20 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
     return plan
 
 
-def per_query_values(plan: Plan, of: Rows) -> PerQuery:
+def per_query_values(plan: Plan, source: Rows) -> PerQuery:
     """Compute the values of each query of the frame, in byte order."""
-    rows = of.frame(sorted(plan.columns))
+    rows = source.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
     names = list(plan.parts.reductions)
     for start in range(0, len(names), _PARTS_AT_ONCE):
-        some = names[start : start + _PARTS_AT_ONCE]
-        reduced |= _reduced({n: plan.parts.reductions[n] for n in some}, rows, of.starts)
+        part = names[start : start + _PARTS_AT_ONCE]
+        reduced |= _reduced({n: plan.parts.reductions[n] for n in part}, rows, source.starts)
     found: dict[tuple[Side, str], pl.Series] = {}
     if plan.over_parts:
         computed = pl.DataFrame(reduced).select(_numbered(plan.over_parts))
         found |= zip(plan.over_parts, computed, strict=True)
     if plan.over_rows:
-        found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, of.code), strict=True)
+        found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, source.code), strict=True)
 
     def side(which: Side) -> list[pl.Series]:
         return [
@@ -208,7 +207,7 @@ def per_query_values(plan: Plan, of: Rows) -> PerQuery:
         ]
 
     return PerQuery(
-        of.queries.to_frame().with_columns(side("value")),
+        source.queries.to_frame().with_columns(side("value")),
         pl.DataFrame(side("above")),
         pl.DataFrame(side("below")),
     )
@@ -224,7 +223,7 @@ def _values(metric: Metric) -> Iterator[tuple[tuple[Side, str], pl.Expr]]:
 
 def _numbered(expressions: Expressions) -> list[pl.Expr]:
     """Number the expressions: a label may be anything."""
-    return [expression.alias(str(at)) for at, expression in enumerate(expressions.values())]
+    return [expression.alias(str(i)) for i, expression in enumerate(expressions.values())]
 
 
 def _reduced(

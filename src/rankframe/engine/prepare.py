@@ -48,7 +48,7 @@ def prepare_evaluation(
         judgments: whether there are any.
         columns: names in the data.
         attributes: weights and slices of queries.
-        slices: those of metrics over documents, where they are not among the attributes.
+        slices: slices of metrics over documents, where they are not among the attributes.
         intervals: which intervals averages get.
         limit: how many bytes the work may take.
         items_by: slices of the items.
@@ -71,9 +71,9 @@ def prepare_evaluation(
         check_input(base)
     trained = None if train is None else Trained.of(train)
     catalogue = Catalogue.of(trained, policies.items, policies.catalogue, columns, limit=limit)
-    given = given_inputs(policies, judgments=judgments)
+    inputs = given_inputs(policies, judgments=judgments)
     return replace(
-        with_retrieved(evaluation, catalogue, given, slices=slices, items_by=items_by),
+        with_retrieved(evaluation, catalogue, inputs, slices=slices, items_by=items_by),
         train=train,
         base=base,
     )
@@ -88,7 +88,7 @@ def evaluate_judged(
     intervals: Intervals | None = None,
     summed: bool = True,
 ) -> Evaluation:
-    """Return the evaluation of those of the metrics that look at judgments."""
+    """Return the evaluation of the metrics that look at judgments."""
     _refuse_unknown(metrics, policies)
     judged = [metric for metric in metrics if metric.of_judgments]
     if judged and not judgments:
@@ -110,14 +110,14 @@ def looks_at_retrieved(metrics: Sequence[Metric]) -> bool:
 def with_retrieved(
     evaluation: Evaluation,
     catalogue: Catalogue,
-    given: Collection[str],
+    inputs: Collection[str],
     *,
     slices: Attributes | None = None,
     items_by: ItemsBy | None = None,
 ) -> Evaluation:
-    """Return an evaluation with those of its metrics that look at what was retrieved.
+    """Return an evaluation that computes its metrics of retrieved documents, too.
 
-    `given`: which of qrels, train, items and base there are.
+    `inputs`: which of qrels, train, items and reference were passed.
     """
     policies = evaluation.policies
     assert isinstance(policies, Policies)
@@ -125,7 +125,7 @@ def with_retrieved(
         [metric for metric in evaluation.metrics if metric.frame in ("shown", "documents")],
         policies,
         catalogue,
-        given=given,
+        inputs=inputs,
         attributes=slices or evaluation.averages.attributes,
         items_by=items_by,
     )
@@ -133,11 +133,11 @@ def with_retrieved(
 
 
 def given_inputs(policies: Policies, *, judgments: bool) -> set[str]:
-    """Return the names of the inputs that there are, of those that metrics may need."""
-    given = {
+    """Return the names of the optional inputs that were passed."""
+    inputs = {
         name for name in ("train", "items", "reference") if getattr(policies, name) is not None
     }
-    return given | ({"qrels"} if judgments else set())
+    return inputs | ({"qrels"} if judgments else set())
 
 
 def _refuse_unknown(metrics: Sequence[Metric], policies: Policies) -> None:

@@ -45,7 +45,7 @@ _COLUMNS = {
 _OPTIONAL = ("slices", "items")
 RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
 # What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
-# item, what is counted where that is said, and how.
+# item, the noun that is counted (if it is printed), and the text.
 _SAID = (
     ("queries_evaluated", "query", "{} evaluated"),
     ("queries_missing", "", "{} missing from the run"),
@@ -93,7 +93,7 @@ class Result(Exported):
         over_documents: OverDocuments | None = None,
         items: pl.DataFrame | None = None,
     ) -> None:
-        # what metrics over documents are made of, for those that compare; never stored
+        # what metrics over documents are computed from, for comparisons; never stored
         self.over_documents = over_documents
         self.summary = summary
         self.ledger = ledger
@@ -123,7 +123,7 @@ class Result(Exported):
         return self._values.lazy()
 
     def _refuse_another(self) -> None:
-        """Refuse values that are no longer those that the summary is of."""
+        """Refuse values that were replaced after the summary was read."""
         if isinstance(self._values, Path | Remote) and _state(self._values) != self._state:
             raise UnreadableInputError(
                 str(self._values), "it was replaced by another result since this one was read"
@@ -275,18 +275,18 @@ class Result(Exported):
 
     @property
     def caveat(self) -> str:
-        """The ledger in one line: what a reader of the numbers should know."""
-        said = []
+        """Return the ledger in one line: what a reader of the numbers should know."""
+        parts = []
         for item, noun, text in _SAID:
             if item not in self.ledger["item"]:
                 continue
             value = self.count(item)
             if item in _SHARES:
-                said += [text.format(value)] if value is not None else []
-            elif value or not said:
+                parts += [text.format(value)] if value is not None else []
+            elif value or not parts:
                 counted = number_of(value or 0, noun) if noun else f"{value or 0:,.0f}"
-                said.append(text.format(counted))
-        return ", ".join(said)
+                parts.append(text.format(counted))
+        return ", ".join(parts)
 
 
 def is_result(folder: Path | Remote) -> bool:
@@ -307,17 +307,17 @@ def _unreadable(place: object, error: Exception) -> UnreadableInputError:
 
 
 def _state(path: Path | Remote) -> _State:
-    """A folder and all files in it, as they are: what is written anew differs from what was."""
+    """Return inode, size and modification time of every file of a folder: they show a rewrite."""
     try:
         if isinstance(path, Remote):
             return path.state()
         found = [path, *sorted(path.rglob("*"))] if path.is_dir() else [path]
-        stats = [one.stat() for one in found]
+        stats = [file.stat() for file in found]
     except OSError:
         return ()
     return tuple(
-        (str(one), of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns)
-        for one, of in zip(found, stats, strict=True)
+        (str(file), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        for file, stat in zip(found, stats, strict=True)
     )
 
 

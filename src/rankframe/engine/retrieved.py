@@ -59,7 +59,7 @@ class RetrievedMetrics:
         policies: Policies,
         catalogue: Catalogue,
         *,
-        given: Collection[str],
+        inputs: Collection[str],
         attributes: Attributes | None = None,
         items_by: ItemsBy | None = None,
     ) -> RetrievedMetrics:
@@ -69,7 +69,7 @@ class RetrievedMetrics:
             metrics: over either of these.
             policies: what counts.
             catalogue: the documents that could be retrieved.
-            given: which of qrels, train, items and base there are.
+            inputs: which of qrels, train, items and reference were passed.
             attributes: slices of queries, for metrics over documents.
             items_by: slices of the items.
         """
@@ -77,7 +77,7 @@ class RetrievedMetrics:
         over_lists = [metric for metric in metrics if metric.frame == "shown"]
         check_columns(over_documents)
         for metric in metrics:
-            _refuse_without_inputs(metric, given, catalogue)
+            _refuse_without_inputs(metric, inputs, catalogue)
         plan = compile_plan(over_lists, catalogue.frame)
         if items_by is not None:
             items_by.check(catalogue)
@@ -141,8 +141,8 @@ class RetrievedMetrics:
     @property
     def deepest(self) -> int | None:
         """Return the last rank that anything looks at; None: the end of the list."""
-        others = [] if self.items_by is None else [self.items_by.k]
-        return deepest_rank((*self.plan.metrics, *self.documents), *others)
+        depths = [] if self.items_by is None else [self.items_by.k]
+        return deepest_rank((*self.plan.metrics, *self.documents), *depths)
 
     def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
         """Index all rows beside a run; each call of what is returned begins to read the run."""
@@ -215,7 +215,7 @@ class RetrievedValues:
         return PerQuery.joined(parts, ordered=False), replace(self.counts, exposure=self.exposure)
 
 
-def _refuse_without_inputs(metric: Metric, given: Collection[str], catalogue: Catalogue) -> None:
+def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: Catalogue) -> None:
     """Refuse a metric that needs what was not given."""
     for name in metric.expr().meta.root_names():
         if name in catalogue.attributes.columns:
@@ -226,7 +226,7 @@ def _refuse_without_inputs(metric: Metric, given: Collection[str], catalogue: Ca
             needed = None if catalogue.given else "items"
         elif request.attribute is not None and metric.frame == "shown":
             catalogue.attribute(request.attribute)
-        if needed is not None and needed not in given:
+        if needed is not None and needed not in inputs:
             raise OptionError(
                 f"{metric.label!r} needs ", Option(needed, bare=True), ": ", _MEANING[needed]
             )

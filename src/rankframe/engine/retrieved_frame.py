@@ -88,32 +88,32 @@ def retrieved(
         )
     sides = [side for side in (judgments, documents, trained, other) if side is not None]
     refuse_absent_columns(columns, *sides)
-    known = Catalogue.of(
+    catalogue = Catalogue.of(
         None if trained is None else Trained.of(trained),
         policies.items,
         policies.catalogue,
         columns,
     )
     kinds = dict(zip((0.0, 1.0, 2.0), (judgments, trained, other), strict=True))
-    schema = _schema(known, {what for what, side in kinds.items() if side is not None})
+    schema = _schema(catalogue, {what for what, side in kinds.items() if side is not None})
 
     def make(needed: set[str]) -> pl.DataFrame:
-        computed = known.frame.without_parameters(needed)
-        asked = sorted({what for name, what in BESIDE.items() if name in computed})
-        for side in (kinds[what] for what in asked if what != TRAINED):
+        computed = catalogue.frame.without_parameters(needed)
+        computed_kinds = sorted({what for name, what in BESIDE.items() if name in computed})
+        for side in (kinds[what] for what in computed_kinds if what != TRAINED):
             if side is not None:  # interactions were looked at as they were counted
                 check_input(side)
-        rows = beside(*(kinds[what] if what in asked else None for what in sorted(kinds)))
+        rows = beside(*(kinds[what] if what in computed_kinds else None for what in sorted(kinds)))
         found = read_batches(
             Batches(documents, documents.frame),
             lambda: Frames(
-                catalogue=known,
+                catalogue=catalogue,
                 sides=Sides.of(
                     rows.frame.collect(engine="streaming"),
-                    asked,
+                    computed_kinds,
                     policies.ties,
                     policies.run_duplicates,
-                ).numbered(known, needed),
+                ).numbered(catalogue, needed),
                 policies=policies,
                 columns=sorted({QUERY, RANK, *needed}),
                 k=k,
@@ -127,25 +127,25 @@ def retrieved(
     return lazy_frame(schema, make)
 
 
-def _schema(known: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
-    """The columns that there is something to make from."""
+def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
+    """Return the columns, with types, that the passed inputs allow to compute."""
     lacking = {name for name, what in BESIDE.items() if what not in there}
-    if known.train_queries is None:
+    if catalogue.train_queries is None:
         lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
                     "train_queries", "train_interactions"}  # fmt: skip
-    if not known.given:
+    if not catalogue.given:
         lacking |= {"in_catalogue", "catalogue_size"}
     schema = {
         name: column.type
         for name, column in SHOWN_FRAME.columns.items()
         if name not in lacking and not column.parameters
     }
-    for name, kind in known.attributes.schema.items():
+    for name, kind in catalogue.attributes.schema.items():
         schema[name] = kind
         inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
         vector = isinstance(inner, pl.DataType) and inner.is_float()
-        for one in _OF_VECTORS if vector else _OF_VALUES:
-            schema[ColumnRequest(one, attribute=name).name] = SHOWN_FRAME.schema[one]
+        for column in _OF_VECTORS if vector else _OF_VALUES:
+            schema[ColumnRequest(column, attribute=name).name] = SHOWN_FRAME.schema[column]
         if "divergence" not in lacking and not vector:
             divergence = ColumnRequest("divergence", attribute=name)
             schema[divergence.name] = SHOWN_FRAME.schema["divergence"]

@@ -1,6 +1,6 @@
 """Sums over queries: of all of them, and of every slice; averages and intervals are made of them.
 
-They are exact, and those of different queries merge: no order or partition of rows shows.
+Sums are exact and merge across queries, so the order and partition of rows never show.
 """
 
 from __future__ import annotations
@@ -60,9 +60,7 @@ class SliceSums:
             buckets = buckets.merge(other.buckets)
         return replace(
             self,
-            sums=tuple(
-                ours.merge(theirs) for ours, theirs in zip(self.sums, other.sums, strict=True)
-            ),
+            sums=tuple(own.merge(added) for own, added in zip(self.sums, other.sums, strict=True)),
             buckets=buckets or other.buckets,
             too_large=self.too_large | other.too_large,
         )
@@ -146,7 +144,7 @@ class SliceSums:
 
     @staticmethod
     def unite(parts: Iterable[SliceSums]) -> SliceSums:
-        """Return the finished sums of all metrics from those of some at a time."""
+        """Return the sums of all metrics from parts that each have the sums of a few metrics."""
         ordered = sorted(parts, key=lambda part: part.first)
         return SliceSums(
             tuple(sums for part in ordered for sums in part.sums),
@@ -156,14 +154,14 @@ class SliceSums:
 
 
 def sum_by_slice(
-    metrics: Sequence[Metric], values: PerQuery, known: Known, intervals: Intervals
+    metrics: Sequence[Metric], values: PerQuery, attributes: Known, intervals: Intervals
 ) -> dict[SliceKey, SliceSums]:
-    """Sum up values over all queries, and over those of every slice."""
-    terms = [Terms.of(metric, values, known.weights) for metric in metrics]
+    """Sum up values over all queries, and over the queries of every slice."""
+    terms = [Terms.of(metric, values, attributes.weights) for metric in metrics]
     hashes = hash_ids(values.values[QUERY]) if intervals.ci == "bootstrap" else None
     (whole,) = _sum_segments(metrics, terms, _START, intervals, hashes)
     slices: dict[SliceKey, SliceSums] = {WHOLE: whole}
-    for attribute, numbers in enumerate(known.slices):
+    for attribute, numbers in enumerate(attributes.slices):
         order = np.argsort(numbers, kind="stable")
         starts = segment_starts(numbers[order])
         segments = _sum_segments(
@@ -203,7 +201,7 @@ def _with_buckets(
     terms: Sequence[Terms],
     hashes: NDArray[np.uint64],
 ) -> SliceSums:
-    """Return the sums of some queries with those that the bootstrap needs."""
+    """Return the sums of a few queries, including the bucket sums that the bootstrap needs."""
     columns: dict[str, Floats] = {}
     too_large = set()
     for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):

@@ -22,7 +22,7 @@ _FEWEST_ROWS = 1 << 10
 
 
 class SortedPartitions:
-    """Read the rows of the same queries on both sides, about so many rows at a time.
+    """Read the rows of the same queries on both sides, in partitions of limited size.
 
     Reading ends early where an input turns out not to be sorted: `complete` says after the last
     partition whether all rows came.
@@ -51,7 +51,7 @@ class SortedPartitions:
 
 
 class _SortedInput:
-    """Read an input from its beginning to its end, so many rows and bytes at a time."""
+    """Read an input from its beginning to its end, in steps of limited rows and bytes."""
 
     def __init__(self, side: InputTable, rows: int, limit: int) -> None:
         self.total = count_rows(side)

@@ -70,34 +70,34 @@ def summarise_gaps(
     """Return a row for each gap between slices, and what the ledger says of gaps."""
     if not gaps:
         return pl.DataFrame(schema=SCHEMA), []
-    places = {metric.label: at for at, metric in enumerate(metrics)}
+    places = {metric.label: index for index, metric in enumerate(metrics)}
     rows: list[tuple[object, ...]] = []
     without: dict[str, list[str]] = {}
     for metric in gaps:
         assert metric.gap is not None  # that is what they are
-        at, by = places[metric.gap.of.label], metric.gap.by
-        known = {name: sums for (attribute, name), sums in slices.items() if attribute == by}
+        index, by = places[metric.gap.of.label], metric.gap.by
+        groups = {name: sums for (attribute, name), sums in slices.items() if attribute == by}
         large = {
             name: sums
-            for name, sums in known.items()
-            if name != NO_VALUE and sums.sums[at].queries >= SMALL
+            for name, sums in groups.items()
+            if name != NO_VALUE and sums.sums[index].queries >= SMALL
         }
         if len(large) < 2:
-            raise OptionError(too_few_slices(metric, len(large), len(known) - len(large)))
-        if out := [name for name in known if name not in large]:
+            raise OptionError(too_few_slices(metric, len(large), len(groups) - len(large)))
+        if out := [name for name in groups if name not in large]:
             without[metric.label] = out
-        rows.append(_gap_row(metric, at, metrics, list(large.values()), intervals))
+        rows.append(_gap_row(metric, index, metrics, list(large.values()), intervals))
     items: list[Item] = [(GAPS, len(gaps), "between slices: without values per query")]
     items += gap_item(without)
     return pl.DataFrame(rows, schema=SCHEMA, orient="row"), items
 
 
-def too_few_slices(metric: Metric, large: int, others: int) -> str:
+def too_few_slices(metric: Metric, large: int, small: int) -> str:
     """Return the error text of a gap between fewer than two slices that are large enough."""
     assert metric.gap is not None  # that is what it is
     return (
         f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
-        f"{metric.gap.by!r} has {large}, and {number_of(others, 'slice')} of fewer queries, or "
+        f"{metric.gap.by!r} has {large}, and {number_of(small, 'slice')} of fewer queries, or "
         "without a value."
     )
 
@@ -106,25 +106,25 @@ def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
     """Return the ledger's row of slices that gaps leave out, if there are any."""
     if not without:
         return []
-    said = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
-    note = f"slices of fewer than {SMALL} queries, or without a value: {said}"
+    listed = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
+    note = f"slices of fewer than {SMALL} queries, or without a value: {listed}"
     return [("gap_slices_left_out", sum(map(len, without.values())), note)]
 
 
 def _gap_row(
-    metric: Metric, at: int, metrics: Sequence[Metric], slices: Sequence[SliceSums],
+    metric: Metric, index: int, metrics: Sequence[Metric], slices: Sequence[SliceSums],
     intervals: Intervals,
 ) -> tuple[object, ...]:  # fmt: skip
     assert metric.gap is not None  # that is what it is
-    averages = [of_slice.sums[at].average(metrics[at]) for of_slice in slices]
-    queries = [of_slice.sums[at].queries for of_slice in slices]
+    averages = [of_slice.sums[index].average(metrics[index]) for of_slice in slices]
+    queries = [of_slice.sums[index].queries for of_slice in slices]
     if None in averages:  # weights of 0
         return metric.label, None, None, None, None, sum(queries)
     means, kind = np.array(averages, np.float64), metric.gap.kind
     bounds = None
     if intervals.ci == "bootstrap":
-        drawn = [of_slice.replicates.get(at) for of_slice in slices]
-        if all(some is not None for some in drawn):
+        drawn = [of_slice.replicates.get(index) for of_slice in slices]
+        if all(replicates is not None for replicates in drawn):
             together = np.column_stack(drawn)  # pyright: ignore[reportCallIssue, reportArgumentType]
             bounds = gap_interval(means, together, min(queries), intervals.confidence, kind)
     value = float(gap_between(means, kind))

@@ -44,8 +44,8 @@ class Terms:
         else:
             defined, numbers = np.ones(len(column), np.bool_), column.to_numpy()
 
-        def masked(some: Floats) -> Floats:
-            return some if defined.all() else np.where(defined, some, 0.0)
+        def masked(terms: Floats) -> Floats:
+            return terms if defined.all() else np.where(defined, terms, 0.0)
 
         above, below = numbers, None
         match metric.average:
@@ -57,7 +57,7 @@ class Terms:
                     for side in (computed.above, computed.below)
                 )
             case "weighted":
-                assert weights is not None  # whoever reads the options saw to it
+                assert weights is not None  # checked where options are read
                 above, below = masked(weights * numbers), masked(weights)
             case "macro" | "sum" | "median" | "min" | "quantile":
                 pass
@@ -123,13 +123,13 @@ class Sums:
             return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
 
         def total(*numbers: Floats) -> list[Exact]:
-            sums = [exact_sums(some, starts) for some in numbers]
+            sums = [exact_sums(column, starts) for column in numbers]
             return [sum(parts, _NOTHING) for parts in zip(*sums, strict=True)]
 
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
         whole = [Exact.from_integer(count) for count in counts]
         if len(starts) == 1:
-            values, squares = ([some] for some in exact_moments(terms.values))
+            values, squares = ([column] for column in exact_moments(terms.values))
         else:
             values = total(terms.values)
             squares = total(*exact_products(terms.values, terms.values))
@@ -145,16 +145,17 @@ class Sums:
         kept: list[OrderedValues | None] = [None] * len(starts)
         if terms.ordered:
             ends = [*starts[1:].tolist(), len(terms.values)]
-            some = (slice(at, end) for at, end in zip(starts.tolist(), ends, strict=True))
+            segments = (slice(start, end) for start, end in zip(starts.tolist(), ends, strict=True))
             kept = [
-                OrderedValues.from_values(terms.values[rows][terms.defined[rows]]) for rows in some
+                OrderedValues.from_values(terms.values[rows][terms.defined[rows]])
+                for rows in segments
             ]
         columns = zip(
             counts, above, below, values, squares, first, second, third, kept, strict=True
         )
         return [
-            Sums(count, over, under, value, square, (aa, ab, bb), held)
-            for count, over, under, value, square, aa, ab, bb, held in columns
+            Sums(count, over, under, value, square, (aa, ab, bb), ordered)
+            for count, over, under, value, square, aa, ab, bb, ordered in columns
         ]
 
     def average(self, metric: Metric) -> float | None:

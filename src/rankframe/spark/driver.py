@@ -92,7 +92,7 @@ def evaluate_on_cluster(
                 else:
                     parts.setdefault(key[0], []).append(content)
             _refuse_empty(sides, accumulator.counts.rows)
-            accumulator.slices = {key: SliceSums.unite(some) for key, some in parts.items()}
+            accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
             result = finish(accumulator)
         except BaseException:
             answers.unpersist()
@@ -113,7 +113,7 @@ def map_partitions(
     Args:
         sides: the inputs; rows with the same query are in the same partition.
         work: what is done.
-        columns: those of the values, and their Arrow types.
+        columns: the names of the value columns, and their Arrow types.
         partitions: how many.
         runs: the names of sides that are one run of several.
     """
@@ -122,7 +122,7 @@ def map_partitions(
     numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
     groups = any(GROUP in side.sent for side in sides)
     tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
-    rows = functools.reduce(lambda one, other: one.unionAll(other), tagged)
+    rows = functools.reduce(lambda rows, other: rows.unionAll(other), tagged)
     sent = zip(sides, runs or [None] * len(sides), strict=True)
     task = Task(work, tuple(SentSide(side.scanned.role, side.sent, run) for side, run in sent))
     function = on_executors(
@@ -177,13 +177,16 @@ def versions() -> dict[str, str]:
 
 
 def raise_problems(problems: Sequence[Problem]) -> None:
-    """Raise what partitions found wrong, said of the whole input."""
+    """Raise the error that partitions report, with counts over the whole input."""
     if not problems:
         return
-    kind = min((one["is"] for one in problems), key=_PROBLEMS.index)
-    some = [one for one in problems if one["is"] == kind]
-    first = min(some, key=lambda one: (one.get("order", ()), str(one.get("example", one))))
-    alike = [one for one in some if one.get("order") == first.get("order")]
+    kind = min((problem["is"] for problem in problems), key=_PROBLEMS.index)
+    same_kind = [problem for problem in problems if problem["is"] == kind]
+    first = min(
+        same_kind,
+        key=lambda problem: (problem.get("order", ()), str(problem.get("example", problem))),
+    )
+    alike = [problem for problem in same_kind if problem.get("order") == first.get("order")]
     with naming_the_run(first["run"]) if "run" in first else nullcontext():
         _raise_one(kind, first, alike)
 
@@ -193,12 +196,12 @@ def _raise_one(kind: str, first: Problem, alike: Sequence[Problem]) -> NoReturn:
         case "versions":
             raise SparkError(_other_versions(first["found"]))
         case "bad":
-            count = sum(one["count"] for one in alike)
+            count = sum(problem["count"] for problem in alike)
             raise BadValueError(
                 first["role"], first["problem"], count, first["example"], first["advice"]
             )
         case "duplicates":
-            count = sum(one["count"] for one in alike)
+            count = sum(problem["count"] for problem in alike)
             raise DuplicateError(first["role"], count, first["example"], [])
         case "error":
             raise first["error"]
@@ -221,10 +224,10 @@ def _other_versions(found: Mapping[str, str | None]) -> str:
 
 
 def _refuse_alike(labels: Iterable[str]) -> None:
-    """Columns of Spark must differ in more than case."""
-    seen = {QUERY: QUERY}
+    """Refuse columns that differ only in case, which Spark ignores."""
+    columns = {QUERY: QUERY}
     for label in labels:
-        other = seen.setdefault(label.lower(), label)
+        other = columns.setdefault(label.lower(), label)
         if other != label:
             raise MetricParameterError(
                 f"Spark takes {other!r} and {label!r} for the same column: leave one of them out."

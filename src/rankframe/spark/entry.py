@@ -96,18 +96,20 @@ def evaluate(
         weight: the attribute that weights queries, as in `rf.evaluate`.
         items_by: attributes to slice documents by, as in `rf.evaluate`.
     """
-    every = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
-    wanted = [metric for metric in every if metric.frame != "gap"]
+    requested = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
+    averaged = [metric for metric in requested if metric.frame != "gap"]
     policies = Policies.from_options(options)
     if not isinstance(policies.unit, pl.Expr | None):
         policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
     intervals = Intervals.from_options(options)
-    refuse_whole_input(wanted, "leave it out, or use rf.evaluate")
+    refuse_whole_input(averaged, "leave it out, or use rf.evaluate")
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, policies.train, policies.reference))
-    known = collected(queries) if is_spark_frame(queries) else queries
-    ways = with_gaps(by, every, known=known is not None)
-    attributes = read_attributes(known, by=ways, weight=weight, metrics=wanted, columns=columns)
+    attribute_rows = collected(queries) if is_spark_frame(queries) else queries
+    ways = with_gaps(by, requested, known=attribute_rows is not None)
+    attributes = read_attributes(
+        attribute_rows, by=ways, weight=weight, metrics=averaged, columns=columns
+    )
     judged = None
     if qrels is not None:
         judged = open_input(
@@ -127,24 +129,24 @@ def evaluate(
     if policies.exclude_seen:
         documents = side_inputs.without_seen(documents)
     opened = (judged, documents, side_inputs.train, side_inputs.base)
-    others = [side for side in opened if side is not None]
-    refuse_absent_columns(columns, *(side.scanned for side in others), queries=asked_of(attributes))
+    inputs = [side for side in opened if side is not None]
+    refuse_absent_columns(columns, *(side.scanned for side in inputs), queries=asked_of(attributes))
     evaluation = side_inputs.evaluation(
-        every,
+        requested,
         judgments=judged is not None,
         columns=columns,
         attributes=attributes,
         intervals=intervals,
-        items_by=ItemsBy.given(items_by, wanted, judgments=judged is not None),
+        items_by=ItemsBy.given(items_by, averaged, judgments=judged is not None),
     )
     if judged is not None:
-        evaluation = evaluation.with_max_grade(_checked_grades(wanted, judged))
+        evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
     sides = side_inputs.sent(evaluation, judged, documents)
 
     def find_ids(key: str) -> tuple[list[str], list[str]]:
         assert judged is not None  # nobody else looks for judged documents
-        both = (judged, documents) if key == DOC else (None, None)
-        return judged.some_ids(key, both[1]), documents.some_ids(key, both[0])
+        sides = (judged, documents) if key == DOC else (None, None)
+        return judged.some_ids(key, sides[1]), documents.some_ids(key, sides[0])
 
     opened = (None if judged is None else judged.scanned, documents.scanned)
     return evaluate_on_cluster(
@@ -156,11 +158,11 @@ def evaluate(
 
 
 def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
-    """The largest grade, after those that metrics do not take were refused."""
+    """Return the largest grade; refuse grades that the metrics do not take."""
     highest = qrels.highest()
 
-    def without_gain(known: Sequence[float]) -> tuple[int, float | None]:
-        listed = ", ".join(f"double('{grade!r}')" for grade in known)
+    def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:
+        listed = ", ".join(f"double('{grade!r}')" for grade in valid)
         bad = qrels.tagged().where(f"n0 > 0 and n0 not in ({listed})")
         count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
         return count, example

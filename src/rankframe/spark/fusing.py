@@ -129,14 +129,14 @@ def fuse(
         with naming_the_run(repr(name)):
             side.refuse_text()
             side.count()
-    every = list(sides.values())
-    parts = partitions or partitions_for(session, every, [ROW_BYTES] * len(every))
-    hits = [hits_on_spark(chosen, one, sides, policies, parts) for one in judged]
+    inputs = list(sides.values())
+    parts = partitions or partitions_for(session, inputs, [ROW_BYTES] * len(inputs))
+    hits = [hits_on_spark(chosen, judgments, sides, policies, parts) for judgments in judged]
     names = tuple(sides)
     fuser = Fuser.train(chosen, hits[0] if hits else None, policies.k_max)
     with spark_errors(), settings(session, SETTINGS):
         work = FusePartition(names, fuser, policies)
-        answers = map_partitions(every, work, _COLUMNS, parts, names)
+        answers = map_partitions(inputs, work, _COLUMNS, parts, names)
         answers.persist()
         try:
             problems = answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest").collect()

@@ -64,29 +64,29 @@ class Input:
 
     @property
     def sent(self) -> dict[str, str]:
-        """Our columns → those of the rows that executors are sent."""
+        """Map canonical columns to the columns of the rows that executors are sent."""
         group = {GROUP: GROUP} if GROUP in self.scanned.mapping else {}
-        numbers = [ours for ours in self.scanned.mapping if ours not in TEXTS]
-        numbered = {ours: f"n{at}" for at, ours in enumerate(numbers)}
+        numbers = [column for column in self.scanned.mapping if column not in TEXTS]
+        numbered = {column: f"n{number}" for number, column in enumerate(numbers)}
         return {QUERY: QUERY, DOC: DOC, **numbered, **group}
 
     def tagged(self, side: int = 0, numbers: int = 1, *, groups: bool = False) -> DataFrame:
-        """Ids as strings and numbers as doubles, with a tag that says which side this is.
+        """Select ids as strings and numbers as doubles, with a tag that says which side this is.
 
         Sides are told apart by it, never by what is null: a null may be a mistake in the data.
         `groups`: with what judgments are about.
         """
         kinds = self._kinds()
-        sent = {name: ours for ours, name in self.sent.items()}
-        wanted = dict.fromkeys((QUERY, DOC), "string")
-        wanted |= {f"n{at}": "double" for at in range(numbers)}
-        wanted |= {GROUP: "string"} if groups else {}
+        sent = {name: column for column, name in self.sent.items()}
+        types = dict.fromkeys((QUERY, DOC), "string")
+        types |= {f"n{number}": "double" for number in range(numbers)}
+        types |= {GROUP: "string"} if groups else {}
         return self.frame.selectExpr(
             f"cast({side} as tinyint) as {SIDE}",
             *(
                 (self._expression(sent[name], kinds) if name in sent else f"cast(null as {kind})")
                 + f" as {quoted(name)}"
-                for name, kind in wanted.items()
+                for name, kind in types.items()
             ),
         )
 
@@ -101,8 +101,8 @@ class Input:
     def id_lengths(self, sample: int) -> Sequence[float | None]:
         """Return the mean lengths of the ids of some rows, in bytes."""
         mean = "avg(octet_length({}))"
-        some = self.tagged().limit(sample)
-        return first_row(some.selectExpr(mean.format(QUERY), mean.format(DOC)))
+        rows = self.tagged().limit(sample)
+        return first_row(rows.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def some_ids(self, key: str, other: Input | None = None) -> list[str]:
         """Some ids, of queries that the other input has too."""
@@ -121,12 +121,12 @@ class Input:
         return highest or 0.0
 
     def refuse_text(self) -> None:
-        """If text stands where numbers should be, say so."""
+        """Refuse text in columns that must hold numbers."""
         kinds = self._kinds()
-        for ours, source in self.scanned.mapping.items():
-            if ours in TEXTS or kinds[source] not in _TEXT:
+        for column, source in self.scanned.mapping.items():
+            if column in TEXTS or kinds[source] not in _TEXT:
                 continue
-            name, number = quoted(source), self._expression(ours, kinds)
+            name, number = quoted(source), self._expression(column, kinds)
             # Java would read 1d and 1f as numbers.
             bad = f"{name} is not null and ({number} is null or trim({name}) rlike '[0-9.][dDfF]$')"
             count, example = first_row(
@@ -135,27 +135,27 @@ class Input:
             if count:
                 raise BadValueError(
                     self.scanned.role,
-                    f"a non-numeric {ours}",
+                    f"a non-numeric {column}",
                     count,
                     repr(example),
-                    f"Every {ours} must be a number",
+                    f"Every {column} must be a number",
                 )
 
     def _kinds(self) -> dict[str, str]:
         return {field.name: field.dataType.typeName() for field in self.frame.schema.fields}
 
-    def _expression(self, ours: str, kinds: dict[str, str]) -> str:
-        source = self.scanned.mapping[ours]
+    def _expression(self, column: str, kinds: dict[str, str]) -> str:
+        source = self.scanned.mapping[column]
         name, kind = quoted(source), kinds[source]
-        if ours in TEXTS:
+        if column in TEXTS:
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
-        if ours == SCORE_REST:  # `beyond_float`, or in the same order
+        if column == SCORE_REST:  # `beyond_float`, or in the same order
             whole = f"cast(try_cast(trim({name}) as bigint) as {_WIDE})"
             number = (
                 f"coalesce(cast({whole} - cast(cast({whole} as double) as {_WIDE}) as double), 0D)"
             )
-        turned = self.scanned.distance and ours in (SCORE, SCORE_REST)
+        turned = self.scanned.distance and column in (SCORE, SCORE_REST)
         return f"(-{number})" if turned else number
 
 
@@ -178,8 +178,8 @@ def open_input(
         column = quoted(scanned.mapping[RELEVANCE])
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    for ours, column in scanned.mapping.items():
-        if ours in TEXTS and kinds[column] not in _ID_TYPES:
+    for canonical, column in scanned.mapping.items():
+        if canonical in TEXTS and kinds[column] not in _ID_TYPES:
             raise ColumnTypeError(
                 scanned.role,
                 column,
@@ -238,9 +238,9 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
         with spark_errors():
             return spark.read.schema(schema).parquet(path)
     except SparkError as error:
-        said = str(error)
-        if "PATH_NOT_FOUND" in said:
-            said = "Spark finds no such file"
-        elif "not a Parquet file" in said or "UNABLE_TO_INFER_SCHEMA" in said:
-            said = f"on Spark it must be Parquet. {said}"
-        raise UnreadableInputError(path, said.rstrip(".")) from None
+        message = str(error)
+        if "PATH_NOT_FOUND" in message:
+            message = "Spark finds no such file"
+        elif "not a Parquet file" in message or "UNABLE_TO_INFER_SCHEMA" in message:
+            message = f"on Spark it must be Parquet. {message}"
+        raise UnreadableInputError(path, message.rstrip(".")) from None

@@ -16,24 +16,33 @@ if TYPE_CHECKING:
 
 
 def unrolled(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFrame, InputTable]:
-    """A row for each document, with what ours are found in; places are ranks where lists say the
-    order, since Spark's rows have none.
+    """Unroll lists into a row for each document, and return the input with its new columns.
+
+    Where lists are in order of rank, positions become ranks, since Spark's rows have no order.
     """
     found = list(dict.fromkeys(map(lists.flat.found_as, lists.columns)))
-    parts = [f"l{at}" for at in range(len(found))]
+    parts = [f"l{number}" for number in range(len(found))]
     named = (f"{quoted(name)} as {part}" for name, part in zip(found, parts, strict=True))
     # What all documents of a list have in common.
-    shared = [scanned.mapping.get(ours) for ours in (GROUP, GROUP_WEIGHT)]
-    beside = {f"s{at}": one for at, one in enumerate(shared) if one not in (None, *lists.columns)}
-    given = (f"{quoted(one)} as {part}" for part, one in beside.items() if one is not None)
-    packed = frame.selectExpr(f"{quoted(lists.query)} as q", *given, *named)
+    shared = [scanned.mapping.get(column) for column in (GROUP, GROUP_WEIGHT)]
+    shared_columns = {
+        f"s{number}": column
+        for number, column in enumerate(shared)
+        if column not in (None, *lists.columns)
+    }
+    selected = (
+        f"{quoted(column)} as {part}"
+        for part, column in shared_columns.items()
+        if column is not None
+    )
+    packed = frame.selectExpr(f"{quoted(lists.query)} as q", *selected, *named)
     _refuse_unequal(packed, found, parts, lists)
     if lists.ordered:
         _refuse_repeated(packed, lists)
     exploded = f"posexplode(arrays_zip({', '.join(parts)})) as (at, one)"
-    rows = packed.selectExpr("q", *beside, exploded)
-    columns = [f"{part} as {quoted(one)}" for part, one in (("q", lists.query), *beside.items())
-               if one is not None]  # fmt: skip
+    rows = packed.selectExpr("q", *shared_columns, exploded)
+    kept = ("q", lists.query), *shared_columns.items()
+    columns = [f"{part} as {quoted(column)}" for part, column in kept if column is not None]
     for name in lists.columns:
         part = f"one.{parts[found.index(lists.flat.found_as(name))]}"
         inside = f".{quoted(name)}" if name in lists.flat.fields else ""
@@ -62,12 +71,12 @@ def _refuse_unequal(packed: DataFrame, found: list[str], parts: list[str], lists
     count, first = first_row(packed.selectExpr(f"count_if({bad})", example))
     if count:
         query, *numbers = first
-        said = ", ".join(f"{n:,} in {name!r}" for n, name in zip(numbers, found, strict=True))
+        lengths = ", ".join(f"{n:,} in {name!r}" for n, name in zip(numbers, found, strict=True))
         raise BadValueError(
             lists.role,
             "lists of different lengths",
             count,
-            f"query_id {query!r}: {said}",
+            f"query_id {query!r}: {lengths}",
             "Give each document a number of its own",
         )
 

@@ -31,7 +31,7 @@ class SparkResult:
     """The outcome of an evaluation on Spark.
 
     per_query: a Spark DataFrame: query_id and one column a metric, in no order.
-    summary, ledger, slices, items: polars frames, those of `rf.evaluate` to the last bit.
+    summary, ledger, slices, items: polars frames, bit for bit as from `rf.evaluate`.
     """
 
     def __init__(self, result: Result, per_query: DataFrame, kept: DataFrame) -> None:
@@ -113,10 +113,10 @@ def refuse_target(
     if not place:
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
     parts = [name for name in ("per_query", *_SMALL) if _exists(spark, f"{place}/{name}")]
-    others = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
+    foreign = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
     # A write that was not completed may have left either of these alone.
-    if others or (parts and not {"per_query", "ledger"} & set(parts)):
-        what = (others or parts)[0]
+    if foreign or (parts and not {"per_query", "ledger"} & set(parts)):
+        what = (foreign or parts)[0]
         raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
     if parts and not overwrite:
         raise OutputError(

@@ -34,7 +34,7 @@ def find_session(spark: SparkSession | None, sources: Sequence[object]) -> Spark
 def start_session(
     master: str | None = None, *, progress: bool = False, log_level: str | None = None
 ) -> SparkSession:
-    """A session as the environment says, or with this master.
+    """Start a session as the environment says, or with this master.
 
     `progress`: Spark shows on standard error how far its stages are.
     """
@@ -52,8 +52,8 @@ def start_session(
         builder = builder.config("spark.log.level", log_level)
     if master is not None:
         if not master.startswith(_MASTERS):
-            known = ", ".join(_MASTERS)
-            raise OptionError(f"a master of Spark begins with one of {known}: not {master!r}.")
+            masters = ", ".join(_MASTERS)
+            raise OptionError(f"a master of Spark begins with one of {masters}: not {master!r}.")
         builder = builder.master(master)
         if master.startswith("local"):  # workers on this machine: the Python that has rankframe
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -115,10 +115,10 @@ def is_spark_frame(source: object) -> bool:
 
 
 @contextmanager
-def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Settings of a session for a while."""
-    before = {name: session.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
+def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session until the block ends."""
+    before = {name: session.conf.get(name, None) for name in values}
+    for name, value in values.items():
         session.conf.set(name, value)
     try:
         yield
@@ -132,17 +132,17 @@ def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]
 
 def _reworded(error: Exception) -> SparkError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[0] if lines else type(error).__name__
+    message = lines[0] if lines else type(error).__name__
     # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.
     raised = [line for line in lines if line.split(":")[0].endswith("Error") and " " in line]
     caused = [line for line in lines if line.startswith(("Caused by: ", ": "))]
     if raised and any("Traceback" in line for line in lines):
-        said = raised[-1]
-    elif said.startswith("An error occurred while calling") and caused:
-        said = re.sub(r"^(Caused by)?: ?(\w+\.)+\w+: ", "", caused[-1])
+        message = raised[-1]
+    elif message.startswith("An error occurred while calling") and caused:
+        message = re.sub(r"^(Caused by)?: ?(\w+\.)+\w+: ", "", caused[-1])
     advice = ""
-    if "No module named" in said:
+    if "No module named" in message:
         advice = (
             ". The Python of an executor (PYSPARK_PYTHON) lacks it: pip install 'rankframe[spark]'"
         )
-    return SparkError(f"Spark gave up: {said.rstrip('.')}{advice}.")
+    return SparkError(f"Spark gave up: {message.rstrip('.')}{advice}.")

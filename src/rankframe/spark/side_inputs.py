@@ -60,18 +60,18 @@ class SideInputs:
         return cls(policies, train, base)
 
     def without_seen(self, run: Input) -> Input:
-        """A run without what its queries have had."""
+        """Return a run without documents that its queries interacted with in training."""
         if self.train is None:
-            said = Option("exclude_seen", value=True)
-            raise OptionError(said, " needs ", Option("train", bare=True), ".")
-        seen = self.train.tagged().selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
+            option = Option("exclude_seen", value=True)
+            raise OptionError(option, " needs ", Option("train", bare=True), ".")
+        interactions = self.train.tagged().selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
         query, doc = (quoted(run.scanned.mapping[name]) for name in (QUERY, DOC))
         from pyspark.sql import functions  # noqa: PLC0415 (an optional part)
 
         same = functions.expr(
             f"cast({query} as string) = _seen_by and cast({doc} as string) = _seen"
         )
-        left = run.frame.join(seen, same, "left_anti")
+        left = run.frame.join(interactions, same, "left_anti")
         excluded = run.count() - left.count()
         return Input(left, replace(run.scanned, excluded=lambda: excluded))
 
@@ -86,7 +86,7 @@ class SideInputs:
         items_by: ItemsBy | None = None,
     ) -> Evaluation:
         """Return the evaluation that every partition is sent."""
-        given = given_inputs(self.policies, judgments=judgments)
+        inputs = given_inputs(self.policies, judgments=judgments)
         evaluation = evaluate_judged(
             metrics, self.policies, judgments=judgments, attributes=attributes, intervals=intervals
         )
@@ -97,8 +97,8 @@ class SideInputs:
         if not looks_at_retrieved(metrics) and items_by is None:
             return evaluation
         items, catalogue = map(_local, (self.policies.items, self.policies.catalogue))
-        known = Catalogue.of(self._trained(), items, catalogue, columns)
-        return with_retrieved(evaluation, known, given, items_by=items_by)
+        candidates = Catalogue.of(self._trained(), items, catalogue, columns)
+        return with_retrieved(evaluation, candidates, inputs, items_by=items_by)
 
     def sent(self, evaluation: Evaluation, qrels: Input | None, run: Input) -> list[Input]:
         """Return the inputs that executors are sent: the run, and what metrics look at."""
@@ -116,8 +116,8 @@ class SideInputs:
             return None
         rows = self.train.tagged()
         bad = "n0 is null or isnan(n0) or n0 < 1 or n0 <> floor(n0)"
-        asked = [f"count_if({bad})", f"min(if({bad}, n0, null))", f"count(distinct {QUERY})"]
-        count, wrong, example, queries = first_row(rows.selectExpr("count(1)", *asked))
+        checks = [f"count_if({bad})", f"min(if({bad}, n0, null))", f"count(distinct {QUERY})"]
+        count, wrong, example, queries = first_row(rows.selectExpr("count(1)", *checks))
         if not count:
             raise EmptyInputError("train", self.train.scanned.name)
         refuse_counts(wrong, example)

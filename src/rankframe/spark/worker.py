@@ -28,8 +28,8 @@ from rankframe.io.validate import first_broken, quoted_keys
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The kind of a row of an answer: values (of a query, as a rule), sums that merge with those of
-# other partitions, or a problem.
+# The kind of a row of an answer: values (of a query, as a rule), sums to merge with other
+# partitions, or a problem.
 VALUES, SUMS, PROBLEM = 0, 1, 2
 # The column of the rows that executors are sent that says of which side they are.
 SIDE: Final = "side"
@@ -48,7 +48,7 @@ class SentSide(NamedTuple):
 
     # what errors call it
     role: str
-    # our columns → those of the rows that are sent
+    # canonical column → column of the rows that are sent
     columns: Mapping[str, str]
     # the name of the run that it is, where there are several
     run: str | None = None
@@ -117,7 +117,7 @@ def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
     """
     import pyarrow as pa  # noqa: PLC0415 (an optional part)
 
-    numbers = [(f"v{at}", kind) for at, kind in enumerate(columns.values())]
+    numbers = [(f"v{number}", kind) for number, kind in enumerate(columns.values())]
     fields = [("kind", "int8"), (QUERY, "string"), *numbers, ("rest", "binary")]
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in fields])
 
@@ -190,7 +190,7 @@ def _split_sides(
     del filled
     return [
         rows.filter(pl.col(SIDE) == number).select(
-            pl.col(sent).alias(ours) for ours, sent in side.columns.items()
+            pl.col(sent).alias(column) for column, sent in side.columns.items()
         )
         for number, side in enumerate(sides)
     ]

@@ -150,15 +150,15 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
     by_label = placed.partition_by(_MEASURE, as_dict=True)
     summary = dict(result.summary.iter_rows())  # allowed: one row a line
     parts = [
-        _beside(theirs, lines[label], values, summary.get(label))
-        for (label,), theirs in by_label.items()
+        _beside(rows, lines[label], values, summary.get(label))
+        for (label,), rows in by_label.items()
         if label in lines
     ]
     if not parts:
         raise OptionError("no line of the file is of a measure that was asked for with -m.")
     compared = pl.concat(parts)
-    theirs, ours = (pl.col(side).cast(pl.Float64, strict=False) for side in (_THEIRS, _OURS))
-    same = pl.col(_THEIRS).eq_missing(pl.col(_OURS)) | (theirs == ours).fill_null(value=False)
+    expected, computed = (pl.col(side).cast(pl.Float64, strict=False) for side in (_THEIRS, _OURS))
+    same = pl.col(_THEIRS).eq_missing(pl.col(_OURS)) | (expected == computed).fill_null(value=False)
     return Check(
         compared.filter(~same).sort(_ROW).select(_MEASURE, QUERY, _THEIRS, _OURS),
         compared.height,
@@ -168,14 +168,14 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 
 
 def _beside(
-    theirs: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
+    rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
     """Add our text to the lines of one measure: null where we have no such line."""
-    ours = pl.lit(None, pl.String)
-    place = theirs[_PLACE]
+    computed = pl.lit(None, pl.String)
+    place = rows[_PLACE]
     if line.per_query and place.null_count() < len(place):
         needed = values.select(RETRIEVED, *(metric.label for metric in line.metrics))
         text = texts(line, needed[place.fill_null(0)])
-        ours = pl.when(pl.col(_PLACE).is_not_null()).then(text)
-    whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(ours)
-    return theirs.with_columns(whole.alias(_OURS))
+        computed = pl.when(pl.col(_PLACE).is_not_null()).then(text)
+    whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(computed)
+    return rows.with_columns(whole.alias(_OURS))

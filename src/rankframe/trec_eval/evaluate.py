@@ -240,7 +240,7 @@ def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
 def _refuse_relevant_unjudged(level: int, result: Result) -> None:
     """Refuse a level below 0 if unjudged documents were retrieved, which have a level of -1.
 
-    Without such documents, it is the same as level 0.
+    Without such documents, a level below 0 equals level 0.
     """
     if level >= 0:
         return

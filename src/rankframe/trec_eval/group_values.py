@@ -142,7 +142,7 @@ def preference_values(judgments: Placed, lines: Sequence[Line], name: str) -> pl
 def group_values(
     judgments: Placed, lines: Sequence[Line], *, level: int, judged_only: bool
 ) -> pl.DataFrame:
-    """Return the means over groups of map, P and Rprec_mult, in the same form."""
+    """Return the means over groups of map, P and Rprec_mult, with a row for each query."""
     rows = judgments.rows
     query, group = number_keys(rows, QUERY), number_keys(rows, QUERY, GROUP)
     # Documents that were not retrieved are ranked below all others.

@@ -161,8 +161,8 @@ def _plain(request: _Request) -> Line:
 def _relstring(request: _Request) -> Line:
     depth = max(int(request.numbers(1)[0]), 0) if request.params else 10
     grade, place = pl.col(RELEVANCE), pl.col(RANK) - 1
-    zero, most = CODES.index("0"), len(CODES) - 1
-    code = pl.when(grade < 0).then(CODES.index(".")).otherwise((grade + zero).clip(0, most))
+    zero, last = CODES.index("0"), len(CODES) - 1
+    code = pl.when(grade < 0).then(CODES.index(".")).otherwise((grade + zero).clip(0, last))
     numbers = []
     for first in range(0, depth, DOCUMENTS_A_NUMBER):
         inside = (place >= first) & (place < min(first + DOCUMENTS_A_NUMBER, depth))

@@ -138,7 +138,7 @@ def _refuse_unlike(rows: pl.DataFrame, name: str) -> None:
 
 
 def _closed(prefs: Preferences, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """Return preferences with all that follow from them, groups of similar size together."""
+    """Return the transitive closure of preferences, batched by groups of similar size."""
     starts = segment_starts(prefs.group)
     sizes = segment_lengths(starts, len(prefs.group))
     group = prefs.group[preferred]
@@ -187,16 +187,20 @@ class Counts:
         preferred, other = prefs.preferred[chosen], prefs.other[chosen]
         group = prefs.group[preferred]
         ended, first, second = prefs.ended[group], prefs.place[preferred], prefs.place[other]
-        both = (first < ended) & (second < ended)
+        complete = (first < ended) & (second < ended)
         neither = (first >= ended) & (second >= ended)
-        implied = ~both & ~neither
+        implied = ~complete & ~neither
 
         def count(flags: Flags) -> Ints:
             return np.bincount(group[flags], minlength=len(prefs.query))
 
         ahead = first < second
         return cls(
-            count(both & ahead), count(both), count(implied & ahead), count(implied), count(neither)
+            count(complete & ahead),
+            count(complete),
+            count(implied & ahead),
+            count(implied),
+            count(neither),
         )
 
     @property
@@ -281,7 +285,7 @@ def _among_lowest(
 class PairRatios:
     """The pairs of documents of each query with any preference.
 
-    both, one, neither: the number of pairs with so many documents retrieved.
+    both, one, neither: the number of pairs with two, one or no documents retrieved.
     of_both, of_all: the sum of the shares of preferences that the run fulfils, over the pairs with
         both documents retrieved, and over those with any.
     """

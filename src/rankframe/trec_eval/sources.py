@@ -40,7 +40,11 @@ def judgments_of(
     if texts is None:
         scanned = open_judgments(source, columns, relevance=relevance)
         # trec_eval knows no groups: a document that has several is there twice.
-        plain = {ours: theirs for ours, theirs in scanned.mapping.items() if ours not in _OF_GROUPS}
+        plain = {
+            column: original
+            for column, original in scanned.mapping.items()
+            if column not in _OF_GROUPS
+        }
         return _truncated(replace(scanned, mapping=plain))
     name = describe(source, "qrels")
     with reading(name):
@@ -54,27 +58,27 @@ def judgments_of(
 
 
 def run_of(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
-    """A run and its name. Its ranks are neither looked at nor checked, if there are scores."""
+    """Return a run and its name. Ranks are neither used nor checked if there are scores."""
     source = in_memory(source)
     run = open_table(source, "run", columns)
     if not {SCORE, RANK} & set(run.mapping):
         raise MissingColumnError("run", SCORE, run.raw.collect_schema().names())
     if SCORE in run.mapping:
-        mapping = {ours: theirs for ours, theirs in run.mapping.items() if ours != RANK}
+        mapping = {column: original for column, original in run.mapping.items() if column != RANK}
         run = replace(run, mapping=mapping)
     return run, _tag(source) or _run_id(run, source)
 
 
 def unmatched(run: InputTable) -> InputTable:
     """Return the run with all documents renamed, so that none is judged."""
-    theirs = run.mapping[DOC]
-    renamed = pl.concat_str(pl.lit("\0"), pl.col(theirs).cast(pl.String))
-    return run.changed(run.raw.with_columns(renamed.alias(theirs)))
+    original = run.mapping[DOC]
+    renamed = pl.concat_str(pl.lit("\0"), pl.col(original).cast(pl.String))
+    return run.changed(run.raw.with_columns(renamed.alias(original)))
 
 
 def _truncated(judgments: InputTable) -> InputTable:
-    theirs = judgments.mapping[RELEVANCE]
-    grade, kind = pl.col(theirs), judgments.raw.collect_schema()[theirs]
+    original = judgments.mapping[RELEVANCE]
+    grade, kind = pl.col(original), judgments.raw.collect_schema()[original]
     if kind == pl.String:
         # What is no number stays as it is, to be refused by its own words.
         number = grade.str.strip_chars().cast(pl.Float64, strict=False).truncate()
@@ -83,7 +87,7 @@ def _truncated(judgments: InputTable) -> InputTable:
         whole = grade.cast(pl.Float64).truncate()
     else:
         return judgments
-    return judgments.changed(judgments.raw.with_columns(whole.alias(theirs)))
+    return judgments.changed(judgments.raw.with_columns(whole.alias(original)))
 
 
 def in_memory(source: Source) -> Source:
