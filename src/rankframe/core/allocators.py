@@ -76,7 +76,7 @@ def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
     arenas = ctypes.c_uint()
     if not _exchange(mallctl, b"arenas.narenas", arenas):
         return {}
-    # `arenas` stands for those that are made later.
+    # `arenas` sets the default of arenas that are created later.
     for arena in ("arenas", *(f"arena.{number}" for number in range(arenas.value))):
         for decay in _DECAYS:
             name = f"{arena}.{decay}".encode()
@@ -85,8 +85,8 @@ def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
                 continue  # an arena that nobody uses
             before[name] = kept.value
             default = 0 if values is None else values.get(f"arenas.{decay}".encode(), kept.value)
-            wanted = 0 if values is None else values.get(name, default)
-            _exchange(mallctl, name, ctypes.c_ssize_t(), ctypes.c_ssize_t(wanted))
+            value = 0 if values is None else values.get(name, default)
+            _exchange(mallctl, name, ctypes.c_ssize_t(), ctypes.c_ssize_t(value))
     return before
 
 
@@ -146,7 +146,7 @@ def _symbol_offset(library: Path) -> int | None:
 
 def _find_in(file: Any, start: int, size: int) -> int | None:
     """Return where the name stands in a table of names; 35 MB, of which little is held."""
-    wanted, step = b"\0" + _MALLCTL + b"\0", 1 << 20
+    name, step = b"\0" + _MALLCTL + b"\0", 1 << 20
     file.seek(start)
     rest, read = b"", 0
     while read < size:
@@ -154,9 +154,9 @@ def _find_in(file: Any, start: int, size: int) -> int | None:
         if not part:
             return None
         text = rest + part
-        at = text.find(wanted)
-        if at >= 0:
-            return read - len(rest) + at + 1
+        position = text.find(name)
+        if position >= 0:
+            return read - len(rest) + position + 1
         read += len(part)
-        rest = text[-len(wanted) :]
+        rest = text[-len(name) :]
     return None

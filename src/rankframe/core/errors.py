@@ -178,18 +178,18 @@ class UnorderedRunError(RankframeError):
 class ColumnMappingError(RankframeError):
     """A `columns=` mapping with an unknown key."""
 
-    def __init__(self, unknown: str, known: Sequence[str], sides: Sequence[str] = ()) -> None:
+    def __init__(self, unknown: str, columns: Sequence[str], sides: Sequence[str] = ()) -> None:
         alone: tuple[Part, ...] = ()
         if sides:
-            alone = (f"Of one side ({listing(sides)}): ", _of_side(sides[0], known[0], "yours"))
+            alone = (f"Of one side ({listing(sides)}): ", _of_side(sides[0], columns[0], "yours"))
         super().__init__(
             *sentences(
                 (
                     Option("columns"),
                     f" names {unknown!r}, which is not a column of rankframe",
                 ),
-                (did_you_mean(unknown, [*known, *sides]),),
-                (f"It takes {listing(known)}, each mapped to a name in your data",),
+                (did_you_mean(unknown, [*columns, *sides]),),
+                (f"It takes {listing(columns)}, each mapped to a name in your data",),
                 alone,
             )
         )
@@ -324,9 +324,9 @@ class OptionError(RankframeError):
 class UnknownOptionError(OptionError, TypeError):
     """An option that a function does not take."""
 
-    def __init__(self, function: str, name: str, known: Sequence[str]) -> None:
+    def __init__(self, function: str, name: str, options: Sequence[str]) -> None:
         super().__init__(
-            *sentences((f"{function}() has no option {name!r}",), (did_you_mean(name, known),))
+            *sentences((f"{function}() has no option {name!r}",), (did_you_mean(name, options),))
         )
 
 

@@ -1,4 +1,4 @@
-"""Count the bytes that are under way, and make whoever reads wait while they are too many."""
+"""Count the bytes under way, and make the reader wait while they exceed the budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ R = TypeVar("R")
 class MemoryBudget:
     """Bound the bytes of the batches under way: decoded, waiting, worked on, written.
 
-    Whoever reads calls `acquire` for a batch before it hands the batch over, and thus waits before
-    it reads the next one; whoever is done with the batch calls `release`, on another thread. Which
-    of them is faster does not matter to how much is in memory.
+    The reader calls `acquire` for a batch before it hands the batch over, and thus waits before it
+    reads the next one; the thread that finishes the batch calls `release`. The memory in use stays
+    within the budget whichever of the two is faster.
 
     A batch that is larger than the budget passes when nothing else is under way, so that no batch
     waits forever. For the same reason, rows that the reader itself keeps must not be acquired:
@@ -26,28 +26,28 @@ class MemoryBudget:
     """
 
     def __init__(self, size: int | None = None) -> None:
-        """Allow so many bytes; None: any number, which are counted only."""
+        """Allow `size` bytes under way; None: count them without a bound."""
         self.size = size
         self.used = 0
         self.most = 0  # that were ever under way
         self._changed = Condition()
 
     def acquire(self, size: int) -> None:
-        """Wait until so many bytes fit beside what is under way, and count them."""
+        """Wait until `size` more bytes fit into the budget, and count them."""
         with self._changed:
             self._changed.wait_for(lambda: self._fits(size))
             self.used += size
             self.most = max(self.most, self.used)
 
     def release(self, size: int) -> None:
-        """Count so many bytes no more."""
+        """Stop counting `size` bytes that were acquired."""
         with self._changed:
             self.used -= size
             self._changed.notify_all()
 
     @contextmanager
     def releasing(self, size: int) -> Iterator[None]:
-        """Release so many bytes when the block ends, however it ends."""
+        """Release `size` bytes when the block ends, also by an error."""
         try:
             yield
         finally:

@@ -89,19 +89,19 @@ def number_of(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,.0f} {noun}s"
 
 
-def nearest(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
+def nearest(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
     """Return the known names that are most similar to a name, whatever their case."""
     if len(name) > _LONGEST:  # the time it takes grows with the square of its length
         return []
-    by_lower = {k.lower(): k for k in known}
+    by_lower = {k.lower(): k for k in names}
     return [
         by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
     ]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a hint with the most similar known name, or nothing."""
-    near = nearest(name, known)
+    near = nearest(name, names)
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
@@ -173,12 +173,12 @@ def why_unlike(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> str:
     'Is the key column right?'
     """
     sides = (("run", run_ids, qrels_ids), ("qrels", qrels_ids, run_ids))
-    for side, ids, others in sides:
-        if _all(_FLOAT, ids) and _all(_WHOLE, others):
+    for side, ids, rest in sides:
+        if _all(_FLOAT, ids) and _all(_WHOLE, rest):
             return f"The ids of the {side} were floats: write them as whole numbers or text."
-        if _all(_PADDED, ids) and _all(_WHOLE, others) and not any(map(_PADDED.fullmatch, others)):
+        if _all(_PADDED, ids) and _all(_WHOLE, rest) and not any(map(_PADDED.fullmatch, rest)):
             return f"Only the ids of the {side} begin with zeros: did the others lose theirs?"
-        if any(id_ != id_.strip() for id_ in ids) and not any(id_ != id_.strip() for id_ in others):
+        if any(id_ != id_.strip() for id_ in ids) and not any(id_ != id_.strip() for id_ in rest):
             return f"The ids of the {side} have blanks around them."
     if {id_.casefold() for id_ in run_ids} & {id_.casefold() for id_ in qrels_ids}:
         return "Some differ only in upper and lower case."

@@ -86,8 +86,8 @@ def declared(group: type[Options]) -> list[OptionInfo]:
     """List the options of a group."""
     types = get_type_hints(group)
     return [
-        OptionInfo(one.name, types[one.name], one.default, **one.metadata)
-        for one in fields(group)  # pyright: ignore[reportArgumentType]
+        OptionInfo(item.name, types[item.name], item.default, **item.metadata)
+        for item in fields(group)  # pyright: ignore[reportArgumentType]
     ]
 
 
@@ -163,14 +163,14 @@ def takes_options(keywords: type, *groups: type[Options], **defaults: object) ->
 
 def _sections(keywords: type, groups: tuple[type[Options], ...]) -> dict[str, list[OptionInfo]]:
     """Return the options that a TypedDict names, by the title of the group that declares them."""
-    wanted = set(inspect.get_annotations(keywords))
+    undeclared = set(inspect.get_annotations(keywords))
     sections: dict[str, list[OptionInfo]] = {}
     for group in groups:
-        section = [info for info in declared(group) if info.name in wanted]
-        wanted -= {info.name for info in section}
+        section = [info for info in declared(group) if info.name in undeclared]
+        undeclared -= {info.name for info in section}
         sections[group.title] = section
-    if wanted:
-        raise TypeError(f"{keywords.__name__} names {sorted(wanted)}, which no group declares.")
+    if undeclared:
+        raise TypeError(f"{keywords.__name__} names {sorted(undeclared)}, which no group declares.")
     return sections
 
 

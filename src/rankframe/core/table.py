@@ -93,17 +93,17 @@ class Table:
 
     def take(self, places: Sequence[int]) -> Table:
         """Return the columns at these places."""
-        groups = [[[row[at] for at in places] for row in group] for group in self.groups]
-        return replace(self, columns=[self.columns[at] for at in places], groups=groups)
+        groups = [[[row[place] for place in places] for row in group] for group in self.groups]
+        return replace(self, columns=[self.columns[place] for place in places], groups=groups)
 
     def without(self, *titles: str) -> Table:
         """Return the table without these columns."""
-        return self.take([at for at, title in enumerate(self.titles) if title not in titles])
+        return self.take([place for place, title in enumerate(self.titles) if title not in titles])
 
     def without_empty_columns(self) -> Table:
         """Return the table without columns in which no row has text."""
         rows = self.rows
-        used = [at for at in range(len(self.columns)) if any(row[at].text for row in rows)]
+        used = [place for place in range(len(self.columns)) if any(row[place].text for row in rows)]
         return self.take(used)
 
     def split(self) -> list[Table]:

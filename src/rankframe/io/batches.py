@@ -55,8 +55,8 @@ class Batches:
     def budget(self) -> MemoryBudget:
         """Return what the batches under way may take together.
 
-        Whoever reads must acquire the bytes of each batch before it is handed to a thread, and the
-        thread must release them: it is by this that a memory limit is held, whoever is faster.
+        The reader must acquire the bytes of each batch before it hands the batch to a thread, and
+        the thread must release them: this keeps the memory limit whichever of the two is faster.
         """
         return MemoryBudget(None if self._at_once is None else _UNDER_WAY * self._at_once)
 
@@ -103,10 +103,10 @@ class Batches:
 
     def beginning(self, rows: int) -> pl.DataFrame:
         """Read the first rows with hashes; none where that means to read more."""
-        some = self._frame.head(rows if self.scanned.seekable else 0)
+        first_rows = self._frame.head(rows if self.scanned.seekable else 0)
         try:
-            return hashed(some).collect(engine="in-memory")
-        except READ_ERRORS:  # whoever reads the whole says why
+            return hashed(first_rows).collect(engine="in-memory")
+        except READ_ERRORS:  # reading the whole table raises the error with its reason
             return hashed(self._frame.clear()).collect()
 
     def whole(self) -> pl.DataFrame:

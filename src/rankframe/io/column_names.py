@@ -287,9 +287,11 @@ def first_called(names: Sequence[str], columns: Collection[str]) -> str | None:
 
 
 def _alike(name: str, columns: Collection[str]) -> list[str]:
-    """Return the column of this very name, or else those that are written alike."""
+    """Return the column with exactly this name, or else the names that differ in case or signs."""
     same = plain_name(name)
-    return [name] if name in columns else [one for one in columns if plain_name(one) == same]
+    return (
+        [name] if name in columns else [column for column in columns if plain_name(column) == same]
+    )
 
 
 def _candidates(column: str, role: Role, schema: Schema, taken: set[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What people know queries and documents by: attributes, weights, texts and titles.
+"""Describe queries and documents for display: attributes, weights, texts and titles.
 
 None of it enters a metric. It is read for the few queries and documents that are displayed.
 """
@@ -49,9 +49,9 @@ class Texts:
         raw = open_raw(source, name).frame
         schema = raw.collect_schema()
         own = first_called((key, *SYNONYMS[key], *_IDS), schema)
-        others = [column for column in schema if column != own]
-        text = first_called(_WORDS[key], others)
-        strings = [column for column in others if schema[column] == pl.String]
+        columns_left = [column for column in schema if column != own]
+        text = first_called(_WORDS[key], columns_left)
+        strings = [column for column in columns_left if schema[column] == pl.String]
         if text is None and len(strings) == 1:
             text = strings[0]
         if own is None or text is None:
@@ -73,16 +73,16 @@ class Texts:
 
     def among(self, ids: pl.Series) -> dict[str, str]:
         """Read the texts of these ids."""
-        wanted = pl.col(self.key).is_in(ids.unique().to_list())
+        is_listed = pl.col(self.key).is_in(ids.unique().to_list())
         with reading(self.name):
-            rows = self.rows.filter(wanted).drop_nulls().collect()
+            rows = self.rows.filter(is_listed).drop_nulls().collect()
         once = rows.unique(self.key, keep="first", maintain_order=True)
         return dict(zip(once[self.key], once["text"], strict=True))
 
 
 @dataclass(frozen=True)
 class Described:
-    """What is known of queries and documents besides judgments and rankings."""
+    """Hold the sources that describe queries and documents: attributes, weights, texts."""
 
     queries: InputTable | None = None
     weight: str | None = None
@@ -147,10 +147,10 @@ class Described:
             and not (kind.is_nested() or kind in (pl.Object, pl.Binary))
             and plain_name(name) not in map(plain_name, (QUERY, WEIGHT))
         ]
-        wanted = pl.col(QUERY).is_in(queries.unique().to_list())
+        is_listed = pl.col(QUERY).is_in(queries.unique().to_list())
         columns = [pl.col(key).cast(pl.String).alias(QUERY), pl.col(names).cast(pl.String)]
         with self.queries.explained():
-            rows = raw.select(columns).filter(wanted).collect()
+            rows = raw.select(columns).filter(is_listed).collect()
         once = rows.unique(QUERY, keep="first", maintain_order=True)
         return ids.join(once, on=QUERY, how="left", maintain_order="left")
 
@@ -165,5 +165,5 @@ class Described:
 
 def _text_column(queries: InputTable) -> str | None:
     """Return the column of a frame of queries that has their words."""
-    others = [name for name in queries.raw.collect_schema() if name != queries.mapping[QUERY]]
-    return first_called(_WORDS[QUERY][:4], others)
+    columns = [name for name in queries.raw.collect_schema() if name != queries.mapping[QUERY]]
+    return first_called(_WORDS[QUERY][:4], columns)

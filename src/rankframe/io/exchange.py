@@ -73,18 +73,18 @@ def like_the_old(fresh: Path, old: Path) -> None:
             new.chmod(found.st_mode & 0o7777)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchanged(first: Path, second: Path) -> bool:
     """Exchange two names in one step; return False if that is not possible."""
     rename = _renameat2()
     if rename is None:
         return False
     here = _AT_WORKING_FOLDER
-    if rename(here, os.fsencode(one), here, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+    if rename(here, os.fsencode(first), here, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
     if number in _UNABLE:
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(second))
 
 
 @cache

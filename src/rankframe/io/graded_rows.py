@@ -29,8 +29,8 @@ def from_relevance(
     rows: a list of grades per query, the first that of the best ranked document; or a single such
         list, a matrix, or a dict from query to list. Lists may differ in length. None or NaN is a
         document that was not judged.
-    total: how many relevant documents there are in all, also those that were not retrieved: one
-        number, or one per row. Without it, those in the list are all.
+    total: how many relevant documents there are in all, retrieved or not: one number, or one per
+        row. Without it, those in the list are all.
 
     >>> qrels, run = rf.from_relevance([[0, 0, 1, 0], [1, 0]], total=2)
     >>> rf.evaluate(qrels, run, ["mrr", "recall@3"]).per_query.rows()
@@ -66,22 +66,22 @@ def from_relevance(
     return qrels, run
 
 
-def _grades(given: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float64]]:
+def _grades(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float64]]:
     """Return the names of the queries, the number of grades of each, and all grades."""
     names = None
-    if isinstance(given, Mapping):
-        names = read_queries(given, "rows")
-        given = list(given.values())
-    if isinstance(given, set | frozenset | str):
-        raise OptionError(f"rows must be lists of grades, not a {type(given).__name__}.")
-    matrix = given if isinstance(given, np.ndarray) else None
+    if isinstance(rows, Mapping):
+        names = read_queries(rows, "rows")
+        rows = list(rows.values())
+    if isinstance(rows, set | frozenset | str):
+        raise OptionError(f"rows must be lists of grades, not a {type(rows).__name__}.")
+    matrix = rows if isinstance(rows, np.ndarray) else None
     if matrix is not None and matrix.ndim == _MATRIX and matrix.dtype.kind in "iufb":
         flat = matrix.astype(np.float64).ravel()
         lengths = np.full(len(matrix), matrix.shape[1], np.int64)
     else:
-        if not isinstance(given, Iterable):
-            raise OptionError(f"rows must be lists of grades, not {shown(given)}.")
-        lists = [row.tolist() if hasattr(row, "tolist") else row for row in given]
+        if not isinstance(rows, Iterable):
+            raise OptionError(f"rows must be lists of grades, not {shown(rows)}.")
+        lists = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
         nested = [isinstance(row, list | tuple) for row in lists]
         if names is None and lists and not any(nested):
             lists = [lists]
@@ -111,18 +111,18 @@ def _numbers(values: list[Any]) -> NDArray[np.float64]:
         raise OptionError(f"every grade must be a number, not {error}.") from error
 
 
-def _totals(given: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArray[np.int64]:
+def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArray[np.int64]:
     """Return the number of relevant documents of each row, retrieved or not."""
-    if given is None:
+    if total is None:
         return relevant
     try:
-        totals = np.asarray(given)
+        totals = np.asarray(total)
         totals = totals.astype(np.int64, casting="safe" if totals.dtype.kind in "iub" else "no")
-        if np.asarray(given).dtype.kind == "b":
+        if np.asarray(total).dtype.kind == "b":
             raise TypeError
     except (TypeError, ValueError):
         raise OptionError(
-            f"total must be a whole number, or one per row, not {shown(given)}."
+            f"total must be a whole number, or one per row, not {shown(total)}."
         ) from None
     if totals.ndim > _FLAT or (totals.ndim == _FLAT and len(totals) != len(relevant)):
         raise OptionError(f"total is of shape {totals.shape}, for {len(relevant):,} rows.")

@@ -63,7 +63,9 @@ class Flat:
         return self.struct if self.struct is not None and name in self.fields else name
 
 
-def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], called: str) -> Flat:
+def taken_apart(
+    schema: Schema, role: Role | None, user_names: Mapping[str, str], called: str
+) -> Flat:
     """Replace a list of structs by its fields if no other column has documents.
 
     A field hides a column of the same name.
@@ -73,14 +75,14 @@ def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], cal
         for name, kind in schema.items()
         if isinstance(kind, pl.List | pl.Array) and isinstance(kind.inner, pl.Struct)
     }
-    others = {name: kind for name, kind in schema.items() if name not in structs}
-    wanted = asked.get(DOC)
-    if not any(wanted in names for names in (others, structs, *structs.values())):
-        wanted = None  # another side may have it
-    known = wanted in others or (wanted is None and _has_documents(others, role))
-    if not structs or known or role == "queries":
+    plain = {name: kind for name, kind in schema.items() if name not in structs}
+    doc_name = user_names.get(DOC)
+    if not any(doc_name in names for names in (plain, structs, *structs.values())):
+        doc_name = None  # another side may have it
+    has_documents = doc_name in plain or (doc_name is None and _has_documents(plain, role))
+    if not structs or has_documents or role == "queries":
         return Flat(dict(schema))
-    found = [name for name, fields in structs.items() if wanted in fields]
+    found = [name for name, fields in structs.items() if doc_name in fields]
     found = found or _called(structs, _document_names(role)) or list(structs)
     if len(found) > 1:
         raise AmbiguousColumnError(called, DOC, found)
@@ -88,21 +90,21 @@ def taken_apart(schema: Schema, role: Role | None, asked: Mapping[str, str], cal
     flat: dict[str, pl.DataType] = {}
     for name, kind in schema.items():
         if name == found[0]:
-            flat |= {field: pl.List(of) for field, of in fields.items()}
+            flat |= {field: pl.List(kind_inside) for field, kind_inside in fields.items()}
         elif name not in fields:
             flat[name] = kind
     return Flat(flat, found[0], tuple(fields))
 
 
-def called_like(ours: str, role: Role, schema: Schema) -> list[str]:
+def called_like(column: str, role: Role, schema: Schema) -> list[str]:
     """Return the columns of lists whose names mean this column of ours."""
     lists = {name: kind for name, kind in schema.items() if is_list(kind)}
-    if ours == DOC:
+    if column == DOC:
         ids = {name: kind for name, kind in lists.items() if not _holds_flags(kind)}
         return _called(ids, _document_names(role))
-    flags = ("relevant",) if ours == RELEVANCE else ()
+    flags = ("relevant",) if column == RELEVANCE else ()
     marked = {name: kind for name, kind in lists.items() if _holds_flags(kind)}
-    return _called(lists, [LIST_SYNONYMS.get(ours, ())]) or _called(marked, [flags])
+    return _called(lists, [LIST_SYNONYMS.get(column, ())]) or _called(marked, [flags])
 
 
 def as_text(role: Role, schema: Schema) -> str | None:
@@ -148,10 +150,10 @@ def lists_of(
     doc, schema = mapping.get(DOC), flat.schema
     if doc is None or not is_list(schema[doc]):
         return None
-    numbers = {ours: source for ours, source in mapping.items() if ours not in (QUERY, DOC)}
+    numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
-    shared = [ours for ours in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(ours, doc)])]
-    numbers = {ours: source for ours, source in numbers.items() if ours not in shared}
+    shared = [name for name in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(name, doc)])]
+    numbers = {name: source for name, source in numbers.items() if name not in shared}
     for column in numbers.values():
         if not is_list(schema[column]):
             raise ColumnTypeError(
@@ -170,7 +172,7 @@ class Lists:
     frame: pl.LazyFrame
     flat: Flat
     query: str
-    # those that are unrolled together, the documents first
+    # the columns that are unrolled together, the documents first
     columns: tuple[str, ...]
     role: str
     # the order of the documents is that of their list
@@ -225,13 +227,13 @@ class Lists:
     def _read(
         self, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = list(self.schema) if columns is None else columns
-        lists = [name for name in self.columns if name in wanted or name == self.columns[0]]
+        selected = list(self.schema) if columns is None else columns
+        lists = [name for name in self.columns if name in selected or name == self.columns[0]]
         if rows == 0:
             return
         whole = rows is None
         watched = [self.query] if self.ordered and whole else []
-        frame = self.frame.select(self._source([*lists, *wanted, *watched]))
+        frame = self.frame.select(self._source([*lists, *selected, *watched]))
         queries: list[pl.Series] = []
         # Most lists hold something: so many hold as many rows, or else more are read.
         for part in [frame] if whole else [frame.head(rows), frame.slice(rows)]:
@@ -239,7 +241,7 @@ class Lists:
                 if watched:
                     queries.append(table[self.query].hash())
                 for unrolled in self._tables(table, lists):
-                    part_rows = unrolled.select(wanted)
+                    part_rows = unrolled.select(selected)
                     if rows is not None:
                         part_rows = part_rows.head(rows)
                         rows -= part_rows.height
@@ -248,7 +250,7 @@ class Lists:
                         return
         if queries and (all_queries := pl.concat(queries)).n_unique() < len(all_queries):
             self._refuse_repeated()
-        yield pl.DataFrame(schema=self.schema).select(wanted)
+        yield pl.DataFrame(schema=self.schema).select(selected)
 
     def _stretches(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Yield the lists in order, in slices."""
@@ -289,10 +291,10 @@ class Lists:
         if bad.is_empty():
             return
         row: dict[str, Any] = bad.row(0, named=True)
-        first, *other_columns = dict.fromkeys(map(self.flat.found_as, self.columns))
+        first, *plain = dict.fromkeys(map(self.flat.found_as, self.columns))
         other, count = next(
             (name, row[number])
-            for number, name in zip(names[1:], other_columns, strict=True)
+            for number, name in zip(names[1:], plain, strict=True)
             if row[number] != row["0"]
         )
         raise BadValueError(
@@ -330,9 +332,9 @@ def _document_names(role: Role | None) -> list[tuple[str, ...]]:
     return [*sides, LIST_SYNONYMS[DOC]]
 
 
-def _called(names: Mapping[str, Any] | Sequence[str], known: Sequence[Sequence[str]]) -> list[str]:
+def _called(names: Mapping[str, Any] | Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
     """Return the columns that have a name of the first group of which any has one."""
-    for group in known:
+    for group in groups:
         plain = _plain_names(*group)
         if found := [name for name in names if plain_name(name) in plain]:
             return found

@@ -84,7 +84,7 @@ def from_lists(
         keyed = queries is not None or isinstance(ranked_results, Mapping)
         truth = _truth_by_query(ground_truth, names, key, keyed=keyed)
     # Elements of a list that has a truth and that are not in it are judged not relevant.
-    judged = np.repeat(truth.known, lengths)
+    judged = np.repeat(truth.judged, lengths)
     in_truth = run.with_row_index("row").join(truth.rows, on=[QUERY, DOC], how="semi")["row"]
     listed = elements.filter(pl.Series(judged))
     if no_overlap == "error" and not len(in_truth) and len(listed) and len(truth.elements):
@@ -133,18 +133,18 @@ class _Truth:
 
     Attributes:
         rows: query_id, doc_id, relevance.
-        known: which of the lists have a truth.
+        judged: which of the lists have a truth.
         elements: all elements of the truth, listed or not.
     """
 
     rows: pl.DataFrame
-    known: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
     elements: pl.Series
 
 
-def _truth_of_all(given: Any, run: pl.DataFrame, key: Callable[[Any], str], lists: int) -> _Truth:
+def _truth_of_all(truth: Any, run: pl.DataFrame, key: Callable[[Any], str], lists: int) -> _Truth:
     """Read one truth for all lists."""
-    columns = {DOC: _apply_key(key, given), RELEVANCE: _grades([given])}
+    columns = {DOC: _apply_key(key, truth), RELEVANCE: _grades([truth])}
     grades = pl.DataFrame(columns).unique(DOC, maintain_order=True)
     listed = _unique(run.select(QUERY, DOC))
     rows = listed.join(grades, on=DOC, how="inner", maintain_order="left")
@@ -152,19 +152,19 @@ def _truth_of_all(given: Any, run: pl.DataFrame, key: Callable[[Any], str], list
 
 
 def _truth_by_query(
-    given: Any, names: pl.Series, key: Callable[[Any], str], *, keyed: bool
+    truths: Any, names: pl.Series, key: Callable[[Any], str], *, keyed: bool
 ) -> _Truth:
     """Read a truth for each list; `keyed`: lists have names, by which a dict can have them."""
-    queries, sets = names, list(given)
-    if isinstance(given, Mapping):
+    queries, sets = names, list(truths)
+    if isinstance(truths, Mapping):
         if not keyed:
             raise OptionError(
-                f"ground_truth is a dict with {len(given):,} queries, and ranked_results a list of "
-                f"{len(names):,}: which list is of which query? Pass ",
+                f"ground_truth is a dict with {len(truths):,} queries, and ranked_results a list "
+                f"of {len(names):,}: which list is of which query? Pass ",
                 Option("queries", bare=True),
                 ", the query of each list, or ranked_results as a dict, too.",
             )
-        queries, sets = read_queries(given, "ground_truth"), list(given.values())
+        queries, sets = read_queries(truths, "ground_truth"), list(truths.values())
     elif len(sets) != len(names):
         raise OptionError(
             f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
@@ -178,24 +178,26 @@ def _truth_by_query(
     return _Truth(_unique(rows), names.is_in(queries.implode()).to_numpy(), elements)
 
 
-def _is_one_for_all(given: GroundTruth, ranked: RankedLists) -> bool:
+def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
     """Return whether there is one set of elements for all lists, rather than a set for each."""
-    if isinstance(given, set | frozenset):
+    if isinstance(truth, set | frozenset):
         return True
-    if isinstance(given, Mapping):
-        return bool(given) and all(isinstance(v, int | float | np.number) for v in given.values())
-    if isinstance(ranked, Mapping) and any(map(_is_list, given)):
+    if isinstance(truth, Mapping):
+        return bool(truth) and all(isinstance(v, int | float | np.number) for v in truth.values())
+    if isinstance(ranked, Mapping) and any(map(_is_list, truth)):
         raise OptionError(
             "ranked_results is a dict, so ground_truth must be a dict of sets, or one set for all."
         )
-    return not any(map(_is_list, given))
+    return not any(map(_is_list, truth))
 
 
-def _refuse_floats_beside_whole(lists: Sequence[Any], given: GroundTruth) -> None:
+def _refuse_floats_beside_whole(lists: Sequence[Any], ground_truth: GroundTruth) -> None:
     """Refuse elements that are equal as numbers and different as text: 1.0 and 1."""
-    truths = list(given.values()) if isinstance(given, Mapping) else list(given)
+    truths = (
+        list(ground_truth.values()) if isinstance(ground_truth, Mapping) else list(ground_truth)
+    )
     nested = [truth for truth in truths if _is_list(truth)]
-    truth_elements = chain.from_iterable(nested) if nested else given
+    truth_elements = chain.from_iterable(nested) if nested else ground_truth
     kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), truth_elements)]
     floats, whole = (
         [any(issubclass(kind, number) and kind is not bool for kind in side) for side in kinds]
@@ -209,17 +211,17 @@ def _refuse_floats_beside_whole(lists: Sequence[Any], given: GroundTruth) -> Non
             )
 
 
-def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.Series:
-    if isinstance(given, Mapping):
-        if missing := [query for query in keys if query not in given]:
+def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.Series:
+    if isinstance(scores, Mapping):
+        if missing := [query for query in keys if query not in scores]:
             raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {missing[0]!r}.")
-        given = [given[query] for query in keys]
-    _refuse_sets([given], "scores", "list of lists")
-    given = list(given)
-    _refuse_sets(given, "scores", "list")
-    if bad := [row for row in given if not _is_list(row)]:
+        scores = [scores[query] for query in keys]
+    _refuse_sets([scores], "scores", "list of lists")
+    scores = list(scores)
+    _refuse_sets(scores, "scores", "list")
+    if bad := [row for row in scores if not _is_list(row)]:
         raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
-    counts = count_each(given)
+    counts = count_each(scores)
     if len(counts) != len(lengths):
         raise OptionError(f"scores has {len(counts):,} lists for {len(lengths):,} ranked lists.")
     if (counts != lengths).any():
@@ -228,7 +230,7 @@ def _scores(given: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.S
             f"list {str(keys[first])!r} has {lengths[first]:,} elements and "
             f"{counts[first]:,} scores."
         )
-    return _numbers(chain.from_iterable(given), "score")
+    return _numbers(chain.from_iterable(scores), "score")
 
 
 def _grades(sets: Iterable[Any]) -> NDArray[np.float64]:
@@ -251,12 +253,12 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
 
 
-def _refuse_sets(values: Iterable[Any], what: str, wanted: str) -> None:
+def _refuse_sets(values: Iterable[Any], what: str, kind: str) -> None:
     """Refuse sets where the order counts: it changes from one start of Python to the next."""
     if bad := [value for value in values if isinstance(value, set | frozenset)]:
         raise OptionError(
             f"{what}: {len(bad):,} of its lists are sets, e.g. {shown(bad[0])}, which have "
-            f"no order. Give each as a {wanted}."
+            f"no order. Give each as a {kind}."
         )
 
 

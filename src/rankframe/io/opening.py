@@ -149,7 +149,7 @@ def open_raw(source: Source, name: str, limit: int | None = None) -> RawTable:
 
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:
-    """Read all rows of a side input; refuse those that take too much of the memory limit."""
+    """Read all rows of a side input; refuse an input that takes too much of the memory limit."""
     with reading(name):
         if limit is None:
             return rows.collect()

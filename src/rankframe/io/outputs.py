@@ -199,7 +199,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a device, a pipe or an open file for writing."""
     number = descriptor(path)
-    # One that is open goes on where it is; opened anew, it would be overwritten from its beginning.
+    # An open file continues at its position; opened again, it would be overwritten from the start.
     file = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
     with os.fdopen(file, "wb") as opened:
         yield opened

@@ -90,7 +90,7 @@ def ranking_by_query(source: Any, name: str) -> Any:
         source = source.to_list()
     elif hasattr(source, "tolist") and getattr(source, "ndim", 0) in (1, 2):
         source = source.tolist()
-    if not isinstance(source, list | tuple) or any(isinstance(one, Mapping) for one in source):
+    if not isinstance(source, list | tuple) or any(isinstance(entry, Mapping) for entry in source):
         return source
     nested = [isinstance(element, _LISTS) for element in source]
     if not any(nested) or all(map(_is_scored, source)):

@@ -110,13 +110,13 @@ class Known:
             raise unweighted_error(self.unweighted, queries, self.example)
 
 
-def refuse_strangers(absent: int, queries: int, some: pl.Series) -> None:
+def refuse_strangers(absent: int, queries: int, ids: pl.Series) -> None:
     """Refuse a frame of queries that has none of the evaluated queries.
 
-    `some` are a few of these, for the message.
+    `ids` are a few of these, for the message.
     """
     if queries and absent == queries:
-        example = f", e.g. query_id {some[0]!r}" if len(some) else ""
+        example = f", e.g. query_id {ids[0]!r}" if len(ids) else ""
         raise OptionError(
             f"the frame of queries has none of the {number_of(queries, 'evaluated query')}"
             f"{example}. Are its ids written alike?"
@@ -273,10 +273,10 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
         raise OptionError(
             Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
         )
-    given: list[Any] = [by] if isinstance(by, str) else list(by)
+    choices: list[Any] = [by] if isinstance(by, str) else list(by)
     if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
-        given = [by]
-    ways = [tuple(way) if isinstance(way, tuple | list) else (way,) for way in given]
+        choices = [by]
+    ways = [tuple(way) if isinstance(way, tuple | list) else (way,) for way in choices]
     for way in ways:
         if not way or not all(isinstance(name, str) and name for name in way):
             raise OptionError(

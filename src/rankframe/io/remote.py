@@ -21,7 +21,7 @@ from rankframe.io.stores import AZURE, GOOGLE, S3, endpoint_of_s3, file_system
 # An address, also where a path was made of it, which has no double slashes.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _MISSING_INFO = "NotFound"
-# What is said of a failure → what it means. Looked for from the first to the last.
+# Pattern in the text of a failure → what it means. The first pattern that matches counts.
 _MEANINGS = {
     r"no_?such_?bucket|bucket does not exist|container ?not ?found": "there is no bucket {bucket}",
     r"invalid_?access_?key|signature_?does_?not_?match|expired|unrecognizedclient|"
@@ -77,7 +77,7 @@ class Remote:
         """Return the place at an address, reached by the storage options in force."""
         text = os.fsdecode(address)
         found = _ADDRESS.match(text)
-        assert found is not None  # whoever calls has looked
+        assert found is not None  # callers check that this is an address
         scheme, path, account = found[1].lower(), text[found.end() :], ""
         if scheme in AZURE and "@" in path.split("/", maxsplit=1)[0]:
             container, _, rest = path.partition("@")

@@ -49,18 +49,18 @@ def from_responses(
     """
     refuse_if_stranded()
     names = None if queries is None else _names(queries)
-    name, asked = describe(source, "run"), names_in(columns)
+    name, user_names = describe(source, "run"), names_in(columns)
     with reading(name):
         if isinstance(source, str | os.PathLike):
             files = files_at(os.path.expanduser(os.fspath(source)))  # noqa: PTH111
             if not files:
                 raise UnreadableInputError(name, "no such file")
-            hits = responses_in(without_packing(files), name, asked, names)
+            hits = responses_in(without_packing(files), name, user_names, names)
         elif hasattr(source, "read"):
             content = unpacked(read_until(source, None), name)
-            hits = responses_in([content], name, asked, names)
+            hits = responses_in([content], name, user_names, names)
         else:
-            hits = _from_objects(source, name, asked, names)
+            hits = _from_objects(source, name, user_names, names)
     # Of this side alone: a field that is not there is not replaced by another.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
     return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
@@ -73,7 +73,7 @@ def _names(queries: Iterable[Any]) -> list[str]:
 
 
 def _from_objects(
-    source: Any, name: str, asked: Sequence[str], queries: list[str] | None
+    source: Any, name: str, user_names: Sequence[str], queries: list[str] | None
 ) -> pl.DataFrame:
     """Read what a client returned: it is written as JSON again, so that there is one reader."""
     source = _plain(source)
@@ -91,7 +91,7 @@ def _from_objects(
     responses = [_plain(response) for response in source]
     if not responses:
         raise EmptyInputError("run", name)
-    shape = shape_of(responses[:_SAMPLE], asked) or shape_of(responses, asked)
+    shape = shape_of(responses[:_SAMPLE], user_names) or shape_of(responses, user_names)
     if shape is None:
         problem = next(filter(None, map(error_in, responses)), None)
         example = f"an error of the engine ({problem})" if problem else shown(responses[0])

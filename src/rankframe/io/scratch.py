@@ -81,7 +81,7 @@ def room_for(folder: Path) -> Iterator[None]:
 def locked_folder(
     parent: Path, start: str, restore: Callable[[Path], object] | None = None
 ) -> Iterator[Path]:
-    """Yield a folder of this process with such a name; remove those of dead processes."""
+    """Yield a new folder, its name begins with `start`; remove folders of dead processes."""
     sweep(parent, start, restore)
     folder, opened = _made(parent, start)
     _live[folder] = os.getpid()

@@ -1,6 +1,6 @@
 """The rows of an input in order, no more of them in memory at once than was allowed.
 
-Left to itself, polars decodes far ahead of whoever takes what it decoded: several row groups on
+Left to itself, polars decodes far ahead of the consumer of its batches: several row groups on
 every core. Stretches of a table that can be read anywhere are decoded alone. (Of 2M rows with long
 ids, in Parquet: 220 MB and 0.4 CPU seconds left to itself, 100 MB and 0.3 seconds in stretches,
 each with 45 MB that polars takes without any.)
@@ -21,7 +21,7 @@ _ROW_BYTES = 256
 
 
 def in_steps(frame: pl.LazyFrame, at_once: int, *, seekable: bool) -> Iterator[pl.DataFrame]:
-    """All rows, in tables of about so many bytes.
+    """Yield all rows, in tables of about `at_once` bytes.
 
     `seekable`: any stretch can be read without reading those before; where that is not so, polars
     decides how much is read ahead.

@@ -1,7 +1,7 @@
 """Reach remote storage by the settings of the function at work: its `storage_options`.
 
-They hold for all that the function opens and writes, however deep below it, and for nothing else:
-neither a ledger nor a file has them.
+They apply to every file that the function opens or writes, however deep below it, and to nothing
+else: no ledger and no file contains them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Object stores, for pyarrow and for polars, by the storage options of the user.
 
-Options have the names that polars knows; the environment stands in for those that are missing.
+Options have the names that polars knows; the environment supplies the missing ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def file_system(scheme: str, account: str) -> Any:
 
 
 def polars_options(scheme: str) -> dict[str, Any]:
-    """Return the storage options as polars takes them, with those of S3 from the environment."""
+    """Return the storage options for polars; S3 takes missing ones from the environment."""
     options = {name: _as_taken(name, value) for name, value in storage_options().items()}
     if scheme in S3:
         if endpoint := endpoint_of_s3():
@@ -68,7 +68,7 @@ def option_of(*names: str) -> str | None:
     options = {key.lower(): value for key, value in storage_options().items()}
     found = [options[name] for name in names if name in options]
     variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
-    found += [one for one in variables if one]
+    found += [setting for setting in variables if setting]
     return str(found[0]) if found else None
 
 

@@ -34,7 +34,7 @@ def from_topk(
         looked at.
     queries: what the rows are called, one name each; without, 0, 1, ….
     items: what the documents are called, by their number; without, ids stay as they are.
-    smaller_is_better: scores are distances (as those of faiss for L2), the smallest first.
+    smaller_is_better: scores are distances (as faiss returns for L2), the smallest first.
 
     Without `scores`, documents are ranked as they stand; with them, by score.
 
@@ -71,10 +71,10 @@ def from_topk(
     return pl.DataFrame({**run, SCORE: turned(values) if smaller_is_better else values})
 
 
-def _matrix(given: Any, what: str) -> NDArray[Any]:
+def _matrix(values: Any, what: str) -> NDArray[Any]:
     """Return a matrix, whatever holds it."""
     try:
-        matrix = given.filled(-1) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
+        matrix = values.filled(-1) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except Exception as error:  # whatever the exporting library raises
         if isinstance(error, ValueError) and "inhomogeneous" in str(error):
             raise OptionError(
@@ -134,19 +134,21 @@ def _name_items(numbers: pl.Series, items: Any, cells: NDArray[np.intp], width: 
     return names.gather(values).alias(DOC)
 
 
-def _names(given: Any, what: str) -> pl.Series:
+def _names(values: Any, what: str) -> pl.Series:
     """Return names as a column of text or numbers."""
-    if isinstance(given, Mapping | set | frozenset | str):
-        raise OptionError(f"{what} must be a list of names in order, not a {type(given).__name__}.")
+    if isinstance(values, Mapping | set | frozenset | str):
+        raise OptionError(
+            f"{what} must be a list of names in order, not a {type(values).__name__}."
+        )
     try:
-        if hasattr(given, "__arrow_c_stream__") or isinstance(given, np.ndarray):
-            names = pl.Series(given)
+        if hasattr(values, "__arrow_c_stream__") or isinstance(values, np.ndarray):
+            names = pl.Series(values)
         else:
-            names = pl.Series(list(given), strict=False)
+            names = pl.Series(list(values), strict=False)
         if names.dtype.is_nested() or names.dtype == pl.Object:
             raise TypeError(str(names.dtype))
     except Exception as error:  # whatever the exporting library raises
-        raise OptionError(f"{what} must be a list of names, not {shown(given)}.") from error
+        raise OptionError(f"{what} must be a list of names, not {shown(values)}.") from error
     if names.null_count():
         first = names.is_null().arg_true()[0]
         raise OptionError(
@@ -155,8 +157,8 @@ def _names(given: Any, what: str) -> pl.Series:
     return names
 
 
-def _scores(given: Any, shape: tuple[int, ...], cells: NDArray[np.intp]) -> pl.Series:
-    matrix = _matrix(given, "scores")
+def _scores(scores: Any, shape: tuple[int, ...], cells: NDArray[np.intp]) -> pl.Series:
+    matrix = _matrix(scores, "scores")
     if matrix.shape != shape:
         raise OptionError(f"scores are of shape {matrix.shape}, ids of shape {shape}.")
     if matrix.dtype.kind not in "iufb":

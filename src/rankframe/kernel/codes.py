@@ -56,10 +56,10 @@ def text_order_within(
     longer = np.flatnonzero(lengths > 2)
     if len(longer):
         lengths = lengths[longer]
-        at = ranges(starts[longer], lengths)
-        some, firsts = rows[at], np.cumsum(lengths) - lengths
-        ids = as_text(docs.taken(some))
-        ordered[at] = some[_sorted_within(ids, firsts, lengths, descending=descending)]
+        positions = ranges(starts[longer], lengths)
+        documents, firsts = rows[positions], np.cumsum(lengths) - lengths
+        ids = as_text(docs.taken(documents))
+        ordered[positions] = documents[_sorted_within(ids, firsts, lengths, descending=descending)]
     return ordered
 
 

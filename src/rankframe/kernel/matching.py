@@ -56,9 +56,9 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
     """
     if numbers is None:
         numbers = index.find(batch)
-    known = np.flatnonzero(numbers >= 0)
-    rows = index.rows_of_queries(numbers[known])
-    code = np.repeat(known, index.lengths[numbers[known]])
+    judged = np.flatnonzero(numbers >= 0)
+    rows = index.rows_of_queries(numbers[judged])
+    code = np.repeat(judged, index.lengths[numbers[judged]])
     found = find_documents(
         batch.documents, Documents(index.key[rows], code, IndexedIds(index, rows))
     )
@@ -68,21 +68,21 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
     return Matches(found[hit], rows[hit])
 
 
-def find_documents(documents: Documents, wanted: Documents) -> Ints | None:
+def find_documents(documents: Documents, targets: Documents) -> Ints | None:
     """Return the row of each wanted document; -1: there is none.
 
     Returns None where a document is there twice for a query.
     """
-    probed = probe(documents.key, wanted.key)
+    probed = probe(documents.key, targets.key)
     if len(probed.again):
         if _are_equal(documents, probed.again, documents, probed.first).any():
             return None
     else:
         hit = np.flatnonzero(probed.found >= 0)
-        if _are_equal(documents, probed.found[hit], wanted, hit).all():
+        if _are_equal(documents, probed.found[hit], targets, hit).all():
             return probed.found
-    ids = [as_text(side.docs.taken(np.arange(len(side.key)))) for side in (documents, wanted)]
-    code = np.concatenate([documents.code, wanted.code])
+    ids = [as_text(side.docs.taken(np.arange(len(side.key)))) for side in (documents, targets)]
+    code = np.concatenate([documents.code, targets.code])
     keys = _number_by_ids(pl.concat(ids), code).view(np.uint64)
     probed = probe(keys[: len(documents.key)], keys[len(documents.key) :])
     return None if len(probed.again) else probed.found
@@ -91,10 +91,10 @@ def find_documents(documents: Documents, wanted: Documents) -> Ints | None:
 def group_equal(keys: Keys, ids: Ids, code: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
     """Return, for each row, a row with the same id (and query): the same row for equal ids."""
     same = representatives(keys).astype(np.int64)
-    others = np.flatnonzero(same != np.arange(len(same)))
-    equal = (ids.taken(others) == ids.taken(same[others])).to_numpy()
+    repeats = np.flatnonzero(same != np.arange(len(same)))
+    equal = (ids.taken(repeats) == ids.taken(same[repeats])).to_numpy()
     if code is not None:
-        equal &= code[others] == code[same[others]]
+        equal &= code[repeats] == code[same[repeats]]
     return same if equal.all() else _number_by_ids(ids.taken(np.arange(len(keys))), code)
 
 
@@ -127,9 +127,9 @@ class IdIndex:
         numbers = self._find_in_order(hashes)
         if numbers is None:
             numbers = self.index.find(hashes)
-        known = np.flatnonzero(numbers >= 0)
-        theirs = ids if len(known) == len(numbers) else taken(ids, known)
-        if not self.index.repeats and (theirs == taken(self.ids, numbers[known])).all():
+        matched = np.flatnonzero(numbers >= 0)
+        matched_ids = ids if len(matched) == len(numbers) else taken(ids, matched)
+        if not self.index.repeats and (matched_ids == taken(self.ids, numbers[matched])).all():
             return numbers
         numbers = _number_by_ids(pl.concat([as_text(self.ids), as_text(ids)]))[len(self.ids) :]
         return np.where(numbers < len(self.ids), numbers, -1)

@@ -36,22 +36,22 @@ class Rectangle:
 
     def filled(self, values: NDArray[Any], padding: Any) -> NDArray[Any]:
         """Fill the rectangle with a value for each row of the table."""
-        some = values if self.rows is None else values[self.rows]
+        part = values if self.rows is None else values[self.rows]
         if self.cells is None:
-            return some.reshape(self.shape)
+            return part.reshape(self.shape)
         cells = np.full(self.shape[0] * self.shape[1], padding, values.dtype)
-        cells[self.cells] = some
+        cells[self.cells] = part
         return cells.reshape(self.shape)
 
     def put(self, into: NDArray[Any], cells: NDArray[Any]) -> None:
         """Write the cells of the rectangle to the rows of a table."""
-        some = cells.ravel()
+        part = cells.ravel()
         if self.cells is not None:
-            some = some[self.cells]
+            part = part[self.cells]
         if self.rows is None:
-            into[:] = some
+            into[:] = part
         else:
-            into[self.rows] = some
+            into[self.rows] = part
 
 
 def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
@@ -66,11 +66,11 @@ def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
         return
     size = np.frexp(lengths.astype(np.float64))[1]
     for width in (np.flatnonzero(np.bincount(size)[1:]) + 1).tolist():
-        some = np.flatnonzero(size == width)
-        length = lengths[some]
+        queries = np.flatnonzero(size == width)
+        length = lengths[queries]
         longest = int(length.max())
-        shape = len(some), longest
-        yield Rectangle(shape, some, ranges(starts[some], length), _cells(length, longest))
+        shape = len(queries), longest
+        yield Rectangle(shape, queries, ranges(starts[queries], length), _cells(length, longest))
 
 
 def _cells(lengths: Ints, width: int) -> Ints:
@@ -175,10 +175,10 @@ def _sorted_places(
     """
     kind = keys.dtype.type
     keys |= position(starts, len(keys)).astype(keys.dtype)
-    for some in rectangles(starts, lengths):
-        cells = some.filled(keys, np.iinfo(keys.dtype).max)
+    for rectangle in rectangles(starts, lengths):
+        cells = rectangle.filled(keys, np.iinfo(keys.dtype).max)
         cells.sort(axis=1)  # which are the keys themselves, where nothing is padded
-        some.put(keys, cells)
+        rectangle.put(keys, cells)
     order = (keys & kind((1 << place_bits) - 1)).astype(np.int64)
     order += spread(starts, starts, len(keys))
     return order
@@ -192,20 +192,20 @@ def inversions(values: NDArray[np.integer], starts: Ints, lengths: Ints) -> Ints
     """
     found = np.zeros(len(values), np.int64)
     largest = int(values.max(initial=0))
-    for some in rectangles(starts, lengths):
-        width = some.shape[1]
+    for rectangle in rectangles(starts, lengths):
+        width = rectangle.shape[1]
         blocks = -(-width // _COMPARED) if width > _COMPARED else 1
         place_bits = (blocks * _COMPARED).bit_length()
         kind = _smallest((largest + 1).bit_length() + (place_bits if blocks > 1 else 0))
-        cells = some.filled(values.astype(kind), kind(largest + 1))
+        cells = rectangle.filled(values.astype(kind), kind(largest + 1))
         if blocks == 1:
-            some.put(found, _compared(cells.T).T)
+            rectangle.put(found, _compared(cells.T).T)
             continue
         padded = np.full((len(cells), blocks * _COMPARED), largest + 1, kind)
         padded[:, :width] = cells
         parts = padded.reshape(-1, _COMPARED)
         near = _compared(parts.T).T.reshape(padded.shape)
-        some.put(found, (near + _from_before(padded, place_bits))[:, :width])
+        rectangle.put(found, (near + _from_before(padded, place_bits))[:, :width])
     return found
 
 
@@ -256,6 +256,6 @@ def _places(
         if begin == end:
             continue
         ordered = np.sort(keys[:, begin:end].reshape(height, -1, step), axis=2)
-        at = (ordered & mask).reshape(height, -1).astype(np.int64) + base
-        places[at] = np.arange(end - begin, dtype=np.int32) % step
+        position = (ordered & mask).reshape(height, -1).astype(np.int64) + base
+        places[position] = np.arange(end - begin, dtype=np.int32) % step
     return places.reshape(height, width)

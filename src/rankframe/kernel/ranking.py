@@ -79,12 +79,12 @@ def rank_documents(
         rank = kept_ranks(batch).astype(np.int64)
         rank = rank if rows is None else rank[rows]
         return DocumentRanks(rank, rank, rank)
-    goodness = _goodness(batch)
+    scores = _scores_or_ranks(batch)
     found = None
-    if rows is not None and goodness is not None:
-        found = _rank_rows(batch, rows, goodness, ties)
+    if rows is not None and scores is not None:
+        found = _rank_rows(batch, rows, scores, ties)
     if found is None:
-        found = _rank_all(batch, goodness, ties)
+        found = _rank_all(batch, scores, ties)
         found = found if rows is None else found.take(rows)
     if not _ordered_by_rank(batch):
         return found
@@ -102,7 +102,7 @@ class Order(NamedTuple):
 
 def order_documents(batch: Batch, ties: Ties) -> Order:
     """Order all rows of a batch."""
-    return _order(batch, _goodness(batch), ties)
+    return _order(batch, _scores_or_ranks(batch), ties)
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,11 @@ def kept_ranks(batch: Batch) -> NDArray[np.int32]:
     return rank.astype(np.int32)
 
 
-def _not_kept(wanted: str, problem: str, batch: Batch, row: int) -> OptionError:
+def _not_kept(need: str, problem: str, batch: Batch, row: int) -> OptionError:
     query = as_text(batch.queries)[int(batch.code[row])]
     return OptionError(
         Option("ranks", "kept"),
-        f" needs {wanted}, and the run has {problem}, for {QUERY} {query!r}. "
+        f" needs {need}, and the run has {problem}, for {QUERY} {query!r}. "
         "Without it, ranks only say the order.",
     )
 
@@ -219,9 +219,9 @@ def order_by_score(
     """
     lead = descending_bits(scores)
     order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
-    at = np.flatnonzero(unsure)
-    if len(at):
-        order[at] = _settle(docs, code, scores, order[at], ties)
+    positions = np.flatnonzero(unsure)
+    if len(positions):
+        order[positions] = _settle(docs, code, scores, order[positions], ties)
     return order, unsure
 
 
@@ -247,8 +247,8 @@ def _ordered_by_rank(batch: Batch) -> bool:
     return SCORE not in batch.numbers and RANK in batch.numbers
 
 
-def _goodness(batch: Batch) -> Floats | None:
-    """Return a number per row that is larger for the better document; None: rows say the order."""
+def _scores_or_ranks(batch: Batch) -> Floats | None:
+    """Return scores, or else negated ranks; None if the order of the rows is the ranking."""
     if SCORE in batch.numbers:
         return _exact_scores(batch.numbers[SCORE], batch.numbers.get(SCORE_REST))
     return -batch.numbers[RANK] if RANK in batch.numbers else None
@@ -289,13 +289,13 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
     return same
 
 
-def _order(batch: Batch, goodness: Floats | None, ties: Ties) -> Order:
-    if goodness is None:
+def _order(batch: Batch, scores: Floats | None, ties: Ties) -> Order:
+    if scores is None:
         return Order(None, None)
-    if not _is_descending(batch, goodness):
-        order, unsure = order_by_score(batch.docs, batch.code, batch.starts, goodness, ties)
-        return Order(order, _tied_neighbours(batch.code, goodness, order, unsure))
-    same = _repeats_above(batch, goodness)[:-1]
+    if not _is_descending(batch, scores):
+        order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
+        return Order(order, _tied_neighbours(batch.code, scores, order, unsure))
+    same = _repeats_above(batch, scores)[:-1]
     if not same.any():
         return Order(None, None)
     return Order(None if ties == "as_given" else _order_ties(batch, same, ties), same)
@@ -316,18 +316,18 @@ def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
     return order
 
 
-def _tied_neighbours(code: Codes, goodness: Floats, order: Ints, unsure: Flags) -> Flags:
+def _tied_neighbours(code: Codes, scores: Floats, order: Ints, unsure: Flags) -> Flags:
     """Flag the ordered rows with the query and the score of the row above."""
     same = np.zeros(len(code), np.bool_)
-    at = np.flatnonzero(unsure)
-    values, owners = goodness[order[at]], code[at]
-    equal = (at[1:] == at[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
-    same[at[1:][equal]] = True
+    rows = np.flatnonzero(unsure)
+    values, owners = scores[order[rows]], code[rows]
+    equal = (rows[1:] == rows[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+    same[rows[1:][equal]] = True
     return same
 
 
-def _rank_all(batch: Batch, goodness: Floats | None, ties: Ties) -> DocumentRanks:
-    order, same = _order(batch, goodness, ties)
+def _rank_all(batch: Batch, scores: Floats | None, ties: Ties) -> DocumentRanks:
+    order, same = _order(batch, scores, ties)
     rank = position(batch.starts, batch.height).astype(np.int64)
     rank += 1
     first = last = rank
@@ -339,11 +339,11 @@ def _rank_all(batch: Batch, goodness: Floats | None, ties: Ties) -> DocumentRank
         first = np.repeat(rank[blocks], lengths)
         last = np.repeat(rank[blocks] + lengths - 1, lengths)
     contradicting = None
-    if goodness is not None and SCORE in batch.numbers and RANK in batch.numbers:
+    if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
         ranks = batch.numbers[RANK]
         if order is not None:
-            ranks, goodness = ranks[order], goodness[order]
-        contradicting = _count_contradictions(goodness, ranks, batch.code)
+            ranks, scores = ranks[order], scores[order]
+        contradicting = _count_contradictions(scores, ranks, batch.code)
     if order is not None:
         rank, first, last = (_scatter(values, order) for values in (rank, first, last))
     return DocumentRanks(rank, first, last, tied, contradicting)
@@ -355,23 +355,21 @@ def _scatter(ordered: Ints, order: Ints) -> Ints:
     return values
 
 
-def _rank_rows(batch: Batch, rows: Ints, goodness: Floats, ties: Ties) -> DocumentRanks | None:
+def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
     """Rank these rows without ordering the others; None where that is no quicker."""
-    descending = _is_descending(batch, goodness)
+    descending = _is_descending(batch, scores)
     contradicting = None
     if SCORE in batch.numbers and RANK in batch.numbers:
         if not (descending and _ranks_rise(batch)):
             return None
         contradicting = 0
-    found = (_rank_descending if descending else _rank_by_counting)(batch, rows, goodness, ties)
+    found = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
     return None if found is None else replace(found, contradicting=contradicting)
 
 
-def _rank_descending(
-    batch: Batch, rows: Ints, goodness: Floats, ties: Ties
-) -> DocumentRanks | None:
+def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
     """Rank rows of a batch in order of its scores: a rank is a place, but for ties."""
-    same = _repeats_above(batch, goodness)
+    same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
     starts = batch.starts[batch.code[rows]]
     rank = rows - starts + 1
@@ -392,15 +390,13 @@ def _rank_descending(
     return DocumentRanks(rank, first, last, tied)
 
 
-def _rank_by_counting(
-    batch: Batch, rows: Ints, goodness: Floats, ties: Ties
-) -> DocumentRanks | None:
+def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
     """Sort the scores of each query; a rank is how many are better."""
     code = batch.code[rows]
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     tied = 0
     place = np.empty(len(batch.starts), np.int64)
-    for group in ascending(-goodness, batch.starts, batch.lengths):
+    for group in ascending(-scores, batch.starts, batch.lengths):
         repeats = group.repeats
         tied += repeats
         place[group.queries] = np.arange(len(group.queries))
@@ -410,26 +406,26 @@ def _rank_by_counting(
             here = np.zeros(len(batch.starts), np.bool_)
             here[group.queries] = True
             mine = np.flatnonzero(here[code])
-        lists, wanted = place[code[mine]], -goodness[rows[mine]]
-        better = group.before(lists, wanted, equal=False)
+        lists, targets = place[code[mine]], -scores[rows[mine]]
+        better = group.before(lists, targets, equal=False)
         upto = better + 1
         if repeats:
             again = np.flatnonzero(group.repeated(lists, better))
-            upto[again] = group.before(lists[again], wanted[again], equal=True)
+            upto[again] = group.before(lists[again], targets[again], equal=True)
         first[mine], last[mine] = better + 1, upto
     rank = first.copy()
     among = np.flatnonzero(last > first)
     if len(among):
         if int((last - first + 1)[among].sum()) > _PATIENCE * batch.height:
             return None
-        peers, owner = _find_peers(batch, rows[among], goodness)
+        peers, owner = _find_peers(batch, rows[among], scores)
         rank[among] += _count_above(batch, rows[among], peers, owner, ties)
     return DocumentRanks(rank, first, last, tied)
 
 
-def _find_peers(batch: Batch, rows: Ints, goodness: Floats) -> tuple[Ints, Ints]:
+def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> tuple[Ints, Ints]:
     """Return all rows with the query and the score of one of these, and which of these that is."""
-    mixed = (goodness + 0.0).view(np.uint64) * _FACTORS[0]
+    mixed = (scores + 0.0).view(np.uint64) * _FACTORS[0]
     mixed += batch.code.astype(np.uint64)
     mixed *= _FACTORS[1]
     mixed >>= np.uint64(64 - _MARK_BITS)
@@ -437,7 +433,7 @@ def _find_peers(batch: Batch, rows: Ints, goodness: Floats) -> tuple[Ints, Ints]
     marked = np.zeros(1 << _MARK_BITS, np.bool_)
     marked[slots[rows]] = True
     near = np.flatnonzero(marked[slots])
-    code, value = batch.code[near], goodness[near]
+    code, value = batch.code[near], scores[near]
     order = np.lexsort((value, code))
     code, value = code[order], value[order]
     new = np.ones(len(near), np.bool_)
@@ -458,8 +454,9 @@ def _count_above(batch: Batch, rows: Ints, peers: Ints, owner: Ints, ties: Ties)
     if ties == "as_given":
         above = peers < rows[owner]
     else:
-        theirs, ours = as_text(batch.docs.taken(peers)), as_text(batch.docs.taken(rows[owner]))
-        above = (theirs > ours if ties == "doc_desc" else theirs < ours).to_numpy()
+        peer_docs = as_text(batch.docs.taken(peers))
+        own_docs = as_text(batch.docs.taken(rows[owner]))
+        above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
     return np.bincount(owner[above], minlength=len(rows))
 
 

@@ -49,7 +49,7 @@ def read_shuffled(
 
     batch_rows = _LONG_BATCH if heavy and not source.bounded else _BATCH_ROWS
     step = max(1, _BUCKETS * batch_rows // max(rows, 1))
-    stretches = [range(at, min(at + step, _BUCKETS)) for at in range(0, _BUCKETS, step)]
+    stretches = [range(start, min(start + step, _BUCKETS)) for start in range(0, _BUCKETS, step)]
     done = 0
     with ThreadPoolExecutor(workers()) as pool:
         try:
@@ -73,9 +73,9 @@ def _same_queries(query: pl.Series, firsts: NDArray[np.uint32], pool: ThreadPool
     any other, both strings are gathered from all over the memory.
     """
 
-    def same(at: int) -> bool:
-        theirs = taken(query, firsts[at : at + _COMPARED])
-        return bool((theirs == query[at : at + _COMPARED]).all())
+    def same(start: int) -> bool:
+        first_queries = taken(query, firsts[start : start + _COMPARED])
+        return bool((first_queries == query[start : start + _COMPARED]).all())
 
     return all(pool.map(same, range(0, len(query), _COMPARED)))
 

@@ -47,14 +47,14 @@ class Probed:
     first: Rows
 
 
-def probe(keys: Keys, wanted: Keys) -> Probed:
-    """Look for `wanted` keys among `keys`, and for equal keys among the latter.
+def probe(keys: Keys, targets: Keys) -> Probed:
+    """Look for `targets` keys among `keys`, and for equal keys among the latter.
 
     >>> probed = probe(np.array([7, 5, 7], np.uint64), np.array([5, 1], np.uint64))
     >>> probed.found, set(probed.again.tolist()) | set(probed.first.tolist())
     (array([ 1, -1]), {0, 2})
     """
-    found = np.full(len(wanted), -1, np.int64)
+    found = np.full(len(targets), -1, np.int64)
     again: list[Rows] = []
     first: list[Rows] = []
     if not len(keys):
@@ -67,21 +67,21 @@ def probe(keys: Keys, wanted: Keys) -> Probed:
         slots = slots_of(keys if rows is None else keys[rows])
         table[slots] = me
         if left is None or len(left):
-            ask = wanted if left is None else wanted[left]
+            ask = targets if left is None else targets[left]
             # What an earlier use left behind is a row like any other: the key decides.
-            at = np.minimum(table.take(slots_of(ask)), len(keys) - 1).astype(np.int64)
-            hit = keys.take(at) == ask
+            rows_found = np.minimum(table.take(slots_of(ask)), len(keys) - 1).astype(np.int64)
+            hit = keys.take(rows_found) == ask
             if left is None:
-                left = np.arange(len(wanted))
-            found[left[hit]] = at[hit]
+                left = np.arange(len(targets))
+            found[left[hit]] = rows_found[hit]
             left = left[~hit]
         won = table.take(slots)
         lost = np.flatnonzero(won != me)
-        mine, theirs = lost if rows is None else rows[lost], won[lost].astype(np.int64)
-        same = keys.take(mine) == keys.take(theirs)
+        mine, winners = lost if rows is None else rows[lost], won[lost].astype(np.int64)
+        same = keys.take(mine) == keys.take(winners)
         if same.any():
             again.append(mine[same])
-            first.append(theirs[same])
+            first.append(winners[same])
             mine = mine[~same]
         if not len(mine):
             break
@@ -100,11 +100,11 @@ def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
     found = np.arange(len(keys), dtype=table.dtype)
     rows: Rows | None = None
     for slots_of in _rounds(bits):
-        some = keys if rows is None else keys[rows]
-        slots = slots_of(some)
+        part = keys if rows is None else keys[rows]
+        slots = slots_of(part)
         table[slots] = found if rows is None else rows
         won = table.take(slots)
-        lost = np.flatnonzero(keys.take(won) != some)
+        lost = np.flatnonzero(keys.take(won) != part)
         if rows is None:
             found = won
         else:
@@ -140,17 +140,17 @@ class Index:
             self._tables.append((table, slots_of))
             todo = todo[lost[~same]]
 
-    def find(self, wanted: Keys) -> Rows:
+    def find(self, targets: Keys) -> Rows:
         """Return the number of each key; -1 where there is none."""
-        found = np.full(len(wanted), -1, np.int64)
+        found = np.full(len(targets), -1, np.int64)
         left: Rows | None = None
         for table, slots_of in self._tables:
-            ask = wanted if left is None else wanted[left]
-            at = table.take(slots_of(ask))
-            hit = (at >= 0) & (self.keys.take(at, mode="clip") == ask)
+            ask = targets if left is None else targets[left]
+            rows = table.take(slots_of(ask))
+            hit = (rows >= 0) & (self.keys.take(rows, mode="clip") == ask)
             if left is None:
-                left = np.arange(len(wanted))
-            found[left[hit]] = at[hit]
+                left = np.arange(len(targets))
+            found[left[hit]] = rows[hit]
             left = left[~hit]
             if not len(left):
                 break

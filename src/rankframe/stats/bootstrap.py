@@ -40,7 +40,7 @@ _MOST_SUMMED = 1 << 23
 
 
 def hash_ids(ids: pl.Series) -> Hashes:
-    """Hash each string to 64 bits: the same wherever and with whatever else it is hashed.
+    """Hash each string to 64 bits, which depend on nothing but the string.
 
     Polars' own hash may change with its version.
 
@@ -80,7 +80,7 @@ def mix_bits(numbers: Hashes) -> Hashes:
 
 @dataclass(frozen=True)
 class BootstrapBuckets:
-    """Accumulate sums of values over buckets of queries; those of different queries merge."""
+    """Accumulate sums of values over buckets of queries; accumulators of other queries merge."""
 
     # how many trailing bits of a hash do not matter
     shift: int
@@ -127,10 +127,10 @@ class BootstrapBuckets:
             order = np.argsort(merged, kind="stable")
             merged, added = merged[order], lambda a, b: np.concatenate([a, b])[order]
 
-        def sums(ours: Mapping[str, Ints], theirs: Mapping[str, Ints]) -> dict[str, Ints]:
+        def sums(own_sums: Mapping[str, Ints], other_sums: Mapping[str, Ints]) -> dict[str, Ints]:
             return {
-                name: added(self._or_zeros(ours, name), other._or_zeros(theirs, name))
-                for name in {**ours, **theirs}
+                name: added(self._or_zeros(own_sums, name), other._or_zeros(other_sums, name))
+                for name in {**own_sums, **other_sums}
             }
 
         return BootstrapBuckets(
@@ -283,8 +283,7 @@ def bootstrap_ratios(
 def poisson_sums(origins: Hashes, columns: Floats, *, replicates: int, seed: int) -> Floats:
     """Add up columns (buckets × columns) under the Poisson weights of each replicate.
 
-    The result is replicates × columns; a bucket's weight in a replicate is the same for every
-    column.
+    The result is replicates × columns; in a replicate, a bucket has one weight for all columns.
     """
     return _weighted_sums(origins, columns, replicates, seed, _poisson_weights)
 

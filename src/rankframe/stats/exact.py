@@ -18,7 +18,7 @@ _SCALE_BITS = 1074 + 52
 _MANTISSA_BITS = 53
 _HALF_BITS = 26
 _LIMBS, _LIMB_BITS = 3, 32
-# Sums of products of two digits: below 2^53 over one step, below 2^63 over so many steps.
+# Sums of products of two digits: below 2^53 over one step, below 2^63 over `_STEPS` steps.
 _DIGITS, _DIGIT_BITS = 4, 20
 _STEP, _STEPS = 1 << 12, 1 << 10
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
@@ -104,12 +104,12 @@ def exact_moments(numbers: NDArray[np.float64]) -> tuple[Exact, Exact]:
 
 
 def exact_products(
-    numbers: NDArray[np.float64], others: NDArray[np.float64]
+    numbers: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Multiply numbers pairwise; return the products and the rounding error of each (Dekker)."""
-    a, b = _halved(numbers), _halved(others)
+    a, b = _halved(numbers), _halved(factors)
     with np.errstate(over="ignore", invalid="ignore"):
-        product = numbers * others
+        product = numbers * factors
         lost = ((a[0] * b[0] - product) + a[0] * b[1] + a[1] * b[0]) + a[1] * b[1]
     return product, np.where(np.isfinite(lost), lost, 0.0)
 

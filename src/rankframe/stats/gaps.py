@@ -79,8 +79,8 @@ class GapChange:
     With the order of the slices fixed, a gap is a weighted sum of means, and the difference of two
     gaps has a standard error like any other of paired values. But which slice is best, and which is
     worst, is itself uncertain, and makes gaps too large. So the difference and its error are
-    computed for the order of each replicate of the queries. Bounds are beyond those of all but a
-    few of these orders, and never within those of the means as they are.
+    computed for the order of each replicate of the queries. Bounds lie beyond the bounds of all but
+    a few of these orders, and never within the bounds of the observed order.
     """
 
     # of each order, the first of which is that of the means as they are

@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class OrderedValues:
-    """Accumulate values, each with its count; those of different queries merge."""
+    """Accumulate values, each with its count; accumulators of different queries merge."""
 
     # distinct values and their counts, of each batch; sorted together when they are needed
     parts: tuple[tuple[Floats, Ints], ...] = ()

@@ -104,7 +104,7 @@ def differences(after: Floats, before: Floats) -> Floats:
 
 
 def count_moves(after: Floats, before: Floats) -> tuple[int, int]:
-    """Count the values that rose and those that fell by more than rounding."""
+    """Count the values that rose and the values that fell by more than rounding."""
     moved = differences(after, before)
     return int((moved > 0).sum()), int((moved < 0).sum())
 

@@ -3,8 +3,8 @@
 To add a test, write its function here under `@significance_test` and add its name to `Test`
 (core/options.py). Checks, messages, the ledger and corrections follow from what it registers.
 
-Tests that draw are made of hashes of query ids (`bootstrap.py`), the same for every metric and
-pair, so that their p values are reproducible on any machine.
+Tests that draw take their draws from hashes of query ids (`bootstrap.py`), alike for every metric
+and pair, so that their p values are reproducible on any machine.
 """
 
 from __future__ import annotations

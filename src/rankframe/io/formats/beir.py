@@ -20,7 +20,7 @@ _TABLES = (".tsv", ".jsonl", ".csv", ".parquet", ".json", ".txt")
 _GRADES = frozenset(plain_name(name) for name in (RELEVANCE, *SYNONYMS[RELEVANCE]))
 # Names of a query and of a document: what rows of judgments and runs have.
 KEYS = tuple(
-    frozenset(plain_name(name) for name in (ours, *SYNONYMS[ours])) for ours in (QUERY, DOC)
+    frozenset(plain_name(name) for name in (column, *SYNONYMS[column])) for column in (QUERY, DOC)
 )
 _OF_TEXTS = {"_id", "text"}
 _DOC = plain_name("corpus-id")

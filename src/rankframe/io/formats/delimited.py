@@ -25,7 +25,9 @@ from rankframe.io.formats.trec_format import FIELDS, is_comment, looks_like_trec
 
 _NUMBERED = re.compile(r"column_([1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_KNOWN = frozenset(plain_name(name) for ours, also in SYNONYMS.items() for name in (ours, *also))
+_KNOWN = frozenset(
+    plain_name(name) for column, also in SYNONYMS.items() for name in (column, *also)
+)
 # What stands in the second column of TREC text, which nobody reads.
 _ITERATIONS = ("0", "Q0")
 # Enough for the first line of any table that people made.
@@ -52,22 +54,22 @@ def open_delimited(
     files: Sequence[str] | Sequence[IO[bytes]],
     role: Role | None,
     name: str,
-    asked: Collection[str] = (),
+    user_names: Collection[str] = (),
     *,
     separators: str,
 ) -> pl.LazyFrame | Noted:
     """Open a table with the separator that it has, else the first of `separators`.
 
-    `asked`: the names that the user gave to columns of any input.
+    `user_names`: the names that the user gave to columns of any input.
     """
     head = head_of(files[0], _HEAD)
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
     fields = fields_of(head, separator)
-    numbered = any(_NUMBERED.fullmatch(user_name) for user_name in asked)
-    if numbered and not (is_named(fields) or set(asked) & set(fields)):
+    numbered = any(_NUMBERED.fullmatch(user_name) for user_name in user_names)
+    if numbered and not (is_named(fields) or set(user_names) & set(fields)):
         return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
-    if role == "queries" or not is_row(fields, asked):
+    if role == "queries" or not is_row(fields, user_names):
         _refuse_matrix(fields, name)
         _refuse_repeated(fields, name)
         return _scanned(files, separator)
@@ -105,13 +107,13 @@ def fields_of(head: bytes, separator: str) -> list[str]:
         return line.split(separator)
 
 
-def is_row(fields: Sequence[str], asked: Collection[str] = ()) -> bool:
+def is_row(fields: Sequence[str], user_names: Collection[str] = ()) -> bool:
     """Return whether a first line cannot be a header.
 
     It then has no name that is known or that the user gave, and digits in every field, or the
     fields of TREC text.
     """
-    if len(fields) < 2 or is_named(fields) or set(asked) & set(fields):
+    if len(fields) < 2 or is_named(fields) or set(user_names) & set(fields):
         return False
     digits = all(any(c.isdigit() for c in field) for field in fields)
     return digits or (fields[1] in _ITERATIONS and looks_like_trec(" ".join(fields)))

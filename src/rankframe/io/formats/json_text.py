@@ -52,17 +52,19 @@ _NESTED = r"[\[{](?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*[\]}]"
 _DEEPEST = 64
 
 
-def open_json(files: Files, role: Role | None, name: str, asked: Collection[str] = ()) -> Found:
-    """Open JSON texts. `asked`: the names that the user gave to columns."""
-    found = _Reader(role, name, asked).read(files)
+def open_json(
+    files: Files, role: Role | None, name: str, user_names: Collection[str] = ()
+) -> Found:
+    """Open JSON texts. `user_names`: the names that the user gave to columns."""
+    found = _Reader(role, name, user_names).read(files)
     return found.lazy() if isinstance(found, pl.DataFrame) else found
 
 
 def responses_in(
-    files: Files, name: str, asked: Collection[str] = (), queries: Sequence[str] | None = None
+    files: Files, name: str, user_names: Collection[str] = (), queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
-    found = _Reader("run", name, asked, queries).read(files)
+    found = _Reader("run", name, user_names, queries).read(files)
     if not isinstance(found, pl.DataFrame):
         raise UnreadableInputError(name, "it holds no responses of a search engine")
     return found
@@ -108,13 +110,13 @@ class _Reader:
     Attributes:
         role: what the input is.
         name: what errors call it.
-        asked: the names that the user gave to columns.
+        user_names: the names that the user gave to columns.
         queries: the names of the queries of responses, in order.
     """
 
     role: Role | None
     name: str
-    asked: Collection[str] = ()
+    user_names: Collection[str] = ()
     queries: Sequence[str] | None = None
 
     def read(self, files: Files) -> Found | pl.DataFrame:
@@ -163,7 +165,7 @@ class _Reader:
             responses = [
                 response for batch in batches if isinstance(batch, list) for response in batch
             ]
-        shape = shape_of(responses, self.asked)
+        shape = shape_of(responses, self.user_names)
         if shape is not None:
             texts = pl.concat([_scan_lines(file) for file in files])
             return read_responses(texts, shape, self.name, self.queries, inside=inside)
@@ -208,10 +210,10 @@ class _Reader:
         if not value:
             raise EmptyInputError("input", self.name)
         inner = list(value.values())
-        if is_by_query(value) and (shape := shape_of(inner, self.asked)):
+        if is_by_query(value) and (shape := shape_of(inner, self.user_names)):
             texts = [json.dumps(member) for member in inner]
             return read_responses(pl.LazyFrame({LINE: texts}), shape, self.name, list(value))
-        if (shape := shape_of([value], self.asked)) is not None:
+        if (shape := shape_of([value], self.user_names)) is not None:
             return self._responses([text], shape)
         if error_in(value) and len(value) <= _ERROR:
             _refuse_error(value, self.name)
@@ -243,7 +245,7 @@ class _Reader:
             except (ValueError, RecursionError):
                 break
             values.append(value)
-        return shape_of(values, self.asked)
+        return shape_of(values, self.user_names)
 
     def _rows(self, text: str) -> pl.DataFrame:
         """Read an array of rows."""
@@ -281,8 +283,10 @@ class _Reader:
             except pl.exceptions.PolarsError as error:
                 problem = "its one row is no row of a table"
                 raise UnreadableInputError(self.name, problem) from error
-        columns = [list(one.values()) if isinstance(one, dict) else one for one in value.values()]
-        indexes = {tuple(one) for one in value.values() if isinstance(one, dict)}
+        columns = [
+            list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()
+        ]
+        indexes = {tuple(cells) for cells in value.values() if isinstance(cells, dict)}
         lengths = {key: len(column) for key, column in zip(value, columns, strict=True)}
         if len(set(lengths.values())) > 1 or len(indexes) > 1:
             counts = ", ".join(f"{key!r} has {count:,}" for key, count in [*lengths.items()][:6])
@@ -293,7 +297,11 @@ class _Reader:
 
     def _refuse_wide(self, value: Any) -> None:
         """Refuse a row with very many names, none of which is known."""
-        if not isinstance(value, Mapping) or len(value) <= _MOST or value.keys() & set(self.asked):
+        if (
+            not isinstance(value, Mapping)
+            or len(value) <= _MOST
+            or value.keys() & set(self.user_names)
+        ):
             return
         if not any({plain_name(key) for key in value} & keys for keys in KEYS):
             raise UnreadableInputError(

@@ -27,7 +27,7 @@ class LineReader(Protocol):
         ...
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """What a block holds, below so many lines; no columns where it holds nothing."""
+        """Read a block that follows `above` lines; return no columns if the block is empty."""
         ...
 
     def end(self) -> bool:
@@ -50,12 +50,12 @@ class TrecReader:
         self.dropped: tuple[str, ...] = ()
 
     def begin(self, block: bytes) -> bool:  # noqa: ARG002
-        """Any text will do."""
+        """Accept any text, and forget the mistakes of an earlier pass."""
         self._mistakes = Mistakes()
         return True
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Once a mistake was found, they are only counted."""
+        """Read a block; after the first mistake, count mistakes and return no rows."""
         exact = pl.String in self._types
         found = None if exact else read_even(io.BytesIO(block), self._role)
         if found is None:
@@ -74,7 +74,7 @@ class TrecReader:
         return pl.DataFrame() if wrong else found
 
     def end(self) -> bool:
-        """Where one score must stay text, all of them do."""
+        """Refuse mistakes; ask for another pass if some scores are text and others numbers."""
         self._mistakes.refuse(self._asked, self._name)
         again = len(self._types) > 1
         self._types &= {pl.String()}
@@ -93,7 +93,7 @@ class TableReader:
         self._first = True
 
     def begin(self, block: bytes) -> bool:
-        """A first line that is a row is no header."""
+        """Take the first line as the header; return False if it is a row, or ends inside quotes."""
         end = block.find(b"\n") + 1
         if not end or block.count(b'"', 0, end) % 2:
             return False
@@ -101,13 +101,13 @@ class TableReader:
         return (found := self._frame(self._header)) is not None and found.is_empty()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Below its header."""
+        """Read a block under the header of the first one."""
         found = self._frame(block if not above else self._header + block)
         assert found is not None  # its header is that of the first
         return found
 
     def end(self) -> bool:
-        """What is wrong was said."""
+        """Return False: one pass is enough, and `table` has raised any error."""
         return False
 
     def _frame(self, text: bytes) -> pl.DataFrame | None:
@@ -129,16 +129,16 @@ class JsonReader:
         self._schema: pl.Schema | None = None
 
     def begin(self, block: bytes) -> bool:
-        """A row a line, as polars reads it, and nothing that is first taken apart."""
+        """Return whether each line is a row that polars reads as it is, without restructuring."""
         try:
             found = self._read(io.BytesIO(block))
             plain = open_json_lines([io.BytesIO(block)], self._name)
         except MalformedLineError:
-            return True  # which is then said of the whole
+            return True  # `table` counts the malformed lines of the whole text
         return isinstance(found, pl.LazyFrame) and found.collect_schema() == plain.collect_schema()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Once something was wrong, it is only counted."""
+        """Read a block; after the first malformed line, count such lines and return no rows."""
         if not block.strip():
             return pl.DataFrame()
         if self._schema is not None:
@@ -158,8 +158,9 @@ class JsonReader:
         return table if self._wrong is None else pl.DataFrame()
 
     def end(self) -> bool:
-        """Read once more where a column has numbers here and text there: the texts of numbers are
-        those that polars makes of them as it reads.
+        """Raise the error; ask for another pass if a column has numbers in some blocks only.
+
+        Its other blocks have text. In the second pass, polars itself reads the numbers as text.
         """
         if self._wrong is not None:
             raise self._wrong

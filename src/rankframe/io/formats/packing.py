@@ -138,14 +138,14 @@ def unpacked(content: bytes, name: str) -> Held:
 
 
 def without_packing(
-    files: Sequence[str], known: Collection[str] = NATIVE
+    files: Sequence[str], readable: Collection[str] = NATIVE
 ) -> list[str] | list[IO[bytes]]:
     """Return files for a reader that knows some compressions.
 
     If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
     packings = (_packing_at(file) for file in files)
-    if all(packing is None or packing.name in known for packing in packings):
+    if all(packing is None or packing.name in readable for packing in packings):
         return list(files)
     return [unpacked(Path(file).read_bytes(), file) for file in files]
 
@@ -155,4 +155,4 @@ def _packing_at(file: str) -> Packing | None:
         return packing_of(raw.read(_LONGEST))
 
 
-_LONGEST = max(len(one.begins) for one in PACKINGS)
+_LONGEST = max(len(packing.begins) for packing in PACKINGS)

@@ -43,7 +43,7 @@ class Engine:
     # in a hit
     doc: Path
     score: Path
-    # where it says that something went wrong: what then stands there as text, and how that is said
+    # where it reports a failure: the path, a pattern of its text on failure, words for the message
     faults: tuple[tuple[Path, str, str], ...] = ()
     # no response but its list of hits alone, known by what is in them
     bare: bool = False
@@ -86,7 +86,7 @@ class Shape:
     fields: Mapping[str, Path]
     # of a hit, likewise
     hit_fields: Mapping[str, Path]
-    # those of them that are lists of one value
+    # the paths in a hit whose value is a list of one value
     listed: Collection[Path] = field(default=())
 
     @property
@@ -107,12 +107,12 @@ class Shape:
         return pl.List(pl.String()) if path in self.listed else pl.String()
 
 
-def shape_of(some: Sequence[Any], asked: Collection[str] = ()) -> Shape | None:
+def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> Shape | None:
     """Find where the responses are in the first values; return None if they are no responses.
 
-    `asked`: the names that the user gave to columns: paths with dots, from the line or a hit on.
+    `user_names`: the user's names of columns: paths with dots, from the line or a hit on.
     """
-    found = [(value, *place) for value in some if (place := _place(value))]
+    found = [(value, *place) for value in first_values if (place := _place(value))]
     if not found:
         return None
     _, engine, outer = found[0]
@@ -126,7 +126,7 @@ def shape_of(some: Sequence[Any], asked: Collection[str] = ()) -> Shape | None:
     fields: dict[str, Path] = {}
     hit_fields: dict[str, Path] = {}
     listed: set[Path] = set()
-    for name in asked:
+    for name in user_names:
         for path in (tuple(name.split(".")), (name,)):
             for into, values in ((hit_fields, hits), (fields, lines)):
                 member = next(

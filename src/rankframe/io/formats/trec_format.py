@@ -4,7 +4,7 @@ Fields are separated by white space. Blank lines, comments and words after the t
 skipped. A comment starts with # and does not have the fields of a line: `#q1 0 d7 2` judges a
 document for the query #q1, as in trec_eval 10. If one blank (or one tab) separates all fields of
 all lines, polars reads the file as a table, in a third of the time; any other text is parsed line
-by line, which also finds mistakes. Mistakes of parts of a text add up to those of the whole.
+by line, which also finds mistakes. The mistakes of the parts of a text are added up.
 
 Scores that a float cannot hold stay text, so that whole numbers are ranked as whole numbers.
 """
@@ -295,8 +295,8 @@ def _kind_of(first_line: str) -> Kind:
 
 def _of_other_fields(lines: pl.DataFrame, role: Kind) -> pl.DataFrame:
     """Return the lines with a wrong number of fields."""
-    others = len(FIELDS[role]) - 1
-    wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != others)
+    blanks = len(FIELDS[role]) - 1
+    wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != blanks)
     return wrong.filter(~_only_followed(pl.col(LINE))) if role == "run" else wrong
 
 
@@ -306,7 +306,7 @@ def _only_followed(line: pl.Expr) -> pl.Expr:
     If an id has a blank, the field of the rank is a word, or that of the tag is a number.
     """
     fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
-    rank, tag, word = (fields.field(f"field_{at}") for at in (3, _TAG, len(FIELDS["run"])))
+    rank, tag, word = (fields.field(f"field_{index}") for index in (3, _TAG, len(FIELDS["run"])))
     number = pl.Float64
     return (
         word.is_not_null()
@@ -337,7 +337,7 @@ class Bad:
         return cls(lines.height, *lines.select(NUMBER, LINE).row(0)) if lines.height else cls()
 
     def and_then(self, other: Bad, above: int) -> Bad:
-        """Add those of the next part of the text; this part has `above` lines."""
+        """Add the mistakes of the next part of the text; this part has `above` lines."""
         first = self if self.count else replace(other, number=other.number + above)
         return replace(first, count=self.count + other.count)
 
@@ -352,7 +352,7 @@ class Mistakes:
     numbers: Bad = Bad()
 
     def and_then(self, other: Mistakes, above: int) -> Mistakes:
-        """Add those of the next part of the text; this part has `above` lines."""
+        """Add the mistakes of the next part of the text; this part has `above` lines."""
         return Mistakes(
             self.kind if self.lines else other.kind,
             self.lines + other.lines,

@@ -1,6 +1,6 @@
 """Tables of other libraries → a LazyFrame as found: held, streamed, or spooled.
 
-Tables in memory (pyarrow, pandas) are taken as they are. A dataset is scanned anew whenever it is
+Tables in memory (pyarrow, pandas) are taken as they are. A dataset is scanned again whenever it is
 read, by batches, with the columns that are asked for. Any other stream is read once, here: it may
 be the only time, or dear to repeat (a query of DuckDB), and rows are looked at more than once. What
 is small is held; the rest goes to a temporary Parquet file that has no name any more, so that it
@@ -147,7 +147,7 @@ def _spooled(
 def _frames(
     batches: Iterable[pa.RecordBatch], predicate: pl.Expr | None = None, rows: int | None = None
 ) -> Iterator[pl.DataFrame]:
-    """Yield batches as frames of polars: of the first rows, those that match the predicate."""
+    """Yield batches as frames of polars: rows among the first that match the predicate."""
     left = rows
     for batch in batches:
         frame = _plain(pl.DataFrame(batch))

@@ -41,13 +41,13 @@ _PREFIX = re.compile(
 )
 
 
-def open_database(kind: str, place: str, asked: str | None, name: str) -> RawTable:
+def open_database(kind: str, place: str, selection: str | None, name: str) -> RawTable:
     """Open a table or a query of a database: of a file, or at the address of a server."""
     if kind == "sqlite":
-        return RawTable(_held(_sqlite_file(place), asked, name).lazy(), seekable=True)
+        return RawTable(_held(_sqlite_file(place), selection, name).lazy(), seekable=True)
     ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
     with _explained(name, lambda: _tables(ask)):
-        query = _query(asked, name, lambda: _tables(ask))
+        query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
             schema = pl.DataFrame(batches.schema.empty_table()).schema
             # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
@@ -130,15 +130,15 @@ def _is_extension(kind: Any) -> bool:
     return type(kind).__name__ == "Extension" or isinstance(kind, pl.BaseExtension)
 
 
-def _query(asked: str | None, name: str, tables: Callable[[], list[str]]) -> str:
+def _query(selection: str | None, name: str, tables: Callable[[], list[str]]) -> str:
     """Return a table or a query as it is written inside another query."""
-    if not asked:
+    if not selection:
         raise UnreadableInputError(
             name, "a table or a query is needed after a #", f"Its tables: {listing(tables())}"
         )
-    if _TABLE.fullmatch(asked):
-        return _quoted(asked)
-    return f"(\n{asked.strip().rstrip(';')}\n) as given"
+    if _TABLE.fullmatch(selection):
+        return _quoted(selection)
+    return f"(\n{selection.strip().rstrip(';')}\n) as given"
 
 
 def _select(query: str, columns: str = "*", rows: int | None = None) -> str:
@@ -199,7 +199,7 @@ def _sqlite_file(place: str) -> Path:
     return Path(place).expanduser()
 
 
-def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
+def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     """Read a table or a query of a SQLite file."""
     if not path.is_file():
         raise UnreadableInputError(name, f"there is no file {str(path)!r}")
@@ -211,7 +211,7 @@ def _held(path: Path, asked: str | None, name: str) -> pl.DataFrame:
             return [name for (name,) in connection.execute(found)]
 
         with _explained(name, tables):
-            query = _select(_query(asked, name, tables))
+            query = _select(_query(selection, name, tables))
             return pl.read_database(query, connection, infer_schema_length=None)
     finally:
         connection.close()

@@ -51,19 +51,19 @@ class RawTable(NamedTuple):
     files: object = None
 
     @classmethod
-    def of(cls, found: Found, *, seekable: bool, held: bool = False) -> RawTable:
-        """Wrap what a format returned; `held`: read it now."""
+    def of(cls, found: Found, *, seekable: bool, at_once: bool = False) -> RawTable:
+        """Wrap what a format returned; `at_once`: read it now."""
         if isinstance(found, Mapping):
             return cls(pl.LazyFrame(), seekable=True, by_query=found)
         frame, note = found if isinstance(found, Noted) else (found, "")
-        return cls(frame.collect().lazy() if held else frame, seekable, note=note)
+        return cls(frame.collect().lazy() if at_once else frame, seekable, note=note)
 
 
 def open_path(
     path: str,
     role: Role | None,
     name: str,
-    asked: Collection[str] = (),
+    user_names: Collection[str] = (),
     limit: int | None = None,
 ) -> RawTable:
     """Open a file, a glob pattern, or a folder of Parquet files.
@@ -72,7 +72,7 @@ def open_path(
         path: the file, pattern or folder.
         role: what the input is.
         name: what errors call it.
-        asked: the names that the user gave to columns of any input.
+        user_names: the names that the user gave to columns of any input.
         limit: how many bytes may be in memory at once; larger text goes through temporary files.
     """
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
@@ -91,7 +91,7 @@ def open_path(
         raise UnreadableInputError(name, "no such file", _similar_file(Path(path)))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
-            return open_stream(pipe, role, name, asked, limit)
+            return open_stream(pipe, role, name, user_names, limit)
     sizes = {file: Path(file).stat().st_size for file in files}
     if not any(sizes.values()):
         raise EmptyInputError(role or "input", name)
@@ -105,12 +105,14 @@ def open_path(
             f"It reads {readable()}",
         )
     if limit is not None and found is not PARQUET and is_large(files, limit):
-        large = _spooled(found, files, role, files, asked, limit)
+        large = _spooled(found, files, role, files, user_names, limit)
         if large is not None:
             return large
     # Names are given to polars literally: a real file may have brackets in its name.
     readable_files = without_packing(files, found.packings)
-    opened = RawTable.of(found.open(readable_files, role, name, asked), seekable=found.seekable)
+    opened = RawTable.of(
+        found.open(readable_files, role, name, user_names), seekable=found.seekable
+    )
     text = categories_as_text(files, opened.frame) if found is PARQUET else None
     return opened if text is None else opened._replace(frame=text)
 
@@ -119,10 +121,10 @@ def open_stream(
     file: IO[bytes],
     role: Role | None,
     name: str,
-    asked: Collection[str] = (),
+    user_names: Collection[str] = (),
     limit: int | None = None,
 ) -> RawTable:
-    """Read an open file or a pipe to its end. `asked`, `limit`: as for `open_path`."""
+    """Read an open file or a pipe to its end. `user_names`, `limit`: as for `open_path`."""
     try:
         content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
@@ -131,14 +133,14 @@ def open_stream(
         folder = KeptFolder()
         path = saved(content, file, folder)
         del content
-        return _open_saved(path, folder, role, name, asked, limit)
+        return _open_saved(path, folder, role, name, user_names, limit)
     buffer = unpacked(content, name)
     if _is_blank(buffer):
         raise EmptyInputError(role or "input", name)
     refuse_other(buffer, name)
     # What looks like nothing is refused as TREC text, which names the line.
     found = by_beginning(head_of(buffer)) or TREC
-    return RawTable.of(found.open([buffer], role, name, asked), seekable=True, held=True)
+    return RawTable.of(found.open([buffer], role, name, user_names), seekable=True, at_once=True)
 
 
 def _open_saved(
@@ -146,16 +148,18 @@ def _open_saved(
     folder: KeptFolder,
     role: Role | None,
     name: str,
-    asked: Collection[str],
+    user_names: Collection[str],
     limit: int,
 ) -> RawTable:
     """Open the content of a pipe that was too large for memory, from a temporary file."""
     found = by_beginning(head_of(path)) or TREC
-    large = _spooled(found, [path], role, [name], asked, limit, folder)
+    large = _spooled(found, [path], role, [name], user_names, limit, folder)
     if large is not None:
         return large
     readable_files = without_packing([path], found.packings)
-    opened = RawTable.of(found.open(readable_files, role, name, asked), seekable=found.seekable)
+    opened = RawTable.of(
+        found.open(readable_files, role, name, user_names), seekable=found.seekable
+    )
     return opened._replace(files=folder)
 
 
@@ -164,23 +168,23 @@ def _spooled(
     files: list[str],
     role: Role | None,
     names: list[str],
-    asked: Collection[str],
+    user_names: Collection[str],
     limit: int,
     folder: KeptFolder | None = None,
 ) -> RawTable | None:
     """Open large text through temporary files; return None if its format has no lines."""
 
     def read(text: IO[bytes]) -> object:
-        return found.open([text], role, names[0], asked)
+        return found.open([text], role, names[0], user_names)
 
     large = spooled(files, found.name, role, names, limit, read, folder)
     return large and RawTable(large.frame, seekable=True, files=large.folder)
 
 
-def _is_blank(held: io.BytesIO) -> bool:
+def _is_blank(buffer: io.BytesIO) -> bool:
     """Return whether there is nothing to read, without a copy of it."""
-    content = held.getbuffer()
-    return not content or (bytes(content[:STEP]).isspace() and held.getvalue().isspace())
+    content = buffer.getbuffer()
+    return not content or (bytes(content[:STEP]).isspace() and buffer.getvalue().isspace())
 
 
 def trec_texts(source: object) -> Files | None:

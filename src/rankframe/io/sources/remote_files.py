@@ -37,7 +37,7 @@ from rankframe.io.storage import reached_with, storage_options
 from rankframe.io.stores import polars_arguments
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
-# Schemes that people know, for those that nobody does.
+# Schemes to list in the error about an unknown scheme.
 _KNOWN = ("s3", "gs", "az", "abfss", HUGGING_FACE, *WEB, "file", "postgresql", "duckdb", "sqlite")
 _PATIENCE = 30  # seconds for a server of the web to answer
 
@@ -47,7 +47,7 @@ _HEAD = 4  # bytes by which a Parquet file is known
 
 
 def open_web(
-    address: str, role: Role | None, name: str, asked: Collection[str], limit: int | None
+    address: str, role: Role | None, name: str, user_names: Collection[str], limit: int | None
 ) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
     scheme = scheme_of(address)
@@ -56,15 +56,15 @@ def open_web(
     if listed or (found is PARQUET and serves_parts(address, name)):
         frame = pl.scan_parquet(address, glob=listed, **polars_arguments(scheme))
         return RawTable(frame, seekable=True)
-    return open_stream(io.BytesIO(fetched(address, name)), role, name, asked, limit)
+    return open_stream(io.BytesIO(fetched(address, name)), role, name, user_names, limit)
 
 
 def open_store(
-    address: str, role: Role | None, name: str, asked: Collection[str], limit: int | None
+    address: str, role: Role | None, name: str, user_names: Collection[str], limit: int | None
 ) -> RawTable:
     """Open a file, a folder, a pattern or a lake table of an object store."""
     try:
-        return _open_remote(Remote.at(address), role, name, asked, limit)
+        return _open_remote(Remote.at(address), role, name, user_names, limit)
     except RankframeError:
         raise
     except (OSError, ValueError) as error:  # also what pyarrow finds wrong with an address
@@ -72,7 +72,7 @@ def open_store(
 
 
 def _open_remote(
-    place: Remote, role: Role | None, name: str, asked: Collection[str], limit: int | None
+    place: Remote, role: Role | None, name: str, user_names: Collection[str], limit: int | None
 ) -> RawTable:
     if not place.path:
         raise UnreadableInputError(name, "it names no bucket")
@@ -95,16 +95,20 @@ def _open_remote(
         found = PARQUET
     if found is PARQUET:
         return RawTable(scan_files(files), seekable=True)
-    return _fetch_files(files, role, name, asked, limit)
+    return _fetch_files(files, role, name, user_names, limit)
 
 
 def _fetch_files(
-    files: Sequence[Remote], role: Role | None, name: str, asked: Collection[str], limit: int | None
+    files: Sequence[Remote],
+    role: Role | None,
+    name: str,
+    user_names: Collection[str],
+    limit: int | None,
 ) -> RawTable:
     """Fetch files of a format that is read as a whole."""
     names = [name] if len(files) == 1 else list(map(str, files))
     opened = [
-        open_stream(io.BytesIO(file.read()), role, called, asked, limit)
+        open_stream(io.BytesIO(file.read()), role, called, user_names, limit)
         for file, called in zip(files, names, strict=True)
     ]
     if len(opened) == 1:

@@ -1,9 +1,8 @@
-"""Text that is large beside the memory there is: read once, block by block, into Parquet files.
+"""Spool text that is large for the memory limit: read it once, by blocks, into Parquet files.
 
-Each block is whole lines, and is read as any text of its format; what is found, and what is wrong,
-is the same as if the text had been read whole. Whatever follows sees files of which any stretch can
-be read. Formats that do not go by lines, and tables whose header is not one, are left to whoever
-reads them whole.
+Each block is whole lines, and is read as any text of its format; rows and errors are as if the
+text had been read whole. Later steps see files of which any slice can be read. Formats that do
+not go by lines, and tables without a header, are not spooled: the caller reads them whole.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _BLOCKS = 1 << 20, 1 << 24
 _LONGEST = 1 << 25
 # How much is unpacked to see how much there is; beyond, what a file says of itself is believed.
 _LOOKED_AT = 1 << 28
-# Text grows 4 to 20 times as it is unpacked, and at the most so many times.
+# Text grows 4 to 20 times as it is unpacked; 1032 times is the most that gzip can pack.
 _TIMES, _MOST_TIMES = 20, 1032
 
 _STEP = 1 << 20
@@ -52,12 +51,12 @@ class Spooled(NamedTuple):
 
 
 def held_bytes(limit: int) -> int:
-    """How much text is held in memory, where so much may be taken."""
+    """Return how many bytes of text are held in memory under a memory limit."""
     return max(int(limit * _HELD), _SMALL)
 
 
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
-    """Whether these files hold more text than is held in memory."""
+    """Return whether these files have more text than is held in memory under a limit."""
     room = held_bytes(limit)
     for file in files:
         with Path(file).open("rb") if isinstance(file, str) else file as raw:
@@ -67,20 +66,20 @@ def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
     return False
 
 
-def read_until(file: IO[bytes], most: int | None) -> bytes:
-    """What an open file holds: all of it, or more than so much."""
-    if most is None:
+def read_until(file: IO[bytes], limit: int | None) -> bytes:
+    """Read an open file: to its end if `limit` is None, else until more than `limit` bytes."""
+    if limit is None:
         content = file.read()
         return content.encode() if isinstance(content, str) else content
     parts: list[bytes] = []
-    while most >= 0 and (part := file.read(_STEP)):  # which may be less than was asked for
+    while limit >= 0 and (part := file.read(_STEP)):  # which may be less than was asked for
         parts.append(part.encode() if isinstance(part, str) else part)
-        most -= len(parts[-1])
+        limit -= len(parts[-1])
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def saved(head: bytes, rest: IO[bytes], folder: KeptFolder) -> str:
-    """What comes through a pipe, in a file."""
+    """Write the content of a pipe to a file: `head`, which was read already, and the rest."""
     path = folder.path / "input"
     with room_for(folder.path), path.open("wb") as file:
         file.write(head)
@@ -98,7 +97,7 @@ def spooled(
     read: Read,
     folder: KeptFolder | None = None,
 ) -> Spooled | None:
-    """The texts of files as a table; None where they cannot be read so.
+    """Read the texts of files as one table; return None if they cannot be read by blocks.
 
     `kind`: the name of their format; `names`: how messages call the files; `read`: reads a text
     of this format. `folder`: where they lie, if that is a temporary one.
@@ -109,7 +108,7 @@ def spooled(
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             found = _in_parts(file, kind, role, name, limit, read, folder.path / f"{number:05}")
             if not found or (parts and kind != _TREC and not _same_columns(parts[-1], found[-1])):
-                return None  # whoever reads them whole says what he thinks of it
+                return None  # read whole, the files give a table or the error that fits
             parts += found
         with room_for(folder.path):
             frame = pl.scan_parquet(_alike(parts), glob=False)
@@ -122,7 +121,7 @@ def spooled(
 def _in_parts(
     file: str, kind: str, role: Role | None, name: str, limit: int, read: Read, folder: Path
 ) -> list[Path] | None:
-    """The text of one file in Parquet files."""
+    """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
     reader = _reader(kind, role, name, read)
     if reader is None:
         return None
@@ -157,7 +156,7 @@ def _reader(kind: str, role: Role | None, name: str, read: Read) -> LineReader |
 
 
 class _Parts:
-    """Tables as they come, several of them to a file."""
+    """Collect tables in order, and write several of them to each file."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self._folder, self._most, self._size = folder, size, 0
@@ -188,9 +187,9 @@ def _rewritten(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> No
 
 
 def _alike(parts: Sequence[Path]) -> list[Path]:
-    """Files with the same columns of the same types, as if the tables had been put together."""
+    """Rewrite files so that all have the columns and types of their concatenation."""
     schemas = [pl.read_parquet_schema(path) for path in parts]
-    empty = [pl.DataFrame(schema=dict(one)) for one in dict.fromkeys(map(_hashable, schemas))]
+    empty = [pl.DataFrame(schema=dict(items)) for items in dict.fromkeys(map(_hashable, schemas))]
     whole = pl.concat(empty, how="diagonal_relaxed")
     for path, schema in zip(parts, schemas, strict=True):
         if schema != whole.schema:
@@ -198,8 +197,8 @@ def _alike(parts: Sequence[Path]) -> list[Path]:
     return list(parts)
 
 
-def _same_columns(one: Path, other: Path) -> bool:
-    return pl.read_parquet_schema(one) == pl.read_parquet_schema(other)
+def _same_columns(first: Path, second: Path) -> bool:
+    return pl.read_parquet_schema(first) == pl.read_parquet_schema(second)
 
 
 def _hashable(schema: pl.Schema | dict[str, pl.DataType]) -> tuple[tuple[str, pl.DataType], ...]:
@@ -207,9 +206,9 @@ def _hashable(schema: pl.Schema | dict[str, pl.DataType]) -> tuple[tuple[str, pl
 
 
 def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes]:
-    """What a file holds, unpacked: whole lines, some at a time."""
-    least, most = _BLOCKS
-    size = min(max(int(limit * _BLOCK), least), most)
+    """Yield the unpacked text of a file in blocks of whole lines."""
+    smallest, largest = _BLOCKS
+    size = min(max(int(limit * _BLOCK), smallest), largest)
     rest = b""
     with opened(file) as text:
         while chunk := text.read(size):
@@ -229,7 +228,7 @@ def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes
 
 
 def _last_line(text: bytes, *, quotes: bool) -> int:
-    """Where the last line ends; of `quotes`, no line ends between them."""
+    """Return where the last line ends; with `quotes`, no line ends inside quotation marks."""
     end = text.rfind(b"\n") + 1
     if not quotes or not text.count(b'"', 0, end) % 2:
         return end
@@ -240,7 +239,7 @@ def _last_line(text: bytes, *, quotes: bool) -> int:
 
 
 def _text_bytes(file: IO[bytes], room: int) -> int:
-    """How much text a file holds, as far as that matters where there is so much room."""
+    """Return how many bytes of text a file has; counting stops beyond `room`."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     packing = packing_of(file.read(4))
@@ -252,8 +251,8 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
         if packing.name != "gzip":
             return size * _TIMES
         file.seek(-4, io.SEEK_END)  # the size that stands at the end, modulo 2^32
-        (said,) = struct.unpack("<I", file.read(4))
-        return said if size <= said <= size * _MOST_TIMES else size * _TIMES
+        (stored,) = struct.unpack("<I", file.read(4))
+        return stored if size <= stored <= size * _MOST_TIMES else size * _TIMES
     file.seek(0)
     found = 0
     with packing.read(file) as text:
