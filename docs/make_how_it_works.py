@@ -25,8 +25,10 @@ column of each table shows how a column is named for a parameter: `found_rel2` c
 grade 2 and above, `concordant_top10` compares the top 10 of both lists.
 """
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
-# Values that stand for a column's first parameter in the example of its name.
-_EXAMPLES: dict[str, Any] = {"rel": 2, "alpha": 0.7, "k": 10, "attribute": "genre"}
+# Values that stand for a column's parameters in the example of its name.
+_EXAMPLES: dict[str, Any] = {
+    "attribute": "genre", "value": "drama", "alpha": 0.7, "rel": 2, "ties": "w", "k": 10,
+}  # fmt: skip
 
 
 def written() -> dict[Path, str]:
@@ -69,7 +71,7 @@ def _frame(frame: FrameColumns) -> str:
     # Columns that mean the same stand in one row.
     for column, names in groupby(frame.columns, frame.columns.__getitem__):
         called = list(names)
-        parameters = {name: _EXAMPLES[name] for name in column.parameters[:1]}
+        parameters = {name: _EXAMPLES[name] for name in column.parameters}
         example = f"`{ColumnRequest(called[0], **parameters).name}`" if parameters else ""
         shown = ", ".join(f"`{name}`" for name in called)
         rows.append((shown, str(column.type), column.meaning, example))

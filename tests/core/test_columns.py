@@ -50,6 +50,8 @@ READ_BACK = [
     (GROUPED_FRAME, ColumnRequest("ideal_above", alpha=1e-7, rel=2.5)),
     (GROUPED_FRAME, ColumnRequest("ideal_dcg_exp2", k=10)),
     (PAIR_FRAME, ColumnRequest("tied_in_a", k=10)),
+    (PAIR_FRAME, ColumnRequest("agreement", ties="b")),
+    (PAIR_FRAME, ColumnRequest("unseen_most", ties="a", k=2)),
     (DOCUMENTS_FRAME, ColumnRequest("shown", k=3)),
     (SHOWN_FRAME, ColumnRequest("new", attribute="genre")),
     (SHOWN_FRAME, ColumnRequest("vector_pairs", attribute="text_of_title")),

@@ -46,13 +46,23 @@ def test_a_missing_document_may_stand_at_the_bottom() -> None:
     assert frame["tied_in_b"].to_list() == [0, 0, 0, 1]
 
 
+def under_ties(column: str) -> list[str]:
+    ties = "wab" if "ties" in PAIR_FRAME.columns[column].parameters else ""
+    return [column, *(f"{column}_{tie}" for tie in ties)]
+
+
 def test_it_is_lazy_and_has_every_column() -> None:
     lazy = rf.pair(A, B, cutoffs=[2])
     assert isinstance(lazy, pl.LazyFrame)
     schema = lazy.collect_schema()
     assert list(schema) == [
-        *PAIR_FRAME.columns,
-        *(f"{name}_top2" for name, column in PAIR_FRAME.columns.items() if column.parameters),
+        *(name for column in PAIR_FRAME.columns for name in under_ties(column)),
+        *(
+            f"{name}_top2"
+            for column in PAIR_FRAME.columns
+            if "k" in PAIR_FRAME.columns[column].parameters
+            for name in under_ties(column)
+        ),
     ]
     assert lazy.collect().schema == schema
     assert lazy.select("compared_top2").collect().to_series().to_list() == [False] * 5

@@ -17,8 +17,9 @@ Role: TypeAlias = Literal["qrels", "run", "queries"]
 Side: TypeAlias = Literal["ranking a", "ranking b", "train", "reference"]
 
 # What columns of frames have a value for: an attribute of documents and one of its values, how much
-# less a subtopic is worth each time that it was seen, a relevance level, a cutoff.
-Parameter: TypeAlias = Literal["attribute", "value", "alpha", "rel", "k"]
+# less a subtopic is worth each time that it was seen, a relevance level, RBO's treatment of ties, a
+# cutoff.
+Parameter: TypeAlias = Literal["attribute", "value", "alpha", "rel", "ties", "k"]
 # The α of columns and metrics that name none.
 ALPHA: Final = 0.5
 
@@ -100,7 +101,6 @@ LIST_SYNONYMS_OF: Final[dict[Role, tuple[str, ...]]] = {
 _SEPARATORS = re.compile(r"[-_\s]+")
 
 _TEXT, _WHOLE, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-_TIES = ("", "_w", "_a", "_b")
 
 
 def plain_name(name: str) -> str:
@@ -132,6 +132,7 @@ _WRITTEN: Final[dict[str, _Written]] = {
     "value": _Written("=", r".*", str),
     "alpha": _Written("_alpha", _SIGNED, float, lambda alpha: repr(float(alpha))),
     "rel": _Written("_rel", _SIGNED, float, lambda rel: repr(float(rel)).removesuffix(".0")),
+    "ties": _Written("_", "[wab]", str),
     "k": _Written("_top", r"[1-9]\d*", int),
 }
 
@@ -154,6 +155,7 @@ class ColumnRequest:
     value: str | None = None
     alpha: float = ALPHA
     rel: float | None = None
+    ties: str | None = None
     k: int | None = None
 
     @property
@@ -197,15 +199,17 @@ class FrameColumns:
         return {name: column.type for name, column in self.columns.items()}
 
     def schema_at(
-        self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), k: Iterable[int] = ()
-    ) -> dict[str, pl.DataType]:
+        self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), ties: Iterable[str] = (),
+        k: Iterable[int] = (),
+    ) -> dict[str, pl.DataType]:  # fmt: skip
         """Return the types of the columns, also of those with these values of their parameters."""
         schema: dict[str, pl.DataType] = {}
-        for values in product((None, *k), (ALPHA, *alpha), (None, *rel)):
-            parameters: dict[str, Any] = dict(zip(("k", "alpha", "rel"), values, strict=True))
-            for name, column in self.columns.items():
-                chosen = {parameter: parameters[parameter] for parameter in column.parameters}
-                schema[ColumnRequest(name, **chosen).name] = column.type
+        columns = self.columns.items()
+        choices = product((None, *k), (ALPHA, *alpha), (None, *rel), columns, (None, *ties))
+        for cutoff, share, level, (name, column), treatment in choices:
+            values: dict[str, Any] = {"k": cutoff, "alpha": share, "rel": level, "ties": treatment}
+            chosen = {parameter: values[parameter] for parameter in column.parameters}
+            schema[ColumnRequest(name, **chosen).name] = column.type
         return schema
 
     @cached_property
@@ -228,10 +232,9 @@ class FrameColumns:
         """
         for column, pattern in self._patterns.items() if name not in self.columns else ():
             if match := pattern.fullmatch(name):
+                texts = match.groupdict().items()
                 values: dict[str, Any] = {
-                    parameter: _WRITTEN[parameter].read(text)
-                    for parameter, text in match.groupdict().items()
-                    if text is not None
+                    key: _WRITTEN[key].read(text) for key, text in texts if text
                 }
                 # An attribute may itself be called `genre_top10`.
                 attribute = name.removeprefix(f"{column}_of_")
@@ -324,24 +327,19 @@ PAIR_FRAME: Final = FrameColumns(
         "n_shared": Column(_WHOLE, "documents that both have for this query"),
         "depth": Column(_WHOLE, "the row's number within its query"),
         "overlap": Column(_WHOLE, "documents that both have down to this depth"),
-        **{
-            f"agreement{ties}": Column(_NUMBER, f"share in common at this depth{said}")
-            for ties, said in zip(
-                _TIES, ("", *(f", as RBO's ties={t!r} sees it" for t in "wab")), strict=True
-            )
-        },
-        **{
-            f"unseen{ties}": Column(
-                _NUMBER, "what unseen documents of the shorter ranking add, if as its seen ones did"
-            )
-            for ties in _TIES
-        },
-        **{
-            f"unseen_most{ties}": Column(
-                _NUMBER, "what unseen documents of either can add at the most", parameters=("k",)
-            )
-            for ties in _TIES
-        },
+        "agreement": Column(
+            _NUMBER, "share in common at this depth, as RBO's `ties` has it", parameters=("ties",)
+        ),
+        "unseen": Column(
+            _NUMBER,
+            "what the shorter ranking's unseen documents add, if as its seen ones did",
+            parameters=("ties",),
+        ),
+        "unseen_most": Column(
+            _NUMBER,
+            "what unseen documents of either can add at the most",
+            parameters=("ties", "k"),
+        ),
         **{
             name: Column(kind, meaning, parameters=("k",))
             for name, kind, meaning in (
@@ -461,7 +459,7 @@ SHOWN_FRAME: Final = FrameColumns(
         "base_rank": Column(_WHOLE, "place in the run `reference`; null where it lacks it"),
         "has": Column(
             _FLAG,
-            "the attribute has this value: `has_of_genre=drama`",
+            "the attribute has this value",
             parameters=("attribute", "value"),
         ),
         **{

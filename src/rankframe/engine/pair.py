@@ -69,4 +69,4 @@ def pair(
         frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(names))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
-    return lazy_frame(PAIR_FRAME.schema_at(k=cutoffs), make)
+    return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=cutoffs), make)

@@ -128,12 +128,10 @@ class Catalogue:
     @cached_property
     def frame(self) -> FrameColumns:
         """The columns of the retrieved frame, with the attributes of these documents."""
-        attributes = {
-            name: Column(kind, "")
-            for name, kind in self.attributes.schema.items()
-            if name not in SHOWN_FRAME.columns
-        }
-        return replace(SHOWN_FRAME, columns={**SHOWN_FRAME.columns, **attributes})
+        attributes = {name: Column(kind, "") for name, kind in self.attributes.schema.items()}
+        # Its own columns come first, and keep their parameters if an attribute is called `new`.
+        columns = {**SHOWN_FRAME.columns, **attributes, **SHOWN_FRAME.columns}
+        return replace(SHOWN_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
         """An attribute as numbers of values."""

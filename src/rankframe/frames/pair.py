@@ -87,12 +87,12 @@ class Pairs:
 
     def _column(self, name: str) -> pl.Series:
         request = PAIR_FRAME.request(name)
-        base, column = request.column, PAIR_FRAME.columns[request.column]
-        if base.startswith(("agreement", "unseen")):
-            what, _, ties = base.rpartition("_") if base[-2] == "_" else (base, "", "")
-            return pl.Series(name, self._overlaps.column(what, ties, request.k), dtype=column.type)
+        column = PAIR_FRAME.columns[request.column]
+        if "ties" in column.parameters:
+            return pl.Series(name, self._overlaps.column(request), dtype=column.type)
         if column.parameters:
-            return pl.Series(name, self._compared(request.k).column(base), dtype=column.type)
+            compared = self._compared(request.k)
+            return pl.Series(name, compared.column(request.column), dtype=column.type)
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: self.queries.gather(self.code),
             DOC: self._docs,
@@ -106,7 +106,7 @@ class Pairs:
             "depth": lambda: self.depth,
             "overlap": lambda: self._overlaps.untied,
         }
-        return pl.Series(name, makers[base](), dtype=column.type)
+        return pl.Series(name, makers[request.column](), dtype=column.type)
 
     @cached_property
     def _overlaps(self) -> Overlaps:

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from rankframe.core.columns import ColumnRequest
 from rankframe.frames.pair_ranking import Ranking
 from rankframe.kernel.segments import segment_lengths, spread
 
@@ -70,18 +71,17 @@ class Overlaps:
         """Documents that both have down to each depth, ties broken as in a run."""
         return self._count(np.maximum(self._a.rank, self._b.rank)[self._shared], self._shared)
 
-    def column(self, what: str, ties: str, k: int | None = None) -> Floats:
-        """`agreement`, `unseen` or `unseen_most` under a treatment of ties ("": broken).
-
-        `k`: what may follow if the rankings end there.
-        """
-        norm = self._norm(ties)
-        if what == "agreement":
+    def column(self, request: ColumnRequest) -> Floats:
+        """Compute `agreement`, `unseen` or `unseen_most`, which is what may follow below k."""
+        ties, norm = request.ties, self._norm(request.ties)
+        if request.column == "agreement":
             return self._seen(ties) / norm
-        inside = self._inside(what, ties, norm)
-        return inside if what == "unseen" else self._most(inside, self._seen(ties) / norm, k)
+        inside = self._inside(request.column, ties, norm)
+        if request.column == "unseen":
+            return inside
+        return self._most(inside, self._seen(ties) / norm, request.k)
 
-    def _inside(self, what: str, ties: str, norm: Floats) -> Floats:
+    def _inside(self, what: str, ties: str | None, norm: Floats) -> Floats:
         """What the shorter ranking's unseen documents add where the longer one goes on."""
         if np.array_equal(self._a.length, self._b.length):
             return np.zeros(self._rows)
@@ -112,7 +112,7 @@ class Overlaps:
         grown = np.minimum(self._depth, 2 * self._depth - end_a - end_b + shared)
         return np.where(self._depth <= end, inside, (grown - shared) / self._depth)
 
-    def _seen(self, ties: str) -> Floats | Whole:
+    def _seen(self, ties: str | None) -> Floats | Whole:
         match ties:
             case "w":
                 tops = np.maximum(self._groups_a.own_top, self._groups_b.own_top)
@@ -122,7 +122,7 @@ class Overlaps:
             case _:
                 return self.untied
 
-    def _norm(self, ties: str) -> Floats:
+    def _norm(self, ties: str | None) -> Floats:
         depth = self._depth.astype(np.float64)
         if ties == "w":
             return (self._size(self._groups_a) + self._size(self._groups_b)) / 2

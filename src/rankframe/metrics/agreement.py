@@ -25,9 +25,9 @@ RboTies: TypeAlias = Literal["broken", "w", "a", "b", "mean"]
 _DEPTH: Final = pl.col("depth")
 _LONGER: Final = pl.max_horizontal("n_a", "n_b")
 _SHORTER: Final = pl.min_horizontal("n_a", "n_b")
-# The columns of each treatment of ties: what is seen, and what is not.
-_SEEN: Final = {"broken": "", "w": "_w", "a": "_a", "b": "_b", "mean": "_a"}
-_UNSEEN: Final = _SEEN | {"mean": ""}
+# How columns of what is seen, and of what is not, treat ties.
+_SEEN: Final = {"broken": None, "w": "w", "a": "a", "b": "b", "mean": "a"}
+_UNSEEN: Final = _SEEN | {"mean": None}
 
 
 def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float:
@@ -185,7 +185,7 @@ def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -
 
 
 def _agreement(ties: RboTies) -> pl.Expr:
-    return pl.col(f"agreement{_SEEN[ties]}")
+    return ColumnRequest("agreement", ties=_SEEN[ties]).expr
 
 
 def _end(k: int | None) -> pl.Expr:
@@ -252,7 +252,7 @@ def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 
 def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
-    unseen = pl.col(f"unseen{_UNSEEN[ties]}")
+    unseen = ColumnRequest("unseen", ties=_UNSEEN[ties]).expr
     inside, at_end = _end(k) >= _DEPTH, _end(k) == _DEPTH
     at_shortest = total(where(_DEPTH == _SHORTER, _agreement(ties)))
     added = total(where(inside, unseen * power(p, _DEPTH)))
@@ -322,8 +322,8 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
         raise MetricParameterError(
             "rbo_res at k has no mean over all orders of the ties: leave out k, or take ties='a'."
         )
-    column = f"unseen_most{_UNSEEN[ties]}"
-    most = total(ColumnRequest(column, k=k).expr * power(p, _DEPTH))
+    unseen = ColumnRequest("unseen_most", ties=_UNSEEN[ties], k=k).expr
+    most = total(unseen * power(p, _DEPTH))
     # As deep as there are documents, both rankings may hold all of them: from there on 1.
     documents = of_query("n_a") + of_query("n_b") - of_query("n_shared")
     rest = _in_common_at_end(ties, k) * _tail(pl.lit(value=True), p)
