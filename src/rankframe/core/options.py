@@ -200,7 +200,7 @@ class Policies(Options):
         False,  # noqa: FBT003 (a default)
         "remove documents that the query already has in `train`, before ranking.",
         "Remove documents that the query already has in --train before ranking.",
-        ledger=lambda seen: "yes" if seen else None,
+        ledger=lambda excluded: "yes" if excluded else None,
     )
     items: Table = option(
         None,
