@@ -38,7 +38,7 @@ def test_it_has_the_columns_that_there_is_something_for() -> None:
     assert bare.collect().rows() == [("u", "a", 1, None, 2)]
     trained = rf.retrieved({"u": ["a"]}, train={"u": ["a"]}).collect_schema()
     assert {"seen", "popularity", "in_catalogue"} <= set(trained)
-    assert not {"relevance", "base_rank"} & set(trained)
+    assert not {"relevance", "reference_rank"} & set(trained)
 
 
 def test_attributes_that_are_called_like_its_columns() -> None:

@@ -20,7 +20,7 @@ def test_what_lies_beside() -> None:
     frame = rf.retrieved(
         RUN, {"u2": {"b": 0, "c": 2}}, train={"u2": ["c"]}, reference={"u2": ["c", "z", "b"]}, rel=2
     ).collect()
-    assert frame.select("relevance", "relevant", "judged", "seen", "base_rank").rows() == [
+    assert frame.select("relevance", "relevant", "judged", "seen", "reference_rank").rows() == [
         (None, False, False, False, None),
         (0.0, False, True, False, 3),
         (2.0, True, True, True, 1),

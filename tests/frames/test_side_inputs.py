@@ -73,7 +73,7 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
 def test_a_document_twice_in_another_run_is_refused_or_the_best_kept() -> None:
     base = pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "a", "b"], "score": [1, 2, 3]})
     asked = {"metrics": "unexpectedness@1", "reference": base}
-    with pytest.raises(DuplicateError, match=r"base has 1 duplicate .*'u', 'b'.*keep_best"):
+    with pytest.raises(DuplicateError, match=r"reference has 1 duplicate .*'u', 'b'.*keep_best"):
         rf.evaluate(None, {"u": {"b": 1.0}}, **asked)
     found = rf.evaluate(None, {"u": {"b": 1.0}}, **asked, duplicates="keep_best")
     assert found["unexpectedness@1"] == 0  # it is the first

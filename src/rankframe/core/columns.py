@@ -456,7 +456,7 @@ SHOWN_FRAME: Final = FrameColumns(
         "train_interactions": Column(_NUMBER, "interactions in `train`"),
         "in_catalogue": Column(_FLAG, "the document is in the catalogue"),
         "catalogue_size": Column(_WHOLE, "documents in the catalogue"),
-        "base_rank": Column(_WHOLE, "place in the run `reference`; null where it lacks it"),
+        "reference_rank": Column(_WHOLE, "place in the run `reference`; null where it lacks it"),
         "has": Column(
             _FLAG,
             "the attribute has this value",

@@ -31,7 +31,7 @@ from rankframe.metrics.metric import Metric
 _FROM = {
     "seen": "train", "popularity": "train", "interactions": "train", "popularity_rank": "train",
     "more_popular": "train", "train_queries": "train", "train_interactions": "train",
-    "divergence": "train", "base_rank": "reference", "relevance": "qrels", "relevant": "qrels",
+    "divergence": "train", "reference_rank": "reference", "relevance": "qrels", "relevant": "qrels",
     "judged": "qrels",
     "catalogue_size": "items",
 }  # fmt: skip

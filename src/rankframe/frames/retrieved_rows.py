@@ -25,7 +25,7 @@ from rankframe.kernel.segments import number_segments, segment_starts, sort_orde
 Ints = NDArray[np.int64]
 # The rows beside a run that columns are made from.
 BESIDE = {
-    RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED, "base_rank": BASE,
+    RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED, "reference_rank": BASE,
     "divergence": TRAINED,
 }  # fmt: skip
 
@@ -128,7 +128,7 @@ class ShownRows:
             "train_interactions": lambda: self._constant(catalogue.train_interactions),
             "in_catalogue": lambda: self._known(catalogue.inside, otherwise=False),
             "catalogue_size": lambda: self._constant(catalogue.size),
-            "base_rank": self._base_rank,
+            "reference_rank": self._reference_rank,
         }
         return pl.Series(name, makers[request.column](), dtype=kind)
 
@@ -185,7 +185,7 @@ class ShownRows:
         place = self._known(self.catalogue.popularity_rank)
         return pl.Series(np.where(place > 0, place, np.nan)).fill_nan(None).cast(pl.Int64)
 
-    def _base_rank(self) -> pl.Series:
+    def _reference_rank(self) -> pl.Series:
         return _or_null(self._beside(self.sides.base)).cast(pl.Int64)
 
     def _of_attribute(self, request: ColumnRequest, attribute: str) -> NDArray[Any]:

@@ -190,14 +190,14 @@ def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     frame="shown",
 )
 def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
-    """Compute the share of the top k that another run, `base`, does not have in its top k.
+    """Compute the share of the top k that another run, `reference`, does not have in its top k.
 
-    As in RePlay: places without a document count as unexpected. Needs `base`.
+    As in RePlay: places without a document count as unexpected. Needs `reference`.
 
     >>> shown.select(unexpectedness(k=2)).item()
     0.5
     """
-    common = where(within(k) & (pl.col("base_rank") <= (10**9 if k is None else k)))
+    common = where(within(k) & (pl.col("reference_rank") <= (10**9 if k is None else k)))
     return Ratio(places(k) - total(common), places(k), empty=None)
 
 

@@ -84,7 +84,7 @@ def evaluate(
     Args:
         qrels: the judgments: a Spark DataFrame (of a classic session or of Spark Connect), or a
             path to Parquet that the executors can read; None as in `rf.evaluate`.
-        run: the ranking, likewise. So are `train` and `base`.
+        run: the ranking, likewise. So are `train` and `reference`.
         metrics: as in `rf.evaluate`.
         spark: the session (default: that of the inputs, the active one, or a new one).
         partitions: the number of partitions (default: about a million rows each).
