@@ -138,11 +138,11 @@ def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], 
 
 def test_rows_beside_the_run_are_looked_at() -> None:
     nan = {"u0": {"d1": float("nan")}}
-    with pytest.raises(rf.RankframeError, match="base has 1 row with a NaN score"):
+    with pytest.raises(rf.RankframeError, match="reference has 1 row with a NaN score"):
         rf.evaluate(None, SHOP.run, "unexpectedness@2", reference=nan)
     with pytest.raises(rf.RankframeError, match="qrels has 1 row with a NaN relevance"):
         rf.evaluate(nan, SHOP.run, "epc@2", train=SHOP.train)
-    with pytest.raises(rf.RankframeError, match="base has 1 row with a NaN score"):
+    with pytest.raises(rf.RankframeError, match="reference has 1 row with a NaN score"):
         rf.retrieved(SHOP.run, reference=nan).collect()
 
 
