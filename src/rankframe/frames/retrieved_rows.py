@@ -25,7 +25,8 @@ from rankframe.kernel.segments import number_segments, segment_starts, sort_orde
 Ints = NDArray[np.int64]
 # The rows beside a run that columns are made from.
 BESIDE = {
-    RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED, "reference_rank": BASE,
+    RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED,
+    "reference_rank": BASE,
     "divergence": TRAINED,
 }  # fmt: skip
 
