@@ -148,9 +148,9 @@ def test_metrics_of_two_rankings_are_what_their_definitions_say(seeds: range) ->
         }
         result = rf.agree(
             frame(given.a, how.by), frame(given.b, how.by), labels,
-            missing=given.missing, unmatched_queries=given.lone, ci=None, **options,
+            missing=given.missing, unmatched_queries=given.unmatched, ci=None, **options,
         )  # fmt: skip
-        expected = brute_pairs.agree(given.a, given.b, labels, how, given.missing, given.lone)
+        expected = brute_pairs.agree(given.a, given.b, labels, how, given.missing, given.unmatched)
         wrong += [f"seed {seed}: {one}" for one in differences(expected, result)]
     assert wrong == []
 

@@ -109,7 +109,7 @@ def test_units_are_shown_once() -> None:
     [
         ("novelty@5", {}, "needs train"),
         ("coverage@5", {}, "needs items"),
-        ("unexpectedness@5", {}, "needs base"),
+        ("unexpectedness@5", {}, "needs reference"),
         ("serendipity@5", {"train": {"u": ["a"]}}, "needs qrels"),
         ("diversity(by=genre)@5", {}, "items was not given"),
         ("diversity(by=gendre)@5", {"items": SHOP.items}, "has 'genre', 'genres'"),

@@ -117,7 +117,7 @@ HAS = "it has 'query_id', 'doc_id', 'score'."
          ("columns= names 'querry_id', which is not a column of rankframe. Did you mean "
           "'query_id'? It takes 'query_id', 'doc_id', 'relevance', 'score', 'distance', 'rank', "
           "'group', 'group_weight', each mapped to a name in your data. Of one side ('qrels', "
-          "'run', 'queries', 'train', 'items', 'catalogue', 'base'): "
+          "'run', 'queries', 'train', 'items', 'catalogue', 'reference'): "
           'columns={"qrels": {"query_id": "yours"}}.')),
         (RUN.with_columns(doc_id=pl.struct("doc_id")), None,
          ("run column 'doc_id' has type Struct({'doc_id': String}); "

@@ -112,10 +112,10 @@ def test_the_ledger_says_what_became_of_chunks() -> None:
     counted = dict(zip(ledger["item"], ledger["value"], strict=True))
     notes = dict(zip(ledger["item"], ledger["note"], strict=True))
     assert (counted["run_rows"], counted["run_units"]) == (3, 2)
-    assert notes["policy_gaps"] == "kept"
+    assert notes["policy_unit_ranks"] == "kept"
     assert notes["policy_unit"] == "documents are rolled up to units"
     plain = rf.evaluate({"q": {"a#1": 1}}, run, "mrr").ledger["item"].to_list()
-    assert not {"run_units", "policy_gaps", "policy_unit"} & set(plain)
+    assert not {"run_units", "policy_unit_ranks", "policy_unit"} & set(plain)
 
 
 def test_comparisons_gates_curves_and_differences_take_units() -> None:
@@ -161,8 +161,8 @@ def test_lists_side_by_side_have_the_ranks_of_units(gaps: Any) -> None:
     ranks = {doc: pair for doc, *pair in found.select("doc_id", "rank_a", "rank_b").rows()}
     assert ranks == {
         "a": [1, 2],
-        "b": [2, 1] if gaps == "closed" else [3, 1],
-        "c": [None, 3] if gaps == "closed" else [None, 4],
+        "b": [2, 1] if gaps == "renumbered" else [3, 1],
+        "c": [None, 3] if gaps == "renumbered" else [None, 4],
     }
 
 

@@ -232,11 +232,11 @@ def two(a: list[Row], b: list[Row], how: How, missing: str) -> Two:
 
 
 def agree(
-    a: list[Row], b: list[Row], labels: list[str], how: How, missing: str, lone: str
+    a: list[Row], b: list[Row], labels: list[str], how: How, missing: str, unmatched: str
 ) -> Values:
     """Values of every metric, per query and on average, of two rankings."""
     of_a, of_b = ({row[0] for row in rows} for rows in (a, b))
-    names = of_a & of_b if lone == "skip" else of_a | of_b
+    names = of_a & of_b if unmatched == "skip" else of_a | of_b
     views = {
         name: two([r for r in a if r[0] == name], [r for r in b if r[0] == name], how, missing)
         for name in names

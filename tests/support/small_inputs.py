@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from rankframe.core.options import Lone, Unshared
+from rankframe.core.options import UnmatchedQueries, Unshared
 from tests.support.brute_force import How, Row
 
 ODD = [
@@ -42,7 +42,7 @@ class SmallPair:
     b: list[Row]
     how: How
     missing: Unshared
-    lone: Lone
+    unmatched: UnmatchedQueries
     even: bool  # for every query, both are of the same length
 
 
@@ -144,5 +144,5 @@ def small_pair(seed: int) -> SmallPair:
     chance.shuffle(a)
     chance.shuffle(b)
     missing: Unshared = chance.choice(["shared", "bottom"])
-    lone: Lone = chance.choice(["keep", "skip"])
-    return SmallPair(a, b, how, missing, lone, even)
+    unmatched: UnmatchedQueries = chance.choice(["keep", "skip"])
+    return SmallPair(a, b, how, missing, unmatched, even)
