@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Comparison": "analysis.comparison",
     "DEFAULT_METRICS": "engine.evaluate",
-    "Diff": "analysis.change",
+    "Diff": "analysis.diff",
     "RankframeError": "core.errors",
     "Result": "engine.result",
     "Tuning": "analysis.tuning.outcome",

@@ -1,12 +1,11 @@
 """The public names for type checkers, written by docs/make.py."""
 
 from rankframe import spark as spark
-from rankframe.analysis.change import Diff
 from rankframe.analysis.compare import compare
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import area_under, downsample_curve
 from rankframe.analysis.curves.curve import curve
-from rankframe.analysis.diff import diff
+from rankframe.analysis.diff import Diff, diff
 from rankframe.analysis.fusion.fuse import fuse
 from rankframe.analysis.fusion.stacked_frame import stack
 from rankframe.analysis.gate import gate

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.comparison_inputs import align
+from rankframe.analysis.aligned_systems import align
 from rankframe.analysis.systems import System
 from rankframe.core.options import Unpaired
 from rankframe.engine.plan import PerQuery

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.change import Diff
+from rankframe.analysis.diff import Diff
 
 
 def test_what_is_printed_is_short_and_safe() -> None:

@@ -12,8 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.analysis.change import Diff
-from rankframe.analysis.diff import diff
+from rankframe.analysis.diff import Diff, diff
 from tests.support.oracles import ODD_IDS, Case, Table, random_case
 
 SHOP = Path(__file__).parents[2] / "data" / "shop"

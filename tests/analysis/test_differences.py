@@ -11,8 +11,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.analysis.aligned_values import AlignedValues
-from rankframe.analysis.differences import Setup, p_values, pair_row
+from rankframe.analysis.differences import AlignedValues, Setup, p_values, pair_row
 from rankframe.core.options import Comparing, Intervals, Unpaired
 from rankframe.metrics.names import resolve
 from rankframe.stats.bootstrap import hash_ids

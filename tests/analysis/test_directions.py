@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.directions import refuse_unknown, with_directions
+from rankframe.analysis.stored import refuse_unknown, with_directions
 from rankframe.metrics.names import Metric, resolve
 
 LATENCY, CLICKS = Metric("latency"), Metric("clicks")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.missing_queries import Lack
 from rankframe.analysis.stored import _WITHOUT_A_RUN
+from rankframe.analysis.systems import Lack
 from rankframe.metrics import names_over
 from tests.support.oracles import random_case
 

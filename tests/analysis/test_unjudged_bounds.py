@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.analysis.unjudged_bounds import LEAST, MOST, extreme_grades
+from rankframe.analysis.unjudged import LEAST, MOST, extreme_grades
 from rankframe.metrics.names import resolve
 
 Grades = Sequence[float]

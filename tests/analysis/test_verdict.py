@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import rankframe as rf
-from rankframe.analysis.missing_queries import Lack
+from rankframe.analysis.systems import Lack
 from rankframe.analysis.verdict import CHECK_SCHEMA, JSON_SCHEMA, Verdict
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_values import AlignedValues
+from rankframe.analysis.aligned_systems import Subset, SystemInputs, Systems, open_systems
 from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
@@ -17,13 +18,19 @@ from rankframe.analysis.comparison import (
     WARNING,
     Comparison,
 )
-from rankframe.analysis.comparison_inputs import SystemInputs, Systems, open_systems
-from rankframe.analysis.differences import Compared, Setup, compare_averages
-from rankframe.analysis.directions import Names
+from rankframe.analysis.differences import (
+    AlignedValues,
+    Compared,
+    Setup,
+    draw_replicates,
+    p_values,
+    pair_row,
+    system_row,
+)
 from rankframe.analysis.document_comparison import compare_documents
 from rankframe.analysis.gap_comparison import compare_gaps, gap_items
-from rankframe.analysis.missing_queries import MANY, MISSING
-from rankframe.analysis.systems import Runs
+from rankframe.analysis.stored import Names
+from rankframe.analysis.systems import MANY, MISSING, Runs
 from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
@@ -37,7 +44,9 @@ from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.io.storage import reaching
 from rankframe.metrics.names import Metric, Metrics
+from rankframe.stats.bootstrap import Hashes
 from rankframe.stats.corrections import correct_p_values
+from rankframe.stats.significance import Pair
 
 
 @reaching
@@ -218,6 +227,28 @@ def _rows(
             {**subset, "system": name, **part.system_row(i)} for i, name in enumerate(names)
         ]
     return pl.DataFrame(pair_rows, PAIR_SCHEMA), pl.DataFrame(system_rows, SYSTEM_SCHEMA)
+
+
+def compare_averages(
+    metrics: Sequence[AlignedValues],
+    subset: Subset,
+    hashes: Hashes,
+    pairs: Sequence[Pair],
+    setup: Setup,
+) -> list[Compared]:
+    """Compare the averages of several metrics over a subset of the queries."""
+    inside = [values.take(subset.rows) for values in metrics]
+    inside = draw_replicates(inside, hashes, setup.intervals)
+    return [
+        Compared(
+            values.metric.label,
+            subset.by,
+            subset.name,
+            partial(system_row, values, setup.intervals),
+            partial(pair_row, values, setup.intervals, dict(zip(pairs, row, strict=True))),
+        )
+        for values, row in zip(inside, p_values(inside, pairs, hashes, setup), strict=True)
+    ]
 
 
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:

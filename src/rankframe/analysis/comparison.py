@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe.analysis.missing_queries import Lack
+from rankframe.analysis.systems import Lack
 from rankframe.core.checks import check_flag
 from rankframe.core.messages import number_of
 from rankframe.core.options import StorageSettings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from rankframe.analysis.comparison_inputs import Subset, Systems
+from rankframe.analysis.aligned_systems import Subset, Systems
 from rankframe.analysis.differences import Compared, Row, Setup
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import MetricParameterError

@@ -11,9 +11,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from rankframe.analysis.aligned_values import AlignedValues
-from rankframe.analysis.comparison_inputs import Systems
-from rankframe.analysis.differences import Compared, Row, Setup, draw_replicates
+from rankframe.analysis.aligned_systems import Systems
+from rankframe.analysis.differences import AlignedValues, Compared, Row, Setup, draw_replicates
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals

@@ -12,15 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.aligned_values import AlignedValues
-from rankframe.analysis.comparison_inputs import Subset, Systems, open_systems
-from rankframe.analysis.directions import Names, refuse_unknown
+from rankframe.analysis.aligned_systems import Subset, Systems, open_systems
+from rankframe.analysis.differences import AlignedValues
 from rankframe.analysis.document_comparison import check_document_rule
 from rankframe.analysis.gap_comparison import AlignedGaps
 from rankframe.analysis.gate_rules import Demands, Rule, read_demands
-from rankframe.analysis.missing_queries import MANY
-from rankframe.analysis.stored import read_systems
-from rankframe.analysis.systems import Runs, System
+from rankframe.analysis.stored import Names, read_systems, refuse_unknown
+from rankframe.analysis.systems import MANY, Runs, System
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from rankframe.analysis.directions import Names, names_of
+from rankframe.analysis.stored import Names, names_of
 from rankframe.core.checks import LONGEST_NAME
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, shorten, shown

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from rankframe.analysis.missing_queries import Lack
+from rankframe.analysis.systems import Lack
 from rankframe.core.messages import number_of
 from rankframe.core.table import (
     Cell,

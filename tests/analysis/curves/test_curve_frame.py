@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.curves.curve_frame import Curve
+from rankframe.analysis.curves.curve import Curve
 from tests.support.page_text import read_page
 
 QRELS = {f"q{n}": {"a": 1, "b": 2} for n in range(12)}

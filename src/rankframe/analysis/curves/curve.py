@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Unpack, get_args
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.curves.curve_frame import Curve
-from rankframe.analysis.curves.metric_points import Kind, metrics_of
+from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.score_points import (
     CURVE,
     Ints,
@@ -19,16 +20,19 @@ from rankframe.analysis.curves.score_points import (
     vertical_mean,
 )
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
-from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
+from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, is_count
 from rankframe.engine.evaluate import evaluate
 from rankframe.engine.prepare import refuse_idle
+from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
 from rankframe.io.storage import reaching
+from rankframe.metrics.names import Metric, resolve
 
+Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
 CurveAverage = Literal["pooled", "vertical"]
 Scores = Literal["similarity", "distance"]
 RecallOf = Literal["all", "retrieved"]
@@ -222,3 +226,218 @@ def _draw_slices(
         title = pl.Series("slice", titles, dtype=pl.String).gather(points[CURVE])
         frames.append(points.select(pl.lit(by).alias("by"), title, pl.exclude(CURVE)))
     return pl.concat(frames)
+
+
+_KS: Final = range(1, 21)
+_GAINS: Final = ("cg", "dcg", "ideal_dcg")
+_RECALLS: Final = tuple(tenths / 10 for tenths in range(11))
+_INTERVAL: Final = ("ci_low", "ci_high", "queries")
+
+
+@dataclass(frozen=True)
+class CurveMetrics:
+    """Name the axis of a curve, its places, and the metric of each column at each place."""
+
+    axis: str
+    places: Sequence[float]
+    columns: Mapping[str, Sequence[Metric]]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Return all metrics, place by place."""
+        return [metric for place in zip(*self.columns.values(), strict=True) for metric in place]
+
+    def points(self, result: Result, *, per_query: bool, sliced: bool) -> pl.DataFrame:
+        """Turn an evaluation of the metrics into points: of all queries, each slice or query."""
+        names = list(self.columns)
+        if per_query:
+            lists = (
+                pl.concat_list([metric.label for metric in metrics]).alias(name)
+                for name, metrics in self.columns.items()
+            )
+            values = result.per_query.select(QUERY, *lists).explode(names)
+            return values.select(QUERY, self._repeat_places(values.height), *names)
+        table = result.slices if sliced else result.summary
+        values = [
+            table["value"].gather_every(len(names), column).alias(name)
+            for column, name in enumerate(names)
+        ]
+        return table.gather_every(len(names)).select(
+            *(("by", "slice") if sliced else ()),
+            self._repeat_places(table.height // len(names)),
+            *values,
+            *(_INTERVAL if len(names) == 1 else ()),
+        )
+
+    def _repeat_places(self, rows: int) -> pl.Series:
+        return pl.Series(self.axis, list(self.places)).gather(np.arange(rows) % len(self.places))
+
+
+def metrics_of(
+    kind: Kind, metric: str, ks: Iterable[int] | None, *, interpolated: bool
+) -> CurveMetrics | None:
+    """Return the metrics that are the points of a curve; None if its points go by score."""
+    if interpolated:
+        points = resolve([f"iprec(recall={recall})" for recall in _RECALLS])
+        return CurveMetrics("recall", _RECALLS, {"precision": points})
+    if kind not in ("metric_at_k", "cumulative_gain"):
+        return None
+    cutoffs = _check_cutoffs(ks)
+    if kind == "cumulative_gain":
+        columns = {name: resolve([f"{name}@{k}" for k in cutoffs]) for name in _GAINS}
+        return CurveMetrics("k", cutoffs, columns)
+    whole = _without_cutoff(metric)
+    at_each = [
+        replace(whole, label=f"{whole.label}@{k}", params={**whole.params, "k": k}) for k in cutoffs
+    ]
+    return CurveMetrics("k", cutoffs, {"value": at_each})
+
+
+def _check_cutoffs(ks: Iterable[int] | None) -> list[int]:
+    if ks is None:
+        return list(_KS)
+    if isinstance(ks, str) or not isinstance(ks, Iterable):
+        raise OptionError(f"ks takes cutoffs such as [1, 5, 10] or range(1, 21), not {ks!r}.")
+    cutoffs = list(ks)
+    if not cutoffs:
+        raise OptionError("ks names no cutoff. Give at least one, such as [10].")
+    if bad := [k for k in cutoffs if not is_count(k)]:
+        raise OptionError(f"ks takes whole numbers of at least 1, not {bad[0]!r}.")
+    ascending = sorted(map(int, cutoffs))
+    if twice := [k for k in ascending if ascending.count(k) > 1]:
+        raise OptionError(f"ks names {twice[0]} more than once.")
+    return ascending
+
+
+def _without_cutoff(metric: str) -> Metric:
+    if not isinstance(metric, str):
+        raise MetricParameterError(f"metric takes a name such as 'ndcg', not {metric!r}.")
+    whole = resolve(metric)[0]
+    definition = whole.definition
+    assert definition is not None  # a name always has one
+    if "k" not in definition.parameters:
+        raise MetricParameterError(f"{metric!r}: {definition.name} takes no cutoff.")
+    if "k" in whole.params:
+        raise MetricParameterError(
+            f"{metric!r} has a cutoff of its own. Name the metric without one: ",
+            Option("ks"),
+            " has the cutoffs.",
+        )
+    if whole.average == "weighted":
+        raise MetricParameterError(
+            f"{metric!r} is averaged by weight, and a curve has no weights. "
+            "Leave out average=weighted."
+        )
+    return whole
+
+
+# What a curve runs along, what it shows, and the band around it, by the columns that it has.
+_AXES: Final = (
+    ("fpr", ("tpr",)),
+    ("recall", ("precision",)),
+    ("k", ("value",)),
+    ("k", ("dcg", "ideal_dcg")),
+)
+_COLOURS: Final = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999", "#b15928",
+)  # fmt: skip
+_GREY: Final = "#7f7f7f"
+_MOST_CURVES, _MOST_POINTS = len(_COLOURS), 400
+_WIDE, _HIGH, _EDGE = 420, 240, 44
+
+
+class Curve(pl.DataFrame):
+    """The points of a curve: a polars frame that a notebook also draws.
+
+    >>> from rankframe.analysis.curves.curve import curve
+    >>> points = curve({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "metric_at_k", ks=[1, 2])
+    >>> isinstance(points, pl.DataFrame), "<svg" in points._repr_html_()
+    (True, True)
+    """
+
+    @classmethod
+    def of(cls, points: pl.DataFrame) -> Curve:
+        """Wrap points."""
+        same = cls.__new__(cls)
+        same._df = points._df
+        return same
+
+    def _repr_html_(self, *, _from_series: bool = False) -> str:
+        return _drawing(self) + super()._repr_html_(_from_series=_from_series)
+
+
+def _drawing(points: pl.DataFrame) -> str:
+    """A line for each curve, or nothing where there are too many, or no points."""
+    axes = next(
+        ((x, ys) for x, ys in _AXES if {x, *ys} <= set(points.columns)), None
+    )  # fmt: skip
+    if axes is None or points.is_empty():
+        return ""
+    x, ys = axes
+    owners = [name for name in ("by", "slice", QUERY) if name in points.columns]
+    parts = (
+        points.partition_by(owners, as_dict=True, maintain_order=True) if owners else {(): points}
+    )
+    if len(parts) * len(ys) > _MOST_CURVES:
+        return ""
+    lines = {
+        ", ".join([*map(str, owner), *([y] if len(ys) > 1 else [])]): _thinned(part, x, y)
+        for owner, part in parts.items()
+        for y in ys
+    }
+    left, right = _span([frame[x] for frame in lines.values()], share=x != "k")
+    low, high = _span([frame["y"] for frame in lines.values()], share=x != "k")
+    place = {
+        "x": lambda value: _EDGE + (value - left) / ((right - left) or 1) * (_WIDE - _EDGE - 8),
+        "y": lambda value: _HIGH - 30 - (value - low) / ((high - low) or 1) * (_HIGH - 42),
+    }
+    drawn = []
+    for (name, frame), colour in zip(lines.items(), _COLOURS, strict=False):
+        path = " ".join(
+            f"{place['x'](a):.1f},{place['y'](b):.1f}"
+            for a, b in zip(frame[x], frame["y"], strict=True)
+        )
+        drawn.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2">'
+            f"<title>{html.escape(name)}</title></polyline>"
+        )
+    ends = [
+        (_EDGE, _HIGH - 14, "start", f"{left:g}"), (_WIDE - 8, _HIGH - 14, "end", f"{right:g}"),
+        ((_WIDE + _EDGE) / 2, _HIGH - 2, "middle", x), (_EDGE - 4, _HIGH - 30, "end", f"{low:.3g}"),
+        (_EDGE - 4, 16, "end", f"{high:.3g}"), (_EDGE + 4, 10, "start", " / ".join(ys)),
+    ]  # fmt: skip
+    texts = "".join(
+        f'<text x="{across:.1f}" y="{down:.1f}" text-anchor="{side}">{html.escape(label)}</text>'
+        for across, down, side, label in ends
+    )
+    frame = f'<path d="M{_EDGE},12V{_HIGH - 30}H{_WIDE - 8}" fill="none" stroke="{_GREY}"/>'
+    legend = "".join(
+        f'<span style="color:{colour}">■</span> {html.escape(name)} '
+        for name, colour in zip(lines, _COLOURS, strict=False)
+        if name
+    )
+    return (
+        f'<svg width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
+        f'font-family="sans-serif" font-size="11" fill="{_GREY}">{frame}{texts}{"".join(drawn)}'
+        f"</svg><p><small>{legend}</small></p>"
+    )
+
+
+def _thinned(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
+    """Finite points of one curve, no more than anybody sees."""
+    points = part.select(pl.col(x).cast(pl.Float64), pl.col(y).cast(pl.Float64).alias("y"))
+    points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
+    if points.height > _MOST_POINTS and (x, y) in (("fpr", "tpr"), ("recall", "precision")):
+        return downsample_curve(points.rename({"y": y}), _MOST_POINTS).rename({y: "y"})
+    return points
+
+
+def _span(columns: list[pl.Series], *, share: bool) -> tuple[float, float]:
+    """From the lowest to the highest; shares from 0 to 1."""
+    if share:
+        return 0.0, 1.0
+    values = pl.concat([column.cast(pl.Float64).alias("") for column in columns])
+    if values.is_empty():
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    return (low, high) if low < high else (low - 0.5, high + 0.5)

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_values import AlignedValues
-from rankframe.analysis.compare import correct_rows
-from rankframe.analysis.comparison_inputs import Subset
+from rankframe.analysis.aligned_systems import Subset
+from rankframe.analysis.compare import compare_averages, correct_rows
 from rankframe.analysis.differences import (
+    AlignedValues,
     Row,
     Setup,
-    compare_averages,
     draw_replicates,
     pair_row,
     system_row,

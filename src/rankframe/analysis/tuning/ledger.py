@@ -9,8 +9,7 @@ import polars as pl
 
 from rankframe.analysis.comparison import WARNING
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.missing_queries import lacks
-from rankframe.analysis.systems import System
+from rankframe.analysis.systems import System, lacks
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.core.messages import number_of
 from rankframe.core.options import SharedPolicies

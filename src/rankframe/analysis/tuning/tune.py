@@ -16,8 +16,7 @@ from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.partitions import PartitionedRuns, load_runs
 from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
-from rankframe.analysis.missing_queries import refuse_unshared
-from rankframe.analysis.systems import Runs, System, evaluate_runs
+from rankframe.analysis.systems import Runs, System, evaluate_runs, refuse_unshared
 from rankframe.analysis.tuning.candidates import Candidate, list_families
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings

@@ -38,7 +38,7 @@ from rankframe.stats.paired import differences as apart_by
 __all__ = ["differences", "scatter"]
 
 if TYPE_CHECKING:
-    from rankframe.analysis.change import Diff
+    from rankframe.analysis.diff import Diff
 
 _MOST_BARS = 400  # about one for each dot across
 _MOST_DOTS = 1_500  # beyond which a scatter is a cloud

@@ -12,11 +12,17 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.change import BETTER, Diff
+from rankframe.analysis.aligned_systems import open_systems
 from rankframe.analysis.compare import compare_systems
 from rankframe.analysis.comparison import Comparison
-from rankframe.analysis.comparison_inputs import open_systems
-from rankframe.analysis.diff import describe_movers, movers, side_by_side, summarise_change
+from rankframe.analysis.diff import (
+    BETTER,
+    Diff,
+    describe_movers,
+    movers,
+    side_by_side,
+    summarise_change,
+)
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
 from rankframe.analysis.gate_rules import Demands

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.change import Diff
 from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.diff import Diff
 from rankframe.analysis.verdict import Verdict
 from rankframe.metrics.names import Metric
 from rankframe.present.report.provenance import Made

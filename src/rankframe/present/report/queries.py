@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.change import BETTER, DELTA, TEXT, WEIGHTED, Diff
+from rankframe.analysis.diff import BETTER, DELTA, TEXT, WEIGHTED, Diff
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.messages import number_of
 from rankframe.core.table import Table

@@ -10,8 +10,8 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rankframe.analysis.change import Diff
 from rankframe.analysis.comparison import HOLE_COLUMNS, Comparison
+from rankframe.analysis.diff import Diff
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.verdict import Verdict
 from rankframe.core.messages import number_of

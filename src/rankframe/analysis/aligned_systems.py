@@ -10,11 +10,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.aligned_values import AlignedValues
-from rankframe.analysis.directions import Names, with_directions
-from rankframe.analysis.missing_queries import Lack, describe_filled, lacks, refuse_unshared
-from rankframe.analysis.stored import read_systems, refuse_other_evaluations, stored_metrics
-from rankframe.analysis.systems import Runs, System, depth_of, evaluate_runs
+from rankframe.analysis.differences import AlignedValues
+from rankframe.analysis.stored import (
+    Names,
+    read_systems,
+    refuse_other_evaluations,
+    stored_metrics,
+    with_directions,
+)
+from rankframe.analysis.systems import (
+    Lack,
+    Runs,
+    System,
+    depth_of,
+    describe_filled,
+    evaluate_runs,
+    lacks,
+    refuse_unshared,
+)
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of

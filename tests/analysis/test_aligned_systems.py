@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.comparison_inputs import SystemInputs, open_systems, slices_of
+from rankframe.analysis.aligned_systems import SystemInputs, open_systems, slices_of
 from rankframe.analysis.systems import Runs
 from rankframe.core.options import Policies
 from rankframe.engine.evaluate import DEFAULT_METRICS
