@@ -10,7 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.comparison import COMPARISON_FILES, PAIR_SCHEMA, SYSTEM_SCHEMA, p_text
-from rankframe.io.sources.writers import read_about
+from rankframe.io.outputs import read_about
 from tests.core.test_table import ATTRIBUTES, QUERIES, SYSTEMS, compared
 
 

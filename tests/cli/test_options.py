@@ -22,7 +22,7 @@ from rankframe.core.options import (
     SharedPolicies,
     Storage,
 )
-from rankframe.io.storage import storage_options
+from rankframe.io.remote import storage_options
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from rankframe.engine.about import about_frame, names_in_file
-from rankframe.io.sources.writers import write_parquet
+from rankframe.io.outputs import write_parquet
 
 LEDGER = pl.DataFrame(
     {

@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 import rankframe.engine.result as result_module
 from rankframe.core.errors import OutputError, UnreadableInputError
+from rankframe.io.outputs import read_about
 from rankframe.io.remote import Remote
-from rankframe.io.sources.writers import read_about
 
 
 def _names(folder: Path) -> list[str]:
@@ -153,7 +153,7 @@ def test_the_old_result_stays_when_the_new_one_cannot_take_its_place(
     def failing(*_: object) -> bool:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("rankframe.io.exchange._exchanged", failing)
+    monkeypatch.setattr("rankframe.io.outputs._exchanged", failing)
     with pytest.raises(OutputError, match="Input/output error"):
         result.write(target, overwrite=True)
     assert rf.Result.read(target).means == result.means

@@ -9,8 +9,8 @@ import pytest
 import rankframe as rf
 from rankframe.core.errors import DuplicateError
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, Sides, beside
+from rankframe.io.inputs import open_train
 from rankframe.io.opening import open_table
-from rankframe.io.train import open_train
 
 QRELS = open_table({"u": {"a": 2}}, "qrels")
 TRAIN = open_train({"u": ["a", "b"]})

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rankframe.io import exchange
-from rankframe.io.exchange import like_the_old, on_disk, put_file, put_folder, restore
+from rankframe.io import outputs
+from rankframe.io.outputs import like_the_old, on_disk, put_file, put_folder, restore
 
 
 def folder(path: Path, text: str) -> Path:
@@ -19,7 +19,7 @@ def folder(path: Path, text: str) -> Path:
 
 def unable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that cannot exchange."""
-    monkeypatch.setattr(exchange, "_renameat2", lambda: None)
+    monkeypatch.setattr(outputs, "_renameat2", lambda: None)
 
 
 @pytest.mark.parametrize("able", [True, False])

@@ -22,8 +22,7 @@ from rankframe.io.output_paths import (
     refuse_taken_among,
     safe_names,
 )
-from rankframe.io.remote import Remote, is_address
-from rankframe.io.storage import reached_with
+from rankframe.io.remote import Remote, is_address, reached_with
 
 FILES = ("summary.parquet", "ledger.parquet")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rankframe.core.errors import OutputError
-from rankframe.io import exchange
+from rankframe.io import outputs
 from rankframe.io.outputs import fresh_folder, fresh_folders, recover, write_file
 
 FILES = ("one", "two")
@@ -154,9 +154,9 @@ def test_others_are_copied_where_there_are_no_links(
 _KILLED = """
 import os, sys
 from pathlib import Path
-from rankframe.io import exchange
+from rankframe.io import outputs
 from rankframe.io.outputs import fresh_folder
-exchange._renameat2 = lambda: None
+outputs._renameat2 = lambda: None
 real = Path.rename
 def rename(self, target):
     real(self, target)
@@ -268,7 +268,7 @@ def test_many_writers_and_one_target(
     able: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not able:
-        monkeypatch.setattr(exchange, "_renameat2", lambda: None)
+        monkeypatch.setattr(outputs, "_renameat2", lambda: None)
     target = tmp_path / "out"
     write(target, "0")
     threads = [

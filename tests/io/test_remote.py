@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rankframe.io.remote import Remote, explained, is_address, scheme_of
-from rankframe.io.storage import reached_with
+from rankframe.io.remote import Remote, explained, is_address, reached_with, scheme_of
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.io.inputs import open_run
-from rankframe.io.roll_up import units_of
+from rankframe.io.inputs import open_run, units_of
 
 BEFORE = pl.col("doc_id").str.split("#").list.first()
 METRICS = ["ndcg@5", "map", "mrr", "precision@3", "recall@5"]

@@ -12,8 +12,8 @@ import pytest
 import rankframe as rf
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.frames.items import Catalogue
+from rankframe.io.inputs import units_of
 from rankframe.io.queries import read_attributes
-from rankframe.io.roll_up import units_of
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
 RUN = {"q1": {"a": 0.5, "b": 0.7}, "q2": {"c": 0.4, "a": 0.2}}

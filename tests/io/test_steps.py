@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe.io.steps import in_steps
+from rankframe.io.input_table import in_steps
 
 
 def growing(rows: int = 60_000) -> pl.DataFrame:

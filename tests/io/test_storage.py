@@ -8,7 +8,7 @@ import pytest
 
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Storage
-from rankframe.io.storage import reached_with, reaching, storage_options
+from rankframe.io.remote import reached_with, reaching, storage_options
 
 
 @reaching

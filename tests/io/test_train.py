@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.io.inputs import open_train, without_seen
 from rankframe.io.opening import open_table
-from rankframe.io.train import open_train, without_seen
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def _forked(case: Case, kept: Path, err: int) -> int:
 
 def _count_steps(case: Case, into: int) -> None:
     """Note every step that changes names or writes them out, and be killed at one of them."""
-    from rankframe.io import exchange
+    from rankframe.io import outputs
 
     seen = 0
 
@@ -181,9 +181,9 @@ def _count_steps(case: Case, into: int) -> None:
 
     for name in ("rename", "replace", "fsync"):
         setattr(os, name, counted(name, getattr(os, name)))
-    renameat2 = exchange._renameat2()
+    renameat2 = outputs._renameat2()
     call = counted("exchange", renameat2) if renameat2 is not None and not case.unable else None
-    setattr(exchange, "_renameat2", lambda: call)  # noqa: B010
+    setattr(outputs, "_renameat2", lambda: call)  # noqa: B010
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ from rankframe.engine.ledger import POLICY, Item
 from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.bootstrap import Hashes
 from rankframe.stats.corrections import correct_p_values

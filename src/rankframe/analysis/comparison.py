@@ -44,9 +44,8 @@ from rankframe.engine.about import about_frame
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.io.output_paths import place
-from rankframe.io.outputs import fresh_folder
-from rankframe.io.sources.writers import write_parquet
-from rankframe.io.storage import reaching
+from rankframe.io.outputs import fresh_folder, write_parquet
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}

@@ -24,7 +24,7 @@ from rankframe.engine.terms import average_values
 from rankframe.io.described import Described
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 

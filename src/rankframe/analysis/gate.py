@@ -36,7 +36,7 @@ from rankframe.engine.ledger import says_every_relevant
 from rankframe.engine.memory import limiting
 from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.significance import against_margin

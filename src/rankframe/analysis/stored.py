@@ -32,8 +32,7 @@ from rankframe.frames.fingerprint import differ
 from rankframe.io.formats.registry import reading
 from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern
-from rankframe.io.remote import Remote, scheme_of
-from rankframe.io.stores import STORES
+from rankframe.io.remote import STORES, Remote, scheme_of
 from rankframe.io.validate import check_rows
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.metrics.names import Metric, Metrics, parse

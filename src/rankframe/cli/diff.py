@@ -93,7 +93,7 @@ def diff(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.io.sources.writers import write_frame
+    from rankframe.io.outputs import write_frame
     from rankframe.present.terminal import analysis_tables as show
 
     if metric and len(metric) > 1:

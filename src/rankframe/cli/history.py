@@ -55,7 +55,7 @@ def history(
     from rich.console import Console
 
     import rankframe as rf
-    from rankframe.io.sources.writers import write_frame
+    from rankframe.io.outputs import write_frame
     from rankframe.present.terminal.analysis_tables import history_table
     from rankframe.present.terminal.render import csv_text
 

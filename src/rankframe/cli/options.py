@@ -19,7 +19,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.option import OptionInfo, Options, choices, declared
 from rankframe.core.options import Comparing, Intervals, Storage
-from rankframe.io.storage import reached_with
+from rankframe.io.remote import reached_with
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"

@@ -204,7 +204,7 @@ def _seen(done: Progress, seconds: float) -> str:
 
 def check_tables(*targets: Path | None) -> None:
     """Refuse files whose endings name no format that tables are written in."""
-    from rankframe.io.sources.writers import format_of
+    from rankframe.io.outputs import format_of
 
     for target in targets:
         if target is not None:
@@ -264,7 +264,7 @@ def deliver(
     from rich.console import Console
 
     from rankframe.engine.ledger import says_every_relevant
-    from rankframe.io.sources.writers import write_frame
+    from rankframe.io.outputs import write_frame
     from rankframe.present.terminal import result_tables as show
 
     tell_if_every_relevant(any(says_every_relevant(result.ledger) for result in results.values()))

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from rankframe.engine.ledger import POLICY
+from rankframe.io.outputs import read_about
 from rankframe.io.remote import Remote
-from rankframe.io.sources.writers import read_about
 
 
 def about_frame(

@@ -17,7 +17,7 @@ from rankframe.engine.pair_metrics import PairMetrics, pair_plan
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metrics
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")

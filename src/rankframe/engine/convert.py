@@ -16,8 +16,8 @@ from rankframe.io.formats.trec_format import Kind
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
+from rankframe.io.outputs import format_of, write_as
 from rankframe.io.responses import from_responses
-from rankframe.io.sources.writers import format_of, write_as
 from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.ranking import rank_documents

@@ -20,7 +20,7 @@ from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.queries import By, asked_of, read_attributes, slicings
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 

@@ -45,7 +45,7 @@ from rankframe.frames.found import Found
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, part_of
-from rankframe.io.sources.writers import About
+from rankframe.io.outputs import About
 from rankframe.io.validate import check_input, count_rows
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.codes import text_order

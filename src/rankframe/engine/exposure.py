@@ -15,9 +15,8 @@ from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.side_inputs import beside
 from rankframe.io.batches import Batches
-from rankframe.io.inputs import Columns, Source, open_run, refuse_absent_columns
-from rankframe.io.storage import reaching
-from rankframe.io.train import open_train
+from rankframe.io.inputs import Columns, Source, open_run, open_train, refuse_absent_columns
+from rankframe.io.remote import reaching
 from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
 

@@ -20,9 +20,8 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError
 from rankframe.engine.memory import bytes_at_once
 from rankframe.io.formats.registry import reading
-from rankframe.io.input_table import InputTable
+from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.scratch import room_for
-from rankframe.io.steps import in_steps
 from rankframe.io.validate import check_rows
 from rankframe.kernel.duplicates import deduplicate
 

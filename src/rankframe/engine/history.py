@@ -18,8 +18,7 @@ from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
 from rankframe.frames.fingerprint import differ
 from rankframe.io.output_paths import place
-from rankframe.io.remote import Remote
-from rankframe.io.storage import reaching
+from rankframe.io.remote import Remote, reaching
 
 Stored: TypeAlias = str | os.PathLike[str] | Result
 HistoryOrder: TypeAlias = Literal["date", "given"]

@@ -19,7 +19,7 @@ from rankframe.frames.judged import Judgments
 from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 
 
 @reaching

@@ -19,8 +19,7 @@ from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.io.formats.registry import READ_ERRORS
-from rankframe.io.input_table import InputTable
-from rankframe.io.steps import in_steps
+from rankframe.io.input_table import InputTable, in_steps
 
 P = ParamSpec("P")
 R = TypeVar("R")

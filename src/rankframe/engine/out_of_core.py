@@ -35,8 +35,8 @@ from rankframe.engine.sorted_partitions import SortedPartitions
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.output_paths import cannot_write
+from rankframe.io.outputs import About, write_parquet
 from rankframe.io.scratch import room_for, scratch_folder
-from rankframe.io.sources.writers import About, write_parquet
 from rankframe.io.validate import count_rows
 
 # Rows of a partition: fewer cost more than they save; more are not even needed.

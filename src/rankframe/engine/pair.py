@@ -14,7 +14,7 @@ from rankframe.core.options import PairOptions, PairPolicies, Storage, is_count
 from rankframe.engine.pairing import Pairing
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 
 
 @reaching

@@ -16,9 +16,8 @@ from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.retrieved import RetrievedMetrics
 from rankframe.frames.items import Catalogue, Trained
-from rankframe.io.inputs import Columns, open_table
+from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
-from rankframe.io.train import open_train
 from rankframe.io.validate import check_input
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.registry import Frame

@@ -27,11 +27,9 @@ from rankframe.engine.ledger import GAPS, OVER_DOCUMENTS
 from rankframe.engine.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_table
 from rankframe.io.output_paths import place
-from rankframe.io.outputs import fresh_folder, recover
-from rankframe.io.remote import Remote, explained
+from rankframe.io.outputs import fresh_folder, recover, write_parquet
+from rankframe.io.remote import Remote, explained, reaching
 from rankframe.io.sources.remote_files import scan_files
-from rankframe.io.sources.writers import write_parquet
-from rankframe.io.storage import reaching
 
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {

@@ -16,10 +16,16 @@ from rankframe.frames.lazily import lazy_frame
 from rankframe.frames.retrieved_rows import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
 from rankframe.io.batches import Batches
-from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
+from rankframe.io.inputs import (
+    Columns,
+    Source,
+    open_judgments,
+    open_run,
+    open_train,
+    refuse_absent_columns,
+)
 from rankframe.io.opening import open_table
-from rankframe.io.storage import reaching
-from rankframe.io.train import open_train
+from rankframe.io.remote import reaching
 from rankframe.io.validate import check_input
 from rankframe.kernel.reading import read_batches
 

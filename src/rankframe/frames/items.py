@@ -26,9 +26,8 @@ from rankframe.frames.attributes import Values, Vectors
 from rankframe.frames.exposure import ValueSets
 from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.input_table import InputTable
-from rankframe.io.inputs import Source, describe
+from rankframe.io.inputs import COUNT, Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
-from rankframe.io.train import COUNT
 from rankframe.kernel.batch import KEY, Batch, hashed, text_hashes
 from rankframe.kernel.matching import IdIndex
 from rankframe.kernel.tables import Index

@@ -18,7 +18,7 @@ from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVA
 from rankframe.core.options import Duplicates, Ties
 from rankframe.frames.items import Catalogue
 from rankframe.io.input_table import InputTable
-from rankframe.io.train import COUNT
+from rankframe.io.inputs import COUNT
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.matching import QueryIndex
 from rankframe.kernel.ranking import rank_documents

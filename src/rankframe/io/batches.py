@@ -15,8 +15,7 @@ from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.core.errors import DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS
-from rankframe.io.input_table import InputTable
-from rankframe.io.steps import in_steps
+from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.validate import check_rows, first_broken, load_unique
 from rankframe.kernel.batch import (
     HASHES,

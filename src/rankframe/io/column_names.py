@@ -20,6 +20,8 @@ from rankframe.core.columns import (
     GROUP,
     GROUP_WEIGHT,
     LATE_SYNONYMS,
+    LIST_SYNONYMS,
+    LIST_SYNONYMS_OF,
     QUERY,
     RANK,
     RELEVANCE,
@@ -36,15 +38,6 @@ from rankframe.core.errors import (
     MissingColumnError,
 )
 from rankframe.io.formats.beir import with_grades
-from rankframe.io.list_columns import (
-    Schema,
-    all_relevant,
-    as_text,
-    called_like,
-    is_list,
-    looks_judged,
-    taken_apart,
-)
 
 # {"query_id": "user_id"}, or such a mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
@@ -307,3 +300,127 @@ def _candidates(column: str, role: Role, schema: Schema, taken: set[str]) -> lis
         synonyms = {plain_name(n) for n in SYNONYMS[column] if (n in LATE_SYNONYMS) == late}
         found = found or [name for name, plain in free.items() if plain in synonyms | {same}]
     return found or [name for name in called_like(column, role, schema) if name in free]
+
+
+Schema = Mapping[str, pl.DataType]
+
+
+def is_list(kind: pl.DataType) -> bool:
+    """Return whether a column of this type holds lists."""
+    return isinstance(kind, pl.List | pl.Array)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The columns of a table; a list of structs is replaced by its fields, each a list."""
+
+    schema: dict[str, pl.DataType]
+    struct: str | None = None
+    fields: tuple[str, ...] = ()
+
+    def found_as(self, name: str) -> str:
+        """Return the column of the table that a column is, or is inside."""
+        return self.struct if self.struct is not None and name in self.fields else name
+
+
+def taken_apart(
+    schema: Schema, role: Role | None, user_names: Mapping[str, str], called: str
+) -> Flat:
+    """Replace a list of structs by its fields if no other column has documents.
+
+    A field hides a column of the same name.
+    """
+    structs = {
+        name: kind.inner.to_schema()
+        for name, kind in schema.items()
+        if isinstance(kind, pl.List | pl.Array) and isinstance(kind.inner, pl.Struct)
+    }
+    plain = {name: kind for name, kind in schema.items() if name not in structs}
+    doc_name = user_names.get(DOC)
+    if not any(doc_name in names for names in (plain, structs, *structs.values())):
+        doc_name = None  # another side may have it
+    has_documents = doc_name in plain or (doc_name is None and _has_documents(plain, role))
+    if not structs or has_documents or role == "queries":
+        return Flat(dict(schema))
+    found = [name for name, fields in structs.items() if doc_name in fields]
+    found = found or _called(structs, _document_names(role)) or list(structs)
+    if len(found) > 1:
+        raise AmbiguousColumnError(called, DOC, found)
+    fields = structs[found[0]]
+    flat: dict[str, pl.DataType] = {}
+    for name, kind in schema.items():
+        if name == found[0]:
+            flat |= {field: pl.List(kind_inside) for field, kind_inside in fields.items()}
+        elif name not in fields:
+            flat[name] = kind
+    return Flat(flat, found[0], tuple(fields))
+
+
+def called_like(column: str, role: Role, schema: Schema) -> list[str]:
+    """Return the columns of lists whose names mean this column of ours."""
+    lists = {name: kind for name, kind in schema.items() if is_list(kind)}
+    if column == DOC:
+        ids = {name: kind for name, kind in lists.items() if not _holds_flags(kind)}
+        return _called(ids, _document_names(role))
+    flags = ("relevant",) if column == RELEVANCE else ()
+    marked = {name: kind for name, kind in lists.items() if _holds_flags(kind)}
+    return _called(lists, [LIST_SYNONYMS.get(column, ())]) or _called(marked, [flags])
+
+
+def as_text(role: Role, schema: Schema) -> str | None:
+    """Return the column of text that has a name for lists of documents, as in CSV; None without."""
+    texts = [name for name, kind in schema.items() if kind == pl.String]
+    return next(iter(_called(texts, _document_names(role))), None)
+
+
+def looks_judged(schema: Schema) -> bool:
+    """Return whether lists are called relevant documents, and none retrieved documents."""
+    lists = [name for name, kind in schema.items() if is_list(kind) and not _holds_flags(kind)]
+    plain_names = _plain_names(*SYNONYMS[DOC], DOC, *LIST_SYNONYMS[DOC], *LIST_SYNONYMS_OF["run"])
+    return bool(_called(lists, [LIST_SYNONYMS_OF["qrels"]])) and not any(
+        plain_name(name) in plain_names for name in schema
+    )
+
+
+def all_relevant(schema: Schema, doc: str) -> bool:
+    """Return whether a column holds lists of relevant documents without grades.
+
+    That is not so if the table looks like a run, which has scores or ranks.
+    """
+    if not is_list(schema[doc]):
+        return False
+    lists = [name for name, kind in schema.items() if is_list(kind)]
+    scored = [
+        (column, *SYNONYMS[column], *LIST_SYNONYMS[column]) for column in (SCORE, DISTANCE, RANK)
+    ]
+    return bool(_called([doc], [LIST_SYNONYMS_OF["qrels"]])) or not _called(lists, scored)
+
+
+def _has_documents(schema: Schema, role: Role | None) -> bool:
+    plain_names = _plain_names(DOC, *SYNONYMS[DOC])
+    lists = [name for name, kind in schema.items() if is_list(kind)]
+    found = any(plain_name(name) in plain_names for name in schema)
+    return found or bool(_called(lists, _document_names(role)))
+
+
+def _document_names(role: Role | None) -> list[tuple[str, ...]]:
+    """Return the names of lists of documents; names for one side come first."""
+    sides = [LIST_SYNONYMS_OF[role]] if role else list(LIST_SYNONYMS_OF.values())
+    return [*sides, LIST_SYNONYMS[DOC]]
+
+
+def _called(names: Mapping[str, Any] | Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
+    """Return the columns that have a name of the first group of which any has one."""
+    for group in groups:
+        plain = _plain_names(*group)
+        if found := [name for name in names if plain_name(name) in plain]:
+            return found
+    return []
+
+
+def _holds_flags(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.List | pl.Array) and kind.inner == pl.Boolean
+
+
+def _plain_names(*names: str) -> set[str]:
+    return set(map(plain_name, names))

@@ -2,21 +2,271 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, SCORE, SCORE_REST, TEXTS, Role, Side
-from rankframe.core.errors import BadValueError
+from rankframe.core.columns import (
+    DOC,
+    GROUP,
+    GROUP_WEIGHT,
+    QUERY,
+    SCORE,
+    SCORE_REST,
+    TEXTS,
+    Role,
+    Side,
+)
+from rankframe.core.errors import (
+    BadValueError,
+    ColumnTypeError,
+    DuplicateError,
+)
+from rankframe.io.column_names import Flat, is_list
 from rankframe.io.formats.numbers import as_float, beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.list_columns import Lists
 
 # Whole numbers that do not all fit into an Int64.
 _LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
+
+
+# Rows that are read before anything is known of their size, and that are never worth parting.
+_FIRST, _FEWEST = 1 << 12, 1 << 10
+
+
+# More than this are no faster to read.
+_MOST = 1 << 17
+
+
+# What a row is taken for at the least: ids may suddenly be longer than those before.
+_ROW_BYTES = 256
+
+
+def in_steps(frame: pl.LazyFrame, at_once: int, *, seekable: bool) -> Iterator[pl.DataFrame]:
+    """Yield all rows, in tables of about `at_once` bytes.
+
+    `seekable`: any stretch can be read without reading those before; where that is not so, polars
+    decides how much is read ahead.
+    """
+    if not seekable:
+        yield from frame.collect_batches(lazy=True)
+        return
+    rows, read, widest = _FIRST, 0, float(_ROW_BYTES)
+    while True:
+        table = frame.slice(read, rows).collect(engine="in-memory")
+        if table.height:
+            yield table
+        read += table.height
+        if table.height < rows:
+            return
+        widest = max(widest, table.estimated_size() / table.height)
+        rows = min(max(int(at_once / widest), _FEWEST), _MOST)
+
+
+# Rows of the tables that lists are unrolled into: about as many as polars reads at a time.
+_ROWS = 1 << 17
+
+
+# Lists by whose lengths all are estimated.
+_SAMPLE = 10_000
+
+
+# Of a limit of memory, what is read at once: one part of so many.
+_AT_ONCE = 32
+
+
+_ROW_BYTES = 256
+
+
+_ROW = "_row"
+
+
+def lists_of(
+    frame: pl.LazyFrame,
+    flat: Flat,
+    mapping: Mapping[str, str],
+    role: str,
+    limit: int | None = None,
+) -> Lists | None:
+    """Return the lists to unroll in a table whose columns were found; None without lists.
+
+    `limit`: how many bytes the work may take, if any slice of the table can be read alone.
+    """
+    doc, schema = mapping.get(DOC), flat.schema
+    if doc is None or not is_list(schema[doc]):
+        return None
+    numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
+    # A group may be that of all documents in the list.
+    shared = [name for name in (GROUP, GROUP_WEIGHT) if not is_list(schema[numbers.get(name, doc)])]
+    numbers = {name: source for name, source in numbers.items() if name not in shared}
+    for column in numbers.values():
+        if not is_list(schema[column]):
+            raise ColumnTypeError(
+                role, column, str(schema[column]),
+                f"a list of numbers, one for each document in the list {doc!r}",
+            )  # fmt: skip
+    columns = tuple(dict.fromkeys((doc, *numbers.values())))
+    ordered = not numbers and role != "qrels"
+    return Lists(frame, flat, mapping[QUERY], columns, role, ordered, limit)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A table with one row per query."""
+
+    frame: pl.LazyFrame
+    flat: Flat
+    query: str
+    # the columns that are unrolled together, the documents first
+    columns: tuple[str, ...]
+    role: str
+    # the order of the documents is that of their list
+    ordered: bool
+    # how many bytes the work may take; None: nobody said, or it is read as polars likes
+    limit: int | None
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The columns once lists are unrolled."""
+        found = self.frame.collect_schema()
+        return {
+            name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)
+            if name in self.columns or name in self.flat.fields
+            else found[name]
+            for name, kind in self.flat.schema.items()
+        }
+
+    def unrolled(self) -> pl.LazyFrame:
+        """Return a row for each document, in the order of its list; lists are read in slices."""
+        from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where needed)
+
+        return register_io_source(self._read, schema=self.schema)
+
+    def count(self) -> int:
+        """Count the documents."""
+        return self._lengths().select(pl.col("0").sum()).collect(engine="streaming").item()
+
+    def about(self) -> int:
+        """Estimate the number of documents from the first lists, which is much faster."""
+        lists = self.frame.select(pl.len()).collect(engine="streaming").item()
+        first = self._lengths(self.frame.head(_SAMPLE)).select(pl.col("0").mean()).collect().item()
+        return round(lists * (first or 0))
+
+    def _source(self, names: Sequence[str]) -> list[pl.Expr]:
+        """Return the columns of the table that hold these columns, each list as a List."""
+        schema = self.frame.collect_schema()
+        return [
+            pl.col(name).arr.to_list() if isinstance(schema[name], pl.Array) else pl.col(name)
+            for name in dict.fromkeys(map(self.flat.found_as, names))
+        ]
+
+    def _lengths(self, frame: pl.LazyFrame | None = None) -> pl.LazyFrame:
+        """Return the lengths of the lists of each row, in columns 0, 1, …; null has length 0."""
+        lists = (self.frame if frame is None else frame).select(self._source(self.columns))
+        names = lists.collect_schema().names()
+        return lists.select(
+            pl.col(name).list.len().fill_null(0).alias(str(number))
+            for number, name in enumerate(names)
+        )
+
+    def _read(
+        self, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        selected = list(self.schema) if columns is None else columns
+        lists = [name for name in self.columns if name in selected or name == self.columns[0]]
+        if rows == 0:
+            return
+        whole = rows is None
+        watched = [self.query] if self.ordered and whole else []
+        frame = self.frame.select(self._source([*lists, *selected, *watched]))
+        queries: list[pl.Series] = []
+        # Most lists hold something: so many hold as many rows, or else more are read.
+        for part in [frame] if whole else [frame.head(rows), frame.slice(rows)]:
+            for table in self._stretches(part):
+                if watched:
+                    queries.append(table[self.query].hash())
+                for unrolled in self._tables(table, lists):
+                    part_rows = unrolled.select(selected)
+                    if rows is not None:
+                        part_rows = part_rows.head(rows)
+                        rows -= part_rows.height
+                    yield part_rows if predicate is None else part_rows.filter(predicate)
+                    if rows == 0:
+                        return
+        if queries and (all_queries := pl.concat(queries)).n_unique() < len(all_queries):
+            self._refuse_repeated()
+        yield pl.DataFrame(schema=self.schema).select(selected)
+
+    def _stretches(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Yield the lists in order, in slices."""
+        if self.limit is None:
+            return frame.collect_batches(lazy=True, maintain_order=True)
+        return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
+
+    def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield a row for each element, in tables of about as many rows as other inputs have."""
+        found = list(dict.fromkeys(map(self.flat.found_as, lists)))
+        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
+        if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
+            self._refuse_unequal()
+        ends = np.cumsum(lengths[0], dtype=np.int64)
+        # A table of a stretch is small already, and may be larger once it is unrolled.
+        most_rows = (
+            _ROWS if self.limit is None else min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
+        )
+        cuts = (
+            np.searchsorted(ends, np.arange(most_rows, ends[-1] if len(ends) else 0, most_rows)) + 1
+        )
+        for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
+            unrolled = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
+            if self.flat.struct in found:
+                fields = unrolled[self.flat.struct].struct.unnest()
+                unrolled = unrolled.drop(self.flat.struct, *fields.columns, strict=False).hstack(
+                    fields
+                )
+            yield unrolled
+
+    def _refuse_unequal(self) -> None:
+        lengths = self._lengths()
+        names = lengths.collect_schema().names()
+        queries = self.frame.select(pl.col(self.query).cast(pl.String).alias(QUERY))
+        unequal = pl.any_horizontal(pl.col(names[0]) != pl.col(other) for other in names[1:])
+        rows = pl.concat([queries, lengths], how="horizontal").with_row_index(_ROW, offset=1)
+        bad = rows.filter(unequal).collect(engine="streaming")
+        if bad.is_empty():
+            return
+        row: dict[str, Any] = bad.row(0, named=True)
+        first, *plain = dict.fromkeys(map(self.flat.found_as, self.columns))
+        other, count = next(
+            (name, row[number])
+            for number, name in zip(names[1:], plain, strict=True)
+            if row[number] != row["0"]
+        )
+        raise BadValueError(
+            self.role,
+            "lists of different lengths",
+            bad.height,
+            f"row {row[_ROW]:,} (query_id {row[QUERY]!r}): {row['0']:,} in {first!r}, "
+            f"{count:,} in {other!r}",
+            "Give each document a number of its own",
+        )
+
+    def _refuse_repeated(self) -> None:
+        """Refuse a query with two lists: either could come first."""
+        key = pl.col(self.query).cast(pl.String).alias(QUERY)
+        rows = self.frame.select(key).with_row_index(_ROW, offset=1).drop_nulls()
+        twice = rows.filter(pl.col(QUERY).is_duplicated()).collect(engine="streaming")
+        if twice.is_empty():
+            return
+        first = twice[QUERY][0]
+        places = twice.filter(pl.col(QUERY) == first)[_ROW].to_list()
+        count = twice[QUERY].n_unique()
+        raise DuplicateError(self.role, count, {QUERY: first}, places, resolvable=False)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from rankframe.core.checks import is_text
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import Option, masked
-from rankframe.io.remote import Remote, explained, is_address, scheme_of
-from rankframe.io.stores import STORES
+from rankframe.io.remote import STORES, Remote, explained, is_address, scheme_of
 
 Named: TypeAlias = str | os.PathLike[str]
 

@@ -9,16 +9,23 @@ process that writes there removes what a killed process left, and restores what 
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Final, TypeAlias
+
+import polars as pl
 
 from rankframe.core.errors import OutputError, RankframeError
-from rankframe.io.exchange import like_the_old, put_file, put_folder, restore
+from rankframe.io.formats.packing import by_name
+from rankframe.io.formats.registry import PARQUET, Format, by_ending, writable
 from rankframe.io.output_paths import (
     Named,
     cannot_write,
@@ -231,3 +238,159 @@ def _explained(target: object) -> Iterator[None]:
         if "(os error" not in str(error):
             raise
         raise cannot_write(target, error) from error
+
+
+# What a file system answers where it has no such step, or cannot write a folder out.
+_UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+_AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
+
+
+def put_file(fresh: Path, target: Path) -> None:
+    """Move a complete file to a target, whether that exists or not."""
+    on_disk(fresh)
+    fresh.replace(target)
+    on_disk(target.parent)
+
+
+def put_folder(fresh: Path, target: Path, aside: Path) -> None:
+    """Move a complete folder to a target; an old one is then at `fresh`, or at `aside`.
+
+    If both cannot be exchanged in one step, the old folder is at `aside` for a moment, and nowhere
+    else: after a kill, the next process that finds it there puts it back (`restore`).
+    """
+    for folder, _, files in os.walk(fresh):
+        for file in files:
+            on_disk(Path(folder, file))
+        on_disk(Path(folder))
+    if not target.exists():
+        fresh.rename(target)
+    elif not _exchanged(fresh, target):
+        aside.parent.mkdir(exist_ok=True)
+        target.rename(aside)
+        try:
+            fresh.rename(target)
+        except OSError:
+            aside.rename(target)
+            raise
+    on_disk(target.parent)
+
+
+def restore(aside: Path, target: Path) -> None:
+    """Put back a folder that was set aside, if nothing replaced it."""
+    if not target.exists():
+        aside.rename(target)
+
+
+def on_disk(path: Path) -> None:
+    """Flush a file, or the names in a folder, so that it survives a power loss."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in _UNABLE:
+            raise
+    finally:
+        os.close(opened)
+
+
+def like_the_old(fresh: Path, old: Path) -> None:
+    """Copy the mode of the old files, and their owner if permitted."""
+    for new in (fresh, *fresh.rglob("*")):
+        with suppress(OSError):
+            found = (old / new.relative_to(fresh)).stat()
+            with suppress(OSError):
+                os.chown(new, found.st_uid, found.st_gid)
+            new.chmod(found.st_mode & 0o7777)
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange two names in one step; return False if that is not possible."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    here = _AT_WORKING_FOLDER
+    if rename(here, os.fsencode(first), here, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNABLE:
+        return False
+    raise OSError(number, os.strerror(number), str(second))
+
+
+@cache
+def _renameat2() -> Callable[..., int] | None:
+    """Return Linux's call that exchanges names; None on other systems."""
+    try:
+        return ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+# What a file is about: what JSON can hold. No times: the same input gives the same bytes.
+About: TypeAlias = Mapping[str, Any]
+# Under which it is in the metadata of a Parquet file, with the version that wrote it.
+KEY: Final = "rankframe"
+# Rows of a row group: said, since else they are as rows happen to come.
+_ROWS = 1 << 17
+
+
+def write_parquet(
+    frame: pl.DataFrame | pl.LazyFrame, target: Path | IO[bytes], about: About | None = None
+) -> None:
+    """Write a frame in row groups, with metadata about it."""
+    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
+
+    metadata_text = json.dumps({"version": __version__, **(about or {})}, ensure_ascii=False)
+    frame.lazy().sink_parquet(
+        target,
+        # The least: the next ones take half as long again, and save nothing.
+        compression_level=1,
+        metadata={KEY: metadata_text},
+        row_group_size=_ROWS,
+        engine="streaming",
+    )
+
+
+def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
+    """Read rankframe's metadata of a Parquet file; empty if there is none."""
+    try:
+        found = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
+    """Write a frame in the format of the target's ending, with metadata if the format has any."""
+    write_as(format_of(target), frame, target, about)
+
+
+def format_of(target: Path, *, any_table: bool = True) -> Format:
+    """Return the format of a target's ending: for any table, or for judgments and runs."""
+    found = by_ending(target)
+    if found is None or (any_table and not found.any_table):
+        raise OutputError(
+            f"cannot tell the format of {target} from its ending. "
+            f"rankframe writes {writable(any_table=any_table)}."
+        )
+    return found
+
+
+def write_as(form: Format, frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
+    """Write a frame in a format, compressed if the target's ending says so."""
+    packing = by_name(target)
+
+    def put(into: Path | IO[bytes]) -> None:
+        if form is PARQUET:
+            write_parquet(frame, into, about)
+        else:
+            form.write(frame, into)
+
+    def write(path: Path) -> None:
+        if packing is None:
+            put(path)
+            return
+        with path.open("wb") as raw, packing.write(raw) as file:
+            put(file)
+
+    write_file(target, write)

@@ -36,10 +36,16 @@ from rankframe.engine.grades import refuse_grades
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.memory import long_ids
 from rankframe.engine.prepare import RUN_FRAMES
-from rankframe.io.inputs import Columns, Source, open_judgments, open_ranking, refuse_absent_columns
+from rankframe.io.inputs import (
+    Columns,
+    Source,
+    open_judgments,
+    open_ranking,
+    refuse_absent_columns,
+    units_of,
+)
 from rankframe.io.opening import open_table
 from rankframe.io.queries import By, asked_of, read_attributes
-from rankframe.io.roll_up import units_of
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.spark.driver import evaluate_on_cluster
 from rankframe.spark.inputs import Input, open_input, refuse_row_order

@@ -15,7 +15,7 @@ from rankframe.analysis.fusion.training import columns_needed, judge_runs
 from rankframe.core.columns import QUERY
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import part_of
-from rankframe.io.roll_up import in_units
+from rankframe.io.inputs import in_units
 from rankframe.spark.driver import SETTINGS, map_partitions, raise_problems
 from rankframe.spark.inputs import Input
 from rankframe.spark.session import settings, spark_errors

@@ -22,9 +22,15 @@ from rankframe.core.messages import Option
 from rankframe.core.option import takes_options
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import InputTable, part_of
-from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
+from rankframe.io.inputs import (
+    Columns,
+    Source,
+    in_units,
+    open_judgments,
+    refuse_absent_columns,
+    units_of,
+)
 from rankframe.io.opening import open_table
-from rankframe.io.roll_up import in_units, units_of
 from rankframe.spark.driver import SETTINGS, map_partitions, raise_problems, select_values
 from rankframe.spark.entry import check_partitions, partitions_for
 from rankframe.spark.fold_training import hits_on_spark

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from rankframe.core.columns import GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import BadValueError, DuplicateError
-from rankframe.io.input_table import InputTable
-from rankframe.io.list_columns import Lists
+from rankframe.io.input_table import InputTable, Lists
 from rankframe.spark.session import first_row, spark_errors
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from rankframe.engine.prepare import (
 )
 from rankframe.frames.items import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
-from rankframe.io.inputs import Columns, Source
+from rankframe.io.inputs import COUNT, Columns, Source, find_train, refuse_counts
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
-from rankframe.io.train import COUNT, find_train, refuse_counts
 from rankframe.metrics.metric import Metric
 from rankframe.spark.inputs import Input, open_input
 from rankframe.spark.lists import quoted

@@ -22,7 +22,7 @@ from rankframe.engine.slice_sums import SliceKey, SliceSums
 from rankframe.engine.summary import SMALL
 from rankframe.frames.side_inputs import beside
 from rankframe.io.input_table import part_of
-from rankframe.io.roll_up import in_units
+from rankframe.io.inputs import in_units
 from rankframe.io.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:

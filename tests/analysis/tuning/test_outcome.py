@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.tuning.outcome import TUNING_FILES
 from rankframe.core.errors import RankframeError
-from rankframe.io.sources.writers import read_about
+from rankframe.io.outputs import read_about
 
 QRELS = {f"q{n}": {"a": 1} for n in range(8)}
 ONE = {q: {"x": 1.0, "a": 0.9, "y": 0.0} for q in QRELS}

@@ -10,7 +10,7 @@ from pyarrow import ArrowInvalid
 from pyarrow.parquet import ParquetFile
 
 import rankframe as rf
-from rankframe.io.formats.categories import categories_as_text
+from rankframe.io.formats.registry import categories_as_text
 
 ROWS = pl.DataFrame(
     {

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankframe.core.errors import MalformedLineError
-from rankframe.io.formats.line_readers import JsonReader, TableReader, TrecReader
+from rankframe.io.sources.spool import JsonReader, TableReader, TrecReader
 
 
 def _csv(text: IO[bytes]) -> pl.LazyFrame:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.formats.looks import look_of
+from rankframe.io.formats.registry import look_of
 
 RUN = pl.DataFrame({"query_id": ["q1"] * 9, "doc_id": list("abcdefghi"), "score": [1.0] * 9})
 CSV = RUN.write_csv()

@@ -25,7 +25,7 @@ from rankframe.io.formats.registry import (
     unreadable,
 )
 from rankframe.io.opening import open_table
-from rankframe.io.sources.writers import format_of, write_as
+from rankframe.io.outputs import format_of, write_as
 
 RUN = pl.DataFrame(
     {

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.sources.dispatch import open_source
+from rankframe.io.opening import open_source
 
 QRELS = pl.DataFrame(
     {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "d"], "relevance": [2, 1, 1]}

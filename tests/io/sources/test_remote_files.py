@@ -11,14 +11,13 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.io.remote import polars_options, reached_with
 from rankframe.io.sources.remote_files import (
     fetched,
     refuse_unknown,
     scan_files,
     serves_parts,
 )
-from rankframe.io.storage import reached_with
-from rankframe.io.stores import polars_options
 
 HELD: dict[str, bytes] = {}
 

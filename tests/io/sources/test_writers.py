@@ -14,7 +14,7 @@ import pytest
 import rankframe as rf
 from rankframe.io.formats.registry import FORMATS, Format
 from rankframe.io.opening import open_table
-from rankframe.io.sources.writers import KEY, format_of, read_about, write_frame, write_parquet
+from rankframe.io.outputs import KEY, format_of, read_about, write_frame, write_parquet
 
 RUN = pl.DataFrame(
     {"query_id": ["q1", "007"], "doc_id": ["a", "b"], "score": [2.5, 1e-7], "rank": [1.0, 1.0]}

@@ -29,7 +29,7 @@ from rankframe.engine.prepare import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]

@@ -32,8 +32,8 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.sources.writers import format_of, write_as
-from rankframe.io.storage import reaching
+from rankframe.io.outputs import format_of, write_as
+from rankframe.io.remote import reaching
 
 
 @reaching

@@ -13,7 +13,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import METHODS
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
-from rankframe.io.sources.writers import read_about
+from rankframe.io.outputs import read_about
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.formats.packing import bare_name
 from rankframe.io.input_table import InputTable, comparable
-from rankframe.io.inputs import Columns, Source
+from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
-from rankframe.io.roll_up import in_units
 from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Column, as_text, taken
 from rankframe.kernel.codes import text_order

@@ -21,7 +21,7 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import Storage
 from rankframe.frames.lazily import lazy_frame
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.kernel.source import workers
 
 

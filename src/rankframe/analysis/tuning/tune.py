@@ -50,7 +50,7 @@ from rankframe.engine.terms import Floats, Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers
-from rankframe.io.storage import reaching
+from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 

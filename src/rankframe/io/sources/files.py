@@ -16,7 +16,6 @@ from rankframe.core.columns import Role
 from rankframe.core.errors import EmptyInputError, UnreadableInputError
 from rankframe.core.messages import did_you_mean
 from rankframe.io.formats.beir import judgments_in
-from rankframe.io.formats.categories import categories_as_text
 from rankframe.io.formats.delimited import Noted
 from rankframe.io.formats.packing import STEP, head_of, unpacked, without_packing
 from rankframe.io.formats.registry import (
@@ -27,6 +26,7 @@ from rankframe.io.formats.registry import (
     Format,
     Found,
     by_beginning,
+    categories_as_text,
     of_file,
     readable,
     refuse_other,

@@ -16,8 +16,7 @@ import polars as pl
 
 from rankframe.core.errors import MissingExtraError, UnreadableInputError
 from rankframe.core.messages import shorten
-from rankframe.io.remote import scheme_of
-from rankframe.io.stores import S3, polars_options
+from rankframe.io.remote import S3, polars_options, scheme_of
 
 _DELTA = "_delta_log"
 _ICEBERG = re.compile(r"metadata/[^/]+\.metadata\.json")

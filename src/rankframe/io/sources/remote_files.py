@@ -30,11 +30,16 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import did_you_mean
 from rankframe.io.formats.registry import PARQUET, by_beginning, by_ending
-from rankframe.io.remote import Remote, explained, scheme_of
+from rankframe.io.remote import (
+    Remote,
+    explained,
+    polars_arguments,
+    reached_with,
+    scheme_of,
+    storage_options,
+)
 from rankframe.io.sources.files import RawTable, open_parts, open_stream
 from rankframe.io.sources.lakes import is_metadata, lake_at, open_iceberg
-from rankframe.io.storage import reached_with, storage_options
-from rankframe.io.stores import polars_arguments
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.

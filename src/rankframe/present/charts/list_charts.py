@@ -12,7 +12,7 @@ from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
 from rankframe.core.wording import distinct_texts
-from rankframe.io.graded_rows import from_relevance
+from rankframe.io.lists import from_relevance
 from rankframe.present.charts.canvas import (
     Canvas,
     Chart,

@@ -27,8 +27,7 @@ from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refus
 from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, slicings
-from rankframe.io.remote import Remote
-from rankframe.io.storage import reaching
+from rankframe.io.remote import Remote, reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.present.charts.canvas import load_altair
 from rankframe.present.report.data import Asked, gather
