@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from benchmarks.simulation import write
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
+from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposed
-from rankframe.frames.items import Catalogue
 from rankframe.frames.shows import GROUPS, Shows
 from rankframe.metrics.names import resolve
 

@@ -35,8 +35,8 @@ from rankframe.engine.summary import summarise, summarise_gaps
 from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
-from rankframe.stats.corrections import correct_p_values
 from rankframe.stats.gaps import gap_between
+from rankframe.stats.significance import correct_p_values
 
 Floats = NDArray[np.float64]
 # Of one experiment: for each row and column of a table, whether it happened.

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.stats.corrections import correct_p_values
+from rankframe.stats.significance import correct_p_values
 from tests.support.compared import (
     ATTRIBUTES,
     FAST,

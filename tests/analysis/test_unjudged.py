@@ -20,7 +20,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
-from rankframe.frames.found import Found
+from rankframe.frames.matches import Found
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
 from rankframe.io.validate import load

@@ -17,8 +17,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
 from rankframe.io.opening import open_table
-from rankframe.kernel import batch
-from rankframe.kernel import contiguous as grouped
+from rankframe.kernel import batch, reading
 from tests.support.counted import Changing
 from tests.support.looked_up import POOR_HASHES, ByHand, by_hand, layouts, looked_up
 from tests.support.pieces import assert_same, in_pieces, shop_like
@@ -107,7 +106,7 @@ def expected() -> ByHand:
 def test_batches_of_any_length(
     rows: int, layout: str, expected: ByHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     qrels, run = large()
     found = lookup(qrels, layouts(run)[layout]).found()
     assert looked_up(found) == expected
@@ -118,7 +117,7 @@ def test_batches_of_any_length(
 def test_policies_in_every_layout(
     layout: str, policies: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 50)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 50)
     qrels, run = large()
     check(layouts(qrels)[layout], layouts(run)[layout], **policies)
 
@@ -129,7 +128,7 @@ def test_policies_in_every_layout(
 def test_hashes_that_collide_change_nothing(
     rows: int, layout: str, poor: str, expected: ByHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     qrels, run = large()
     assert looked_up(lookup(qrels, layouts(run)[layout]).found()) == expected
@@ -148,7 +147,7 @@ def test_duplicates_are_all_counted_and_named_by_their_rows(
     run = layouts(run)[layout]
     twice = pl.concat([run, run[[-1, 40, 7]]])
     together = twice.sort("query_id", maintain_order=True)
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 60)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 60)
     if poor is not None:
         monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     said = refusal(lookup(qrels, twice).found)
@@ -185,7 +184,7 @@ def test_one_pass_is_enough_only_where_the_rows_of_each_query_are_together(expec
 def test_a_query_that_comes_again_at_the_very_end(
     rows: int, judged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     qrels, run = large()
     run = run.sort("query_id", maintain_order=True)
     # 7 is not judged.
@@ -197,7 +196,7 @@ def test_a_query_that_comes_again_at_the_very_end(
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_thousands_of_queries_of_one_row(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 1000)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 1000)
     run = pl.DataFrame({"query_id": pl.int_range(20_000, eager=True).cast(pl.String)})
     run = run.with_columns(doc_id=pl.lit("d"), score=pl.lit(1.0))
     run = run.sample(fraction=1, shuffle=True, seed=3) if layout != "sorted" else run

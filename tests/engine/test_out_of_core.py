@@ -72,7 +72,7 @@ def test_a_grouped_run_is_read_in_one_pass_beside_few_judgments(
         raise AssertionError("split though grouped")
 
     monkeypatch.setattr("rankframe.engine.evaluation.evaluate_partitions", refuse)
-    monkeypatch.setattr("rankframe.kernel.contiguous.BATCH_ROWS", 700)
+    monkeypatch.setattr("rankframe.kernel.reading.BATCH_ROWS", 700)
     assert_same(whole, in_pieces(qrels, run, 5, ["map", "ndcg@3"]))
     options = {"max_memory": "500kB", "output": tmp_path / "out"}
     assert_same(whole, rf.evaluate(qrels, run, ["map", "ndcg@3"], **options))  # pyright: ignore[reportArgumentType]

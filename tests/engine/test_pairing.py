@@ -13,8 +13,7 @@ from rankframe.core.options import PairPolicies
 from rankframe.core.progress import Progress
 from rankframe.engine.pairing import Pairing
 from rankframe.io.inputs import open_ranking
-from rankframe.kernel import batch
-from rankframe.kernel import contiguous as grouped
+from rankframe.kernel import batch, reading
 from tests.support.looked_up import POOR_HASHES, layouts
 from tests.support.rankings import two_rankings
 
@@ -47,7 +46,7 @@ def assert_same(one: rf.Result, other: rf.Result) -> None:
 def test_any_order_of_rows(
     rows: int, ours: str, theirs: str, expected: rf.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     a, b = text()
     assert_same(expected, rf.agree(layouts(a)[ours], layouts(b)[theirs], METRICS))
 
@@ -57,7 +56,7 @@ def test_any_order_of_rows(
 def test_hashes_that_collide_change_nothing(
     layout: str, poor: str, expected: rf.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 50)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 50)
     monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     a, b = text()
     assert_same(expected, rf.agree(layouts(a)[layout], layouts(b)[layout], METRICS))
@@ -67,7 +66,7 @@ def test_hashes_that_collide_change_nothing(
 def test_a_query_that_comes_again_at_the_very_end(
     in_a: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 20)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 20)
     a, b = text()
     query = b["query_id"][0] if in_a else "only in b"
     late = pl.DataFrame({"query_id": [query], "doc_id": ["late"], "score": [0.5]})
@@ -92,7 +91,7 @@ def test_duplicates_are_said_of_the_whole(
     said = refusal(rf.agree, *sides, "rbo")
     role = ("ranking a", "ranking b")[side]
     assert said.startswith(f"{role} has 2 duplicate (query_id, doc_id) pairs, e.g. (")
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 30)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 30)
     assert refusal(rf.agree, *sides, "rbo") == said
     best = rf.agree(sides[0], sides[1], METRICS, duplicates="keep_best")
     assert best.per_query.equals(agreed().per_query)
@@ -125,7 +124,7 @@ def test_each_query_is_worked_on_once() -> None:
 
 
 def test_whoever_wants_to_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 30)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 30)
     a, b = text()
     told: list[Progress] = []
     rf.agree(a, b, "rbo", progress=told.append)
@@ -136,7 +135,7 @@ def test_whoever_wants_to_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_wrong_stops_the_work(refusal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 20)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 20)
     a, b = text()
     broken = b.with_columns(score=pl.when(pl.int_range(pl.len()) > 300).then("score"))
     assert "ranking b has" in refusal(rf.agree, a, broken, "rbo")

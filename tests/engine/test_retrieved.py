@@ -8,7 +8,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.retrieved import RetrievedMetrics
-from rankframe.frames.items import Catalogue
+from rankframe.frames.catalogue import Catalogue
 from rankframe.metrics.names import resolve
 
 NOTHING = Catalogue.of(None, None, None)

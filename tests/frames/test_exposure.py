@@ -10,8 +10,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.errors import RankframeError
-from rankframe.frames.attributes import Values
-from rankframe.frames.exposure import Exposed, ValueSets, exposures
+from rankframe.frames.attributes import Values, ValueSets
+from rankframe.frames.exposure import Exposed, exposures
 from tests.support import shown_by_definition as by
 from tests.support.shown_cases import frames, recorded_cases, with_gaps
 from tests.support.shown_pieces import everywhere

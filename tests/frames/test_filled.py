@@ -6,8 +6,7 @@ import numpy as np
 
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.filled import Filled, WithHoles
-from rankframe.frames.found import matched
+from rankframe.frames.matches import Filled, WithHoles, matched
 from rankframe.io.opening import open_table
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 3}, "q3": {"a": 2}}

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from rankframe.frames.greedy import About, greedy
+from rankframe.frames.subtopics import About, greedy
 
 
 def by_hand(

@@ -10,8 +10,8 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
+from rankframe.frames.matches import matched
 from rankframe.io.opening import open_table
 
 QRELS = {"q": {"c": 1, "f": 0, "a": 2, "b": 0, "d": -1, "e": 3, "g": 0.5}, "p": {"a": 0, "z": 1}}

@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.listed import Listed, unlisted_holes
+from rankframe.frames.matches import Listed, unlisted_holes
 from rankframe.io.opening import open_table
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}, "q3": {"a": 2}}

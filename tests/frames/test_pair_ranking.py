@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from rankframe.frames.pair_ranking import Ranking
+from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.ranking import RankedBatch
 

@@ -12,10 +12,9 @@ from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import per_query_values
-from rankframe.frames import patterns as module
-from rankframe.frames.found import Matched, matched
-from rankframe.frames.judged import Judgments
-from rankframe.frames.patterns import patterns
+from rankframe.frames import judged as module
+from rankframe.frames.judged import Judgments, patterns
+from rankframe.frames.matches import Matched, matched
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 

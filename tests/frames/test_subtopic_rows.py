@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankframe.frames.judgment_index import IndexedJudgments, index_judgments
-from rankframe.frames.subtopic_rows import NO_SUBTOPIC, numbered
+from rankframe.frames.judgments import NO_SUBTOPIC, IndexedJudgments, index_judgments, numbered
 from rankframe.kernel.batch import hashed
 
 TABLE = pl.DataFrame(

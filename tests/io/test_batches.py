@@ -16,7 +16,7 @@ from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
 from rankframe.io.validate import load
-from rankframe.kernel import contiguous as grouped
+from rankframe.kernel import reading
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
@@ -104,7 +104,7 @@ def test_what_is_wrong_late_is_said_of_the_whole(
     bad = bad if layout == "sorted" else bad[np.random.default_rng(1).permutation(ROWS)]
     expected = refusal(load, open_table(bad, "run"))
     assert refusal(rf.evaluate, QRELS, bad, "map") == expected
-    monkeypatch.setattr(grouped, "BATCH_ROWS", 40)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 40)
     bad.write_parquet(tmp_path / "run.parquet", row_group_size=25)
     for source in (bad, tmp_path / "run.parquet", bad.lazy()):
         assert refusal(rf.evaluate, QRELS, source, "map") == expected
@@ -163,7 +163,7 @@ def test_opposite_infinities_are_counted_together(refusal: Refusal) -> None:
 def test_text_where_scores_should_be(
     batch_rows: int, tmp_path: Path, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grouped, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", batch_rows)
     bad = RUN.with_columns(
         score=pl.when(pl.int_range(pl.len()) == 388).then(pl.lit("high")).otherwise(pl.lit("1"))
     )

@@ -11,7 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.errors import RankframeError, UnreadableInputError
-from rankframe.frames.items import Catalogue
+from rankframe.frames.catalogue import Catalogue
 from rankframe.io.inputs import units_of
 from rankframe.io.queries import read_attributes
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankframe.kernel.orders import ascending
+from rankframe.kernel.segments import ascending
 
 values = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, 5e-324, -5e-324, 1.7e308, -1.7e308]),

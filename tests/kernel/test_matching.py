@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.frames.judgment_index import IndexedJudgments
+from rankframe.frames.judgments import IndexedJudgments
 from rankframe.kernel import batch
 from rankframe.kernel.batch import Batch, as_text, hashed
 from tests.support.looked_up import POOR_HASHES, layouts

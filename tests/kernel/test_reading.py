@@ -13,7 +13,7 @@ from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable
 from rankframe.io.opening import open_table
 from rankframe.kernel import batch as batches
-from rankframe.kernel import contiguous
+from rankframe.kernel import reading
 from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.reading import SeenQueries, read_batches, read_if_contiguous
 from tests.support.looked_up import POOR_HASHES, layouts
@@ -51,7 +51,7 @@ def test_every_query_comes_once_with_all_of_its_rows(
 ) -> None:
     if poor is not None:
         monkeypatch.setattr(batches, "hash_of", POOR_HASHES[poor])
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", 16)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 16)
     run = layouts(run_of(60, 5))[layout]
     done: list[int] = []
     found = read_batches(source(run), Collected, done.append)
@@ -65,7 +65,7 @@ def test_every_query_comes_once_with_all_of_its_rows(
 def test_a_query_that_comes_again_at_the_very_end(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     run = run_of(60, 5)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
     assert read_if_contiguous(source(run), Collected) is not None

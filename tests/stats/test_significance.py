@@ -14,9 +14,14 @@ from scipy import stats
 
 import rankframe as rf
 from rankframe.core.options import Correction, Test
-from rankframe.stats.corrections import CORRECTIONS, correct_p_values
 from rankframe.stats.paired import PairedValues
-from rankframe.stats.significance import TESTS, against_margin, fewest_queries
+from rankframe.stats.significance import (
+    CORRECTIONS,
+    TESTS,
+    against_margin,
+    correct_p_values,
+    fewest_queries,
+)
 from tests.support.paired_cases import by_chance, chance, drawn, p_value, plain, random_values
 
 # --- the registers

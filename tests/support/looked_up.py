@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.options import Policies
-from rankframe.frames.found import Found, Matched, matched
+from rankframe.frames.matches import Found, Matched, matched
 from rankframe.kernel import batch
 
 Pair = tuple[str, str]

@@ -45,8 +45,7 @@ from rankframe.io.queries import By
 from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.bootstrap import Hashes
-from rankframe.stats.corrections import correct_p_values
-from rankframe.stats.significance import Pair
+from rankframe.stats.significance import Pair, correct_p_values
 
 
 @reaching

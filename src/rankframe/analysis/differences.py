@@ -18,7 +18,6 @@ from rankframe.engine.summary import SMALL
 from rankframe.engine.terms import Terms
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, QueryBuckets, bootstrap_ratios
-from rankframe.stats.corrections import CORRECTIONS
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.intervals import around, finish_average, percentile_interval, t_interval
 from rankframe.stats.paired import (
@@ -30,6 +29,7 @@ from rankframe.stats.paired import (
     only_rounding,
 )
 from rankframe.stats.significance import (
+    CORRECTIONS,
     TESTS,
     Draws,
     Pair,

@@ -28,7 +28,7 @@ from rankframe.engine.ledger import FINGERPRINT, POLICY, SCHEMA
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
-from rankframe.frames.fingerprint import differ
+from rankframe.frames.judgments import differ
 from rankframe.io.formats.registry import reading
 from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern

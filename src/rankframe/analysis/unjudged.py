@@ -32,14 +32,11 @@ from rankframe.engine.judged_metrics import (
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.engine.terms import average_values
-from rankframe.frames.filled import WithHoles
-from rankframe.frames.found import Found, Matched, matched
-from rankframe.frames.judged import Judgments
-from rankframe.frames.listed import Listed, unlisted_holes
-from rankframe.frames.patterns import patterns
+from rankframe.frames.judged import Judgments, patterns
+from rankframe.frames.matches import Found, Listed, Matched, WithHoles, matched, unlisted_holes
 from rankframe.io.queries import Attributes, Known
+from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, sort_order
-from rankframe.kernel.source import workers
 from rankframe.metrics.gain import discounted, gain_rows
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.frames.fingerprint import Fingerprint
-from rankframe.frames.found import Found
 from rankframe.frames.judged import Judgments
+from rankframe.frames.judgments import Fingerprint
+from rankframe.frames.matches import Found
 from rankframe.frames.pair import Pairs
 from rankframe.frames.shows import Shows
 from rankframe.io.queries import Known

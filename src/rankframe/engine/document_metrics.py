@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, DOCUMENTS_FRAME, VALUES_FRAME, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.engine.slice_sums import WHOLE, SliceKey
+from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.distinct import shrinkage
 from rankframe.frames.exposure import exposures
-from rankframe.frames.items import Catalogue
 from rankframe.frames.shows import TIMES, Shows
 from rankframe.metrics.metric import Metric
-from rankframe.stats.intervals import Bounds
+from rankframe.stats.intervals import Bounds, t_quantile
 from rankframe.stats.significance import two_sided
-from rankframe.stats.student import t_quantile
 
 # The fewest lists of which an interval is given: see docs/statistics.md.
 FEWEST_LISTS: Final = 100

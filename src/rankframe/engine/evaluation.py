@@ -41,16 +41,14 @@ from rankframe.engine.pairing import Pairing
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import PER_QUERY_FILE
 from rankframe.engine.retrieved import RetrievedMetrics, RetrievedValues
-from rankframe.frames.found import Found
+from rankframe.frames.matches import Found
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.outputs import About
 from rankframe.io.validate import check_input, count_rows
-from rankframe.kernel.batch import Batch
-from rankframe.kernel.codes import text_order
-from rankframe.kernel.reading import read_batches
-from rankframe.kernel.source import OnProgress, ignore_progress
+from rankframe.kernel.batch import Batch, text_order
+from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches
 from rankframe.metrics.metric import Metric
 
 # The inputs: judgments (if there are any) and the run, or two rankings.

@@ -11,8 +11,8 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
 from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.retrieved import RetrievedMetrics
-from rankframe.frames.items import Catalogue, Trained
-from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.side_inputs import beside
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import Columns, Source, open_run, open_train, refuse_absent_columns

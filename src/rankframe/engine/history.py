@@ -16,7 +16,7 @@ from rankframe.core.messages import did_you_mean, listing, shown
 from rankframe.core.options import StorageSettings
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
-from rankframe.frames.fingerprint import differ
+from rankframe.frames.judgments import differ
 from rankframe.io.output_paths import place
 from rankframe.io.remote import Remote, reaching
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, shown
-from rankframe.frames.exposure import ValueSets, exposures
-from rankframe.frames.items import COLD, POPULARITY, SLICES_OF_POPULARITY, Catalogue
+from rankframe.frames.attributes import ValueSets
+from rankframe.frames.catalogue import COLD, POPULARITY, SLICES_OF_POPULARITY, Catalogue
+from rankframe.frames.exposure import exposures
 from rankframe.frames.shows import Shows
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Metric

@@ -14,9 +14,9 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import JudgeOptions, Policies, Storage, is_number
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.prepare import refuse_idle
-from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
-from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.lazy_frame import lazy_frame
+from rankframe.frames.matches import matched
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.remote import reaching

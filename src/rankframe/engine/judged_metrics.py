@@ -17,11 +17,10 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.counts import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.frames.found import Found, Matched, matched
-from rankframe.frames.judged import Judgments
-from rankframe.frames.patterns import patterns
+from rankframe.frames.judged import Judgments, patterns
+from rankframe.frames.matches import Found, Matched, matched
 from rankframe.frames.subtopics import Groups, needs_ids
-from rankframe.kernel.source import workers
+from rankframe.kernel.reading import workers
 from rankframe.metrics.metric import Metric
 
 # Judgments that are worked on together: their frame fits in the cache. More where every block is

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe.core.messages import listing
 from rankframe.engine.counts import TOP, PairCounts, RunCounts
-from rankframe.frames.items import Catalogue
+from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
 
 POLICY = "policy_"

@@ -11,17 +11,14 @@ import polars as pl
 from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
-from rankframe.frames.found import Found
-from rankframe.frames.judgment_index import IndexedJudgments, index_judgments
-from rankframe.frames.listed import Listing
-from rankframe.frames.subtopic_rows import NO_SUBTOPIC
+from rankframe.frames.judgments import NO_SUBTOPIC, IndexedJudgments, index_judgments
+from rankframe.frames.matches import Found, Listing
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.kernel.batch import HASHES, as_text, hashed
 from rankframe.kernel.duplicates import deduplicate
-from rankframe.kernel.reading import read_batches, read_if_contiguous
+from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches, read_if_contiguous
 from rankframe.kernel.segments import spread
-from rankframe.kernel.source import OnProgress, ignore_progress
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import PairOptions, PairPolicies, Storage, is_count
 from rankframe.engine.pairing import Pairing
-from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.remote import reaching
 

@@ -19,10 +19,8 @@ from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
-from rankframe.kernel.contiguous import BATCH_ROWS
 from rankframe.kernel.matching import QueryIndex
-from rankframe.kernel.reading import read_batches
-from rankframe.kernel.source import OnProgress, ignore_progress, workers
+from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches, workers
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]

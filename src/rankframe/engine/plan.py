@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY, FrameColumns
 from rankframe.core.errors import MetricParameterError
-from rankframe.kernel.batch import taken
-from rankframe.kernel.codes import text_order
+from rankframe.kernel.batch import taken, text_order
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
 

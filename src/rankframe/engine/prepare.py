@@ -15,7 +15,7 @@ from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.retrieved import RetrievedMetrics
-from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
 from rankframe.io.validate import check_input

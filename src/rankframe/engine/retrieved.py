@@ -19,8 +19,8 @@ from rankframe.engine.document_metrics import check_columns
 from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.frames.items import Catalogue
-from rankframe.frames.retrieved_rows import BESIDE, ShownRows
+from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.retrieved import BESIDE, ShownRows
 from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
 from rankframe.io.queries import Attributes

@@ -11,9 +11,9 @@ from rankframe.core.errors import OptionError
 from rankframe.core.option import takes_options
 from rankframe.core.options import Policies, RetrieveOptions, Storage, check_count
 from rankframe.engine.retrieved import Frames
-from rankframe.frames.items import Catalogue, Trained
-from rankframe.frames.lazily import lazy_frame
-from rankframe.frames.retrieved_rows import BESIDE
+from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.frames.lazy_frame import lazy_frame
+from rankframe.frames.retrieved import BESIDE
 from rankframe.frames.side_inputs import TRAINED, Sides, beside
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import (

@@ -20,8 +20,7 @@ from rankframe.io.queries import Known
 from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios, can_resample, hash_ids
-from rankframe.stats.intervals import Bounds, finish_average, percentile_interval
-from rankframe.stats.ordered import OrderedValues
+from rankframe.stats.intervals import Bounds, OrderedValues, finish_average, percentile_interval
 
 # Which queries are summed up: all of them, or (number of the attribute, number of its value).
 SliceKey: TypeAlias = tuple[int, int]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from rankframe.engine.plan import PerQuery
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
-from rankframe.stats.intervals import Bounds, finish_average, t_interval
-from rankframe.stats.ordered import OrderedValues
+from rankframe.stats.intervals import Bounds, OrderedValues, finish_average, t_interval
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-
-from rankframe.frames.attributes import Values
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,67 +21,6 @@ _COUNT: Final = "times"
 _SCHEMA: Final = {**dict.fromkeys(_KEYS, pl.Int64), _COUNT: pl.Int64}
 # Rows of counts that wait to be added up.
 _WAITING: Final = 1 << 20
-
-
-@dataclass(frozen=True)
-class ValueSets:
-    """Documents by the set of values that they have; set 0 is that of those without any."""
-
-    names: pl.Series
-    # the set of each document of the catalogue
-    of_documents: Ints
-    # every value of every set, by value
-    sets: Ints
-    numbers: Ints
-    # how many values each set has
-    lengths: Ints
-
-    @classmethod
-    def of(cls, values: Values) -> ValueSets:
-        """Number the sets in an order of their values."""
-        docs = np.repeat(np.arange(len(values.lengths)), values.lengths)
-        rows = pl.DataFrame({"doc": docs, "number": values.numbers})
-        key = pl.col("number").cast(pl.String).str.join(" ").alias("key")
-        keyed = rows.group_by("doc", maintain_order=True).agg(key)
-        sets = keyed["key"].unique().sort()
-        of_documents = np.zeros(len(values.lengths), np.int64)
-        of_documents[keyed["doc"].to_numpy()] = sets.search_sorted(keyed["key"]).to_numpy() + 1
-        flat = pl.DataFrame({"number": sets.str.split(" ")}).with_row_index("set", offset=1)
-        flat = flat.explode("number").cast(pl.Int64).drop_nulls().sort("number", "set")
-        lengths = np.bincount(flat["set"].to_numpy(), minlength=len(sets) + 1)
-        return cls(
-            values.names, of_documents, flat["set"].to_numpy(), flat["number"].to_numpy(),
-            lengths.astype(np.int64),
-        )  # fmt: skip
-
-    @property
-    def count(self) -> int:
-        """How many sets there are, that of no values included."""
-        return len(self.lengths)
-
-    def of_rows(self, numbers: Ints) -> Ints:
-        """The sets of some documents, -1 for unknown ones."""
-        if not len(self.of_documents):
-            return np.zeros(len(numbers), np.int64)
-        return np.where(numbers >= 0, self.of_documents[numbers], 0)
-
-    def shares(self, of_sets: NDArray[np.number]) -> Floats:
-        """What each value gets of numbers by set, those with several giving equal parts."""
-        parts = of_sets[self.sets] / self.lengths[self.sets]
-        found = np.bincount(self.numbers, weights=parts, minlength=len(self.names))
-        return found.astype(np.float64, copy=False)
-
-    def wholes(self, of_sets: Ints) -> Ints:
-        """The same, where each value gets all of it."""
-        found = np.zeros(len(self.names), np.int64)
-        np.add.at(found, self.numbers, of_sets[self.sets])
-        return found
-
-    def by_set(self, of_documents: NDArray[Any]) -> NDArray[Any]:
-        """Numbers of documents of the catalogue, added up by set."""
-        found = np.zeros(self.count, of_documents.dtype)
-        np.add.at(found, self.of_documents, of_documents)
-        return found
 
 
 @dataclass

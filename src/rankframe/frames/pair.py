@@ -19,8 +19,7 @@ from rankframe.core.columns import DOC, PAIR_FRAME, QUERY
 from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
 from rankframe.frames.pair_orders import Compared
-from rankframe.frames.pair_ranking import Ranking
-from rankframe.frames.pair_sides import Side, match_sides
+from rankframe.frames.pair_sides import Ranking, Side, match_sides
 from rankframe.kernel.batch import as_text
 from rankframe.kernel.ranking import RankedBatch
 from rankframe.kernel.segments import number_segments, position, spread

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.columns import ColumnRequest
-from rankframe.frames.pair_ranking import Ranking
+from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.segments import segment_lengths, spread
 
 Floats = NDArray[np.float64]

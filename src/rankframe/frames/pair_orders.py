@@ -15,9 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.frames.pair_ranking import Ranking
-from rankframe.kernel.orders import inversions, order_within
-from rankframe.kernel.segments import position, segment_lengths, segment_starts, spread
+from rankframe.frames.pair_sides import Ranking
+from rankframe.kernel.segments import (
+    inversions,
+    order_within,
+    position,
+    segment_lengths,
+    segment_starts,
+    spread,
+)
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC
+from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposed
-from rankframe.frames.items import Catalogue
-from rankframe.frames.retrieved_rows import ShownRows
+from rankframe.frames.retrieved import ShownRows
 from rankframe.kernel.segments import segment_lengths, segment_starts
 from rankframe.stats.bootstrap import hash_ids
 

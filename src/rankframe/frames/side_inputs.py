@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.options import Duplicates, Ties
-from rankframe.frames.items import Catalogue
+from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT
 from rankframe.kernel.duplicates import deduplicate

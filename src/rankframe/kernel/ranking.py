@@ -19,12 +19,12 @@ from rankframe.core.columns import QUERY, RANK, SCORE, SCORE_REST
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Ranks, Ties
-from rankframe.kernel.batch import Batch, Ids, as_text
-from rankframe.kernel.codes import text_order_within
-from rankframe.kernel.orders import ascending, order_by_lead
+from rankframe.kernel.batch import Batch, Ids, as_text, text_order_within
 from rankframe.kernel.segments import (
+    ascending,
     descending_bits,
     number_segments,
+    order_by_lead,
     position,
     ranges,
     segment_lengths,

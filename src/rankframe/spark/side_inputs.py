@@ -20,7 +20,7 @@ from rankframe.engine.prepare import (
     looks_at_retrieved,
     with_retrieved,
 )
-from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import COUNT, Columns, Source, find_train, refuse_counts
 from rankframe.io.opening import open_table

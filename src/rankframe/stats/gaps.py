@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.options import GapKind
-from rankframe.stats.intervals import Bounds, widened_tail
-from rankframe.stats.student import t_quantile
+from rankframe.stats.intervals import Bounds, t_quantile, widened_tail
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.core.options import Policies, Ties
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.found import matched
 from rankframe.frames.judged import Judgments
+from rankframe.frames.matches import matched
 from rankframe.io.formats.packing import unpacked, without_packing
 from rankframe.io.formats.registry import TREC, reading
 from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades

@@ -26,7 +26,7 @@ from rankframe.core.option import takes_options
 from rankframe.core.options import Storage
 from rankframe.core.progress import Report, check_progress
 from rankframe.engine.memory import limit_of, limiting
-from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns

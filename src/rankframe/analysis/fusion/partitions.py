@@ -29,7 +29,7 @@ from rankframe.engine.out_of_core import merge_sorted_files
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.validate import count_rows
-from rankframe.kernel.source import workers
+from rankframe.kernel.reading import workers
 
 # Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
 # 110 were measured, and partitions have temporary files beside them.

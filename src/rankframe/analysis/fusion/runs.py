@@ -25,8 +25,7 @@ from rankframe.io.input_table import InputTable, comparable
 from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
 from rankframe.io.validate import load_unique
-from rankframe.kernel.batch import Column, as_text, taken
-from rankframe.kernel.codes import text_order
+from rankframe.kernel.batch import Column, as_text, taken, text_order
 from rankframe.kernel.matching import QueryIndex, group_equal
 
 Ints = NDArray[np.int64]

@@ -19,10 +19,10 @@ from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, open_runs, un
 from rankframe.core.columns import QUERY, RANK, STACKED_FRAME
 from rankframe.core.option import takes_options
 from rankframe.core.options import Storage
-from rankframe.frames.lazily import lazy_frame
+from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.remote import reaching
-from rankframe.kernel.source import workers
+from rankframe.kernel.reading import workers
 
 
 @reaching

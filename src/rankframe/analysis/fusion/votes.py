@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.registry import Floats, registered
-from rankframe.kernel.orders import rectangles
-from rankframe.kernel.segments import position
+from rankframe.kernel.segments import position, rectangles
 
 # Sums of weights that differ by less, as a share of all weights, are equal: .1 + .2 and .3.
 _EQUAL = 1e-12

@@ -24,13 +24,13 @@ from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.terms import Floats, Terms
-from rankframe.frames.found import Found
-from rankframe.frames.judgment_index import IndexedJudgments
+from rankframe.frames.judgments import IndexedJudgments
+from rankframe.frames.matches import Found
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
+from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import ranges, spread
-from rankframe.kernel.source import workers
 from rankframe.metrics.names import Metric
 
 Ints = NDArray[np.int64]

@@ -1,9 +1,10 @@
-"""Collect the ranks of judged documents in a run, batch by batch, in any order of batches."""
+"""List all documents that a run has for judged queries, with and without a judgment."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -11,15 +12,130 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.core.options import Policies
-from rankframe.frames.judgment_index import IndexedJudgments
-from rankframe.frames.listed import Listing
-from rankframe.frames.subtopic_rows import SubtopicRows
-from rankframe.kernel.batch import Batch, as_text
+from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
+from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.matching import match_documents
-from rankframe.kernel.orders import ascending
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
-from rankframe.kernel.segments import number_segments, position, segment_starts, sort_order
+from rankframe.kernel.segments import (
+    ascending,
+    number_segments,
+    position,
+    segment_lengths,
+    segment_starts,
+    sort_order,
+)
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Hold documents of judged queries, in any order."""
+
+    # the number of the query, and of the judgment; -1: not judged
+    query: NDArray[np.integer]
+    judgment: NDArray[np.integer]
+    rank: NDArray[np.int32]
+    # score, or else rank, as given; None where rows say the order
+    value: Floats | None = None
+    # the mean rank of those with the same score; the ids: where these are asked for
+    tied_rank: Floats | None = None
+    docs: pl.Series | None = None
+
+    def some(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Listed:
+        """Select documents."""
+
+        def taken(values: Floats | None) -> Floats | None:
+            return None if values is None else values[rows]
+
+        docs = None if self.docs is None else self.docs.gather(np.arange(len(self.rank))[rows])
+        return Listed(
+            self.query[rows],
+            self.judgment[rows],
+            self.rank[rows],
+            taken(self.value),
+            taken(self.tied_rank),
+            docs,
+        )
+
+
+@dataclass
+class Listing:
+    """Collect documents, batch by batch."""
+
+    tied_rank: bool = False
+    docs: bool = False
+    # no deeper than this
+    k_max: int | None = None
+    _parts: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(
+        self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, found: DocumentRanks
+    ) -> None:
+        """Add the documents of a batch.
+
+        `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;
+        `found`: the places of all rows.
+        """
+        query = numbers.astype(np.int32)[chunk.code]
+        judgment = np.full(chunk.height, -1, np.int32)
+        judgment[rows] = judged
+        columns = {"query": query, "judgment": judgment, "rank": found.rank.astype(np.int32)}
+        value = next((chunk.numbers[name] for name in (SCORE, RANK) if name in chunk.numbers), None)
+        if value is not None:
+            columns["value"] = value
+        if self.tied_rank:
+            last = found.last if self.k_max is None else np.minimum(found.last, self.k_max)
+            columns["tied_rank"] = (found.first + last) / 2
+        part = pl.DataFrame(columns)
+        if self.docs:
+            part = part.with_columns(as_text(chunk.docs.taken(np.arange(chunk.height))).alias(DOC))
+        keep = query >= 0
+        if self.k_max is not None:
+            keep &= found.rank <= self.k_max
+        self._parts.append(part if keep.all() else part.filter(pl.Series(keep)))
+
+    def all(self) -> Listed:
+        """Return the documents of all batches."""
+        if not self._parts:
+            nothing = np.empty(0, np.int64)
+            ids = pl.Series(DOC, [], pl.String) if self.docs else None
+            return Listed(nothing, nothing, nothing.astype(np.int32), docs=ids)
+        whole = pl.concat(self._parts, rechunk=True)
+        self._parts = [whole]
+
+        def column(name: str) -> Floats | None:
+            return whole[name].to_numpy() if name in whole.columns else None
+
+        return Listed(
+            whole["query"].to_numpy(),
+            whole["judgment"].to_numpy(),
+            whole["rank"].to_numpy(),
+            column("value"),
+            column("tied_rank"),
+            whole[DOC] if self.docs else None,
+        )
+
+
+def unlisted_holes(starts: Ints, rank: NDArray[np.int32], retrieved: Ints) -> Listed:
+    """Return documents without a judgment: the ranks that judged documents leave.
+
+    `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
+    """
+    code = number_segments(starts, len(rank))
+    firsts = np.cumsum(retrieved) - retrieved
+    total = int(retrieved.sum())
+    free = np.ones(total, np.bool_)
+    found = np.flatnonzero(rank > 0)
+    free[firsts[code[found]] + rank[found] - 1] = False
+    holes = np.flatnonzero(free)
+    some = np.flatnonzero(retrieved)
+    place = position(firsts[some], total)
+    query = np.repeat(some, retrieved[some])
+    return Listed(query[holes], np.full(len(holes), -1), place[holes] + 1)
+
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -244,3 +360,95 @@ def condensed(part: Matched) -> Matched:
 def _block_key(code: Ints, tied_rank: Floats) -> Ints:
     """Return a number that changes where the query or the (doubled) mean rank does."""
     return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)
+
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Some = TypeVar("Some", bound="NDArray[Any] | pl.Series")
+
+
+@dataclass(frozen=True)
+class Filled(Matched):
+    """Hold the judgments of whole queries and, among them, documents that were given grades."""
+
+    # where these are known
+    ids: pl.Series | None = None
+
+    def docs(self) -> pl.Series:
+        """Return the documents, as text."""
+        assert self.ids is not None  # documents were listed with their ids
+        return self.ids
+
+    def blocks(self, rows: int) -> list[tuple[int, int]]:
+        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
+        cuts = np.unique(np.searchsorted(self.starts, np.arange(0, len(self.rank), rows)))
+        ends = [*cuts[1:].tolist(), len(self.starts)]
+        return [(a, b) for a, b in zip(cuts.tolist(), ends, strict=True) if a < b]
+
+    def some(self, first: int, end: int) -> Filled:
+        """Select consecutive queries."""
+        last = self.starts[end] if end < len(self.starts) else len(self.rank)
+        rows = slice(int(self.starts[first]), int(last))
+
+        def cut(values: Some | None) -> Some | None:
+            return None if values is None else values[rows]  # pyright: ignore[reportReturnType]
+
+        return replace(
+            self,
+            queries=self.queries[first:end],
+            starts=self.starts[first:end] - rows.start,
+            grades=self.grades[rows],
+            rank=self.rank[rows],
+            tied_rank=cut(self.tied_rank),
+            retrieved=self.retrieved[first:end],
+            in_run=self.in_run[first:end],
+            score=cut(self.score),
+            ids=cut(self.ids),
+        )
+
+
+@dataclass(frozen=True)
+class WithHoles:
+    """Hold judgments, documents without one, and where their rows go, query by query."""
+
+    part: Matched
+    holes: Listed
+    # where each row was, the holes behind the judgments
+    order: Ints
+    starts: Ints
+
+    @classmethod
+    def of(cls, part: Matched, holes: Listed) -> WithHoles:
+        """Bring the rows of each query together."""
+        code = number_segments(part.starts, len(part.rank))
+        lengths = segment_lengths(part.starts, len(part.rank))
+        lengths = lengths + np.bincount(holes.query, minlength=len(lengths))
+        order = sort_order(np.concatenate([code, holes.query]))
+        return cls(part, holes, order, np.cumsum(lengths) - lengths)
+
+    def filled(self, grades: Floats) -> Filled:
+        """Give grades to the holes."""
+        part, holes = self.part, self.holes
+
+        def joined(ours: Floats | None, theirs: Floats | None) -> Floats | None:
+            if ours is None or theirs is None:
+                return None
+            return np.concatenate([ours, theirs])[self.order]
+
+        ids = None
+        if holes.docs is not None:
+            ids = taken(pl.concat([part.docs(), holes.docs], rechunk=True), self.order)
+        return Filled(
+            queries=part.queries,
+            starts=self.starts,
+            grades=np.concatenate([part.grades, grades])[self.order],
+            rank=np.concatenate([part.rank, holes.rank])[self.order],
+            tied_rank=joined(part.tied_rank, holes.tied_rank),
+            retrieved=part.retrieved,
+            in_run=part.in_run,
+            score=joined(part.score, holes.value),
+            pool=part.pool,
+            judgments=part.judgments,
+            first=part.first,
+            ids=ids,
+        )

@@ -12,8 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.frames.found import Found, matched
-from rankframe.frames.judgment_index import IndexedJudgments
+from rankframe.frames.judgments import IndexedJudgments
+from rankframe.frames.matches import Found, matched
 from rankframe.kernel.batch import Batch, hashed
 from tests.support.looked_up import by_hand, looked_up
 

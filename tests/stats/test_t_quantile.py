@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, stdtrit
 
-from rankframe.stats.student import normal_cdf, t_quantile
+from rankframe.stats.intervals import normal_cdf, t_quantile
 
 FREEDOM = [1, 2, 3, 4, 5, 9, 10, 29, 100, 999, 1_000, 1_001, 5_000, 10**6, 10**9]
 

@@ -12,8 +12,8 @@ from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable
 from rankframe.io.opening import open_table
 from rankframe.kernel import batch
-from rankframe.kernel.shuffled import read_shuffled
-from tests.kernel.test_contiguous import Taken, batches, run_of
+from rankframe.kernel.reading import read_shuffled
+from tests.kernel.test_read_contiguous import Taken, batches, run_of
 from tests.support.looked_up import POOR_HASHES, layouts
 
 

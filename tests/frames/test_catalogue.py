@@ -8,7 +8,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.columns import ColumnRequest
-from rankframe.frames.items import Catalogue, Trained
+from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.io.inputs import open_train
 from rankframe.kernel.batch import text_hashes
 

@@ -22,8 +22,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, listing, number_of
-from rankframe.frames.attributes import Values, Vectors
-from rankframe.frames.exposure import ValueSets
+from rankframe.frames.attributes import Values, ValueSets, Vectors
 from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe

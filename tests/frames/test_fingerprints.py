@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.frames.fingerprint import Fingerprint, differ, hash_kind
-from rankframe.frames.judgment_index import IndexedJudgments
+from rankframe.frames.judgments import Fingerprint, IndexedJudgments, differ, hash_kind
 from rankframe.kernel.batch import hashed
 
 TABLE = pl.DataFrame(

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.errors import UnreadableInputError
-from rankframe.frames.found import Found
+from rankframe.frames.matches import Found
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
-from rankframe.kernel import contiguous
+from rankframe.kernel import reading
 from rankframe.kernel.batch import Batch
-from rankframe.kernel.contiguous import read_contiguous
-from rankframe.kernel.source import workers
+from rankframe.kernel.reading import read_contiguous, workers
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 
@@ -66,7 +65,7 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
 ) -> None:
     run, taken, told = run_of(lengths), Taken(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contiguous, "BATCH_ROWS", rows)
+        patch.setattr(reading, "BATCH_ROWS", rows)
         assert read_contiguous(batches(run), taken, told.append)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))
     assert told == sorted(told)
@@ -80,7 +79,7 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
 def test_queries_longer_and_shorter_than_a_batch(
     lengths: list[int], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     run = run_of(lengths)
     run.write_parquet(tmp_path / "run.parquet", row_group_size=5)
     for source in (run, tmp_path / "run.parquet"):
@@ -91,7 +90,7 @@ def test_queries_longer_and_shorter_than_a_batch(
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 1 << 16])
 def test_a_query_that_comes_again_at_the_end(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", rows)
+    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     run = run_of([5] * 60)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
     assert not read_contiguous(batches(again), Taken())
@@ -100,7 +99,7 @@ def test_a_query_that_comes_again_at_the_end(rows: int, monkeypatch: pytest.Monk
 
 def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first and the last query of a batch are put aside: if they are the same, together."""
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", 6)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 6)
     run = pl.DataFrame({"query_id": [*"aaaabb", *"cdddcc", *"eeffff"], "score": 1.0})
     run = run.with_columns(doc_id=pl.int_range(pl.len()).cast(pl.String))
     taken = Taken()
@@ -119,7 +118,7 @@ def test_what_is_known_to_be_together_is_not_looked_at_first() -> None:
 
 
 def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", 9)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 9)
 
     def fail(_: Batch) -> bool:
         raise KeyError("chunk")
@@ -160,7 +159,7 @@ def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
         add(found, chunk)
 
     monkeypatch.setattr(Found, "add", vanish)
-    monkeypatch.setattr(contiguous, "BATCH_ROWS", 20)
+    monkeypatch.setattr(reading, "BATCH_ROWS", 20)
     try:
         values = rf.evaluate(qrels, folder, "map").per_query
     except UnreadableInputError:

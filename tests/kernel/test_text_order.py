@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.kernel.batch import Column
-from rankframe.kernel.codes import (
+from rankframe.kernel.batch import (
+    Column,
     text_order,
     text_order_within,
 )
@@ -23,7 +23,7 @@ texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_si
 def many(request: pytest.FixtureRequest) -> Iterator[None]:
     """Few ids by their bytes too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankframe.kernel.codes._MANY", request.param)
+        patch.setattr("rankframe.kernel.batch._MANY", request.param)
         yield
 
 

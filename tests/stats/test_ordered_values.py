@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import rankframe as rf
-from rankframe.stats.ordered import OrderedValues, places_around
+from rankframe.stats.intervals import OrderedValues, places_around
 from tests.support.pieces import assert_same, in_pieces, shop_like
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.9)

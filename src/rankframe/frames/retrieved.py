@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SHOWN_FRAME, ColumnRequest
 from rankframe.core.options import Policies
 from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
-from rankframe.frames.items import Catalogue, document_hashes
+from rankframe.frames.catalogue import Catalogue, document_hashes
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Sides
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
