@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 import griffe
 
-from rankframe.core.option import choices
+from rankframe.core.options import choices
 
 # What parameters are where a function leaves it to the text above.
 COMMON = {

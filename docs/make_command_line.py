@@ -12,7 +12,7 @@ from generated import DOCS, table, write
 
 from rankframe.cli.app import app
 from rankframe.cli.options import metavar
-from rankframe.core.option import choices
+from rankframe.core.options import choices
 
 PAGE = DOCS / "reference" / "command_line.md"
 HEADER = """<!-- Written by docs/make.py. -->

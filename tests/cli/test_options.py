@@ -13,16 +13,18 @@ from typer.testing import CliRunner
 import rankframe as rf
 from rankframe.cli.app import app
 from rankframe.cli.options import Given, takes
-from rankframe.core.option import Options, declared, option
 from rankframe.core.options import (
     Comparing,
     Intervals,
+    Options,
     PairPolicies,
     Policies,
     SharedPolicies,
     Storage,
+    declared,
+    option,
+    storage_options,
 )
-from rankframe.io.remote import storage_options
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),

@@ -11,14 +11,15 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies, StackOptions
 from rankframe.core import options as core
-from rankframe.core.option import Options, declared
 from rankframe.core.options import (
     Comparing,
     Intervals,
+    Options,
     PairPolicies,
     Policies,
     SharedPolicies,
     Storage,
+    declared,
 )
 
 # What each public function takes: the groups that declare it, all of them where nothing else stands

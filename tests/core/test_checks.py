@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.checks import check_flag, is_count, is_number, is_pattern
+from rankframe.core.checks import is_count, is_number, is_pattern
 
 QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
 
@@ -47,7 +47,6 @@ def test_overwrite_is_true_or_false(value: Any, tmp_path: Path, refusal) -> None
     assert refusal(rf.agree, RUN, RUN, **options) == said
     assert refusal(result.write, tmp_path / "out", overwrite=value) == said
     assert rf.Result.read(tmp_path / "out").means == {"map": 1.0}
-    assert refusal(check_flag, "overwrite", value) == said
 
 
 @pytest.mark.parametrize("name", ["*", "^s.*$", "^x$"])

@@ -11,8 +11,15 @@ import pytest
 
 from rankframe.core.checks import is_count, is_number
 from rankframe.core.errors import OptionError
-from rankframe.core.option import Options, choices, declared
-from rankframe.core.options import Comparing, Intervals, PairPolicies, Policies, check_replicates
+from rankframe.core.options import (
+    Comparing,
+    Intervals,
+    Options,
+    PairPolicies,
+    Policies,
+    choices,
+    declared,
+)
 
 GROUPS = (Policies, PairPolicies, Intervals, Comparing)
 EVERY = pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
@@ -37,9 +44,7 @@ EVERY = pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name_
           for bad in (0, -1, 2.0, True, "5")),
         *((Intervals, {"confidence": bad},
            f"confidence must be a number from 0.5 to below 1, such as 0.95, not {bad!r}.")
-          for bad in (0.4, 1, 95)),
-        (Intervals, {"confidence": "95"}, "confidence must be a number, not '95'."),
-        (Intervals, {"confidence": math.nan}, "confidence must be a number, not nan."),
+          for bad in (0.4, 1, 95, "95", math.nan)),
         (Intervals, {"replicates": 99}, "replicates must be a whole number from 100 to 100,000, "),
         (Intervals, {"seed": 1.5}, "seed must be a whole number, not 1.5."),
         (Intervals, {"seed": True}, "seed must be a whole number, not True."),
@@ -69,10 +74,7 @@ def test_the_edge_of_what_it_takes(group: type[Options], options: dict[str, Any]
     assert {name: getattr(made, name) for name in options} == options
 
 
-def test_an_own_check_comes_after_that_of_the_type(refusal) -> None:
-    assert refusal(check_replicates, "draws", 5) == (
-        "draws must be a whole number from 100 to 100,000, not 5."
-    )
+def test_none_is_refused_where_the_type_does_not_have_it() -> None:
     with pytest.raises(OptionError):
         Intervals(confidence=None)  # pyright: ignore[reportArgumentType]
 

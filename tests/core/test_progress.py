@@ -48,5 +48,5 @@ QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
     ],
 )
 def test_what_cannot_be_called_is_refused(call: Callable[[object], object]) -> None:
-    with pytest.raises(OptionError, match=r"progress takes a function .* such as print, not 1"):
+    with pytest.raises(OptionError, match=r"progress must be a function .* such as print, not 1"):
         call(1)

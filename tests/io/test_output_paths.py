@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rankframe.core.errors import OutputError
+from rankframe.core.options import reached_with
 from rankframe.io.output_paths import (
     cannot_write,
     descriptor,
@@ -22,7 +23,7 @@ from rankframe.io.output_paths import (
     refuse_taken_among,
     safe_names,
 )
-from rankframe.io.remote import Remote, is_address, reached_with
+from rankframe.io.remote import Remote, is_address
 
 FILES = ("summary.parquet", "ledger.parquet")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rankframe.io.remote import Remote, explained, is_address, reached_with, scheme_of
+from rankframe.core.options import reached_with
+from rankframe.io.remote import Remote, explained, is_address, scheme_of
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 from pyarrow.fs import AzureFileSystem, GcsFileSystem, S3FileSystem
 
 from rankframe.core.errors import OptionError
+from rankframe.core.options import reached_with
 from rankframe.io.remote import (
     credentials_of_s3,
     endpoint_of_s3,
     file_system,
     option_of,
-    reached_with,
     region_of_s3,
 )
 

@@ -35,21 +35,23 @@ from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, number_of
-from rankframe.core.option import takes_options
-from rankframe.core.options import CompareOptions, Comparing, Intervals, SharedPolicies, Storage
-from rankframe.core.progress import Progress, Report, check_progress
+from rankframe.core.options import (
+    CompareOptions,
+    Comparing,
+    Intervals,
+    SharedPolicies,
+    Storage,
+    takes_options,
+)
+from rankframe.core.progress import Progress, Report
 from rankframe.engine.ledger import POLICY, Item
-from rankframe.engine.memory import limiting
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, Metrics
 from rankframe.stats.bootstrap import Hashes
 from rankframe.stats.significance import Pair, correct_p_values
 
 
-@reaching
-@limiting
 @takes_options(CompareOptions, SharedPolicies, Comparing, Intervals, Storage)
 def compare(
     qrels: Source | None,
@@ -100,7 +102,6 @@ def compare(
     >>> found.table.select("system", "value", "difference", "wins", "losses").row(0)
     ('new', 0.6666666666666666, -0.16666666666666666, 1, 2)
     """
-    check_progress(progress)
     _check_mapping(systems)
     comparing = Comparing.from_options(options)
     setup = Setup(baseline, comparing, Intervals.from_options(options))

@@ -14,9 +14,8 @@ from typing import Any, cast
 import polars as pl
 
 from rankframe.analysis.systems import Lack
-from rankframe.core.checks import check_flag
 from rankframe.core.messages import number_of
-from rankframe.core.options import StorageSettings
+from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import (
     Cell,
     Column,
@@ -45,7 +44,6 @@ from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric
 
 _OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
@@ -126,16 +124,15 @@ class Comparison(Exported):
     # of each system what was evaluated, as far as it is known
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    @reaching
+    @takes_options()
     def write(
         self,
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
-        check_flag("overwrite", overwrite)
         with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
             for file in COMPARISON_FILES:
                 name = file.removesuffix(".parquet")
@@ -163,13 +160,13 @@ class Comparison(Exported):
             for system, frame in self.per_query.items()
         )
 
+    @takes_options()
     def to_markdown(self, *, details: bool = False) -> str:
         """Write systems down and metrics across: the best in bold, significant changes marked.
 
         `details`: instead a row for each metric and system with its difference, interval and p
         values, what is significant in bold; for a comment on a pull request.
         """
-        check_flag("details", details)
         if details:
             return as_markdown(self.parts())
         return as_markdown([self._matrix(), Note(self._caption)])

@@ -10,12 +10,10 @@ from typing import Any, Final, Self, Unpack
 import polars as pl
 
 from rankframe.analysis.systems import Lack, Runs, evaluate_runs, lacks
-from rankframe.core.checks import check_flag
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, did_you_mean, number_of, shown
-from rankframe.core.option import takes_options
-from rankframe.core.options import DiffOptions, Policies, Storage, is_count
+from rankframe.core.options import DiffOptions, Policies, Storage, is_count, takes_options
 from rankframe.core.table import Cell, Note, Table, as_cell, as_html
 from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
@@ -24,7 +22,6 @@ from rankframe.engine.terms import average_values
 from rankframe.io.described import Described
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
@@ -37,7 +34,6 @@ _DEFAULT_K = 10
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
 
 
-@reaching
 @takes_options(DiffOptions, Policies, Storage)
 def diff(
     qrels: Source,
@@ -100,7 +96,6 @@ def diff(
     └──────────┴────────┴───────────┴────────┴────────┴─────────┘
     """
     chosen = _one_metric(metric, weighted=weight is not None)
-    check_flag("worse", worse)
     renamed = None if names is None else check_names(names)
     depth = int(chosen.params.get("k") or _DEFAULT_K) if k is None else k
     for option, value in (("k", depth), ("most", most)):

@@ -22,7 +22,6 @@ from rankframe.analysis.systems import MANY, Runs, System
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.option import takes_options
 from rankframe.core.options import (
     Comparing,
     GateOptions,
@@ -30,13 +29,12 @@ from rankframe.core.options import (
     SharedPolicies,
     Storage,
     Unpaired,
+    takes_options,
 )
-from rankframe.core.progress import Report, check_progress
+from rankframe.core.progress import Report
 from rankframe.engine.ledger import says_every_relevant
-from rankframe.engine.memory import limiting
 from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.significance import against_margin
@@ -46,8 +44,6 @@ _FEW = 10
 _NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
-@reaching
-@limiting
 @takes_options(GateOptions, SharedPolicies, Comparing, Storage)
 def gate(
     qrels: Source | None,
@@ -105,7 +101,6 @@ def gate(
     >>> rf.gate(qrels, run, before, "mrr: no worse than -1%").status
     'pass'
     """
-    check_progress(progress)
     shared = SharedPolicies.from_options(options)
     policies = shared.each
     unpaired = Comparing.from_options(options).unpaired

@@ -17,9 +17,16 @@ from rankframe.cli.completion import attributes, metrics_of, own_columns
 from rankframe.cli.support import column_names, tell_if_not_held, ways_to_slice
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.option import OptionInfo, Options, choices, declared
-from rankframe.core.options import Comparing, Intervals, Storage
-from rankframe.io.remote import reached_with
+from rankframe.core.options import (
+    Comparing,
+    Intervals,
+    OptionInfo,
+    Options,
+    Storage,
+    choices,
+    declared,
+    reached_with,
+)
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 SPARK = "Spark"

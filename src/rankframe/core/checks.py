@@ -1,12 +1,9 @@
-"""Check values: numbers, counts, flags, names of columns."""
+"""Tell what a value is: a number, a count, a text, a pattern of names."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-
-from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, shown
 
 _LARGEST = (1 << 63) - 1
 # Products and sums of grades, gains and weights up to it do not overflow.
@@ -30,12 +27,6 @@ def is_count(value: object) -> bool:
     if not isinstance(value, Integral) or isinstance(value, bool):
         return False
     return 1 <= int(value) <= _LARGEST
-
-
-def check_flag(name: str, value: object) -> None:
-    """Refuse a value other than True and False: "no" would be true."""
-    if not isinstance(value, bool):
-        raise OptionError(Option(name, bare=True), f" must be True or False, not {shown(value)}.")
 
 
 def is_text(name: str) -> bool:

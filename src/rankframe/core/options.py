@@ -2,21 +2,275 @@
 documentation, the line in the ledger, and the help of the flag.
 
 Each group is a dataclass, which checks its values, and a TypedDict of the same names and types, by
-which editors complete the keyword arguments of public functions. A new option is a field and a line
-here; functions, commands and documentation follow (tests/contracts/test_options.py).
+which editors complete the keyword arguments of public functions: `**options: Unpack[SomeOptions]`.
+`takes_options` lists the options in the signature and the documentation of a function. A new option
+is a field and a line here; functions, commands and documentation follow
+(tests/contracts/test_options.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from functools import cache, wraps
 from numbers import Integral
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
+from types import MappingProxyType, NoneType
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from rankframe.core.checks import is_count, is_number
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
-from rankframe.core.option import Options, option, same_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+_WIDTH = 88
+
+
+# What options take --------------------------------------------------------------------------------
+
+
+class Check(NamedTuple):
+    """A test of values, and what a value must be to pass it."""
+
+    passes: Callable[[Any], bool]
+    wanted: str
+
+    def refuse(self, name: str, value: Any) -> None:
+        """Refuse a value of an option that does not pass."""
+        if not self.passes(value):
+            raise OptionError(
+                Option(name, bare=True), f" must be {self.wanted}, not {shown(value)}."
+            )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+COUNT = Check(is_count, "a whole number of at least 1")
+REPLICATES = Check(
+    lambda value: is_count(value) and 100 <= value <= 100_000,
+    "a whole number from 100 to 100,000",
+)
+_WHOLE = Check(_is_whole, "a whole number")
+_CONFIDENCE = Check(
+    lambda value: is_number(value) and 0.5 <= value < 1,
+    "a number from 0.5 to below 1, such as 0.95",
+)
+_PROGRESS = Check(
+    lambda value: value is None or callable(value),
+    "a function that is called with the progress so far, such as print",
+)
+# "no" would be true
+FLAG = Check(lambda value: isinstance(value, bool), "True or False")
+_BY_TYPE = {bool: FLAG, float: Check(is_number, "a number")}
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """Describe one option of a group."""
+
+    name: str
+    type: Any
+    default: Any
+    sentence: str  # for the documentation of functions
+    help: str  # for the flag of commands
+    ledger: Callable[[Any], str | None] | None  # its line in the ledger; None: it has none
+    check: Check | None
+    needs: str | None  # the option without which this one has no line in the ledger
+
+    def refuse(self, value: Any) -> None:
+        """Refuse a value that the option does not take."""
+        kinds, listed = (self.type, *get_args(self.type)), list(choices(self.type))
+        if value is None and NoneType in kinds:
+            return
+        if listed and not (isinstance(value, str) and value in listed):
+            listed += ["None"] if NoneType in kinds else []
+            raise OptionError.choice(self.name, value, listed)
+        if self.check is not None:
+            self.check.refuse(self.name, value)
+
+
+def option(
+    default: Any,
+    sentence: str,
+    help: str,  # noqa: A002 (as argparse and typer call it)
+    *,
+    ledger: Callable[[Any], str | None] | None = str,
+    check: Check | None = None,
+    needs: str | None = None,
+) -> Any:
+    """Declare a field of a group of options."""
+    texts = {"sentence": sentence, "help": help, "ledger": ledger, "check": check, "needs": needs}
+    return field(default=default, metadata=texts)
+
+
+class Options:
+    """A group of options, checked when it is made."""
+
+    # heads its section in the documentation of functions
+    title: ClassVar[str] = "Options"
+
+    def __post_init__(self) -> None:
+        for info in declared(type(self)):
+            if (value := getattr(self, info.name)) is not info.default:
+                info.refuse(value)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Self:
+        """Make the group from keyword arguments; names of other groups are passed over."""
+        names = vars(cls)["__dataclass_fields__"].keys() & options.keys()
+        return cls(**{name: options[name] for name in names})
+
+    def described(self) -> dict[str, str]:
+        """Return the lines of the ledger, by option."""
+        lines: dict[str, str] = {}
+        for info in declared(type(self)):
+            if info.ledger is None or (info.needs and getattr(self, info.needs) is None):
+                continue
+            if (line := info.ledger(getattr(self, info.name))) is not None:
+                lines[info.name] = line
+        return lines
+
+
+@cache
+def declared(group: type[Options]) -> list[OptionInfo]:
+    """List the options of a group."""
+    types = get_type_hints(group)
+    infos: list[OptionInfo] = []
+    for item in fields(group):  # pyright: ignore[reportArgumentType]
+        kind = types[item.name]
+        by_type = (_BY_TYPE[part] for part in (kind, *get_args(kind)) if part in _BY_TYPE)
+        checked = {**item.metadata, "check": item.metadata["check"] or next(by_type, None)}
+        infos.append(OptionInfo(item.name, kind, item.default, **checked))
+    return infos
+
+
+def same_option(group: type[Options], name: str) -> Any:
+    """Declare a field as another group declares it."""
+    original = vars(group)["__dataclass_fields__"][name]
+    return field(default=original.default, metadata=original.metadata)
+
+
+def choices(kind: Any) -> Iterator[str]:
+    """Yield the values that a type lists."""
+    for part in (kind, *get_args(kind)):
+        if get_origin(part) is Literal:
+            yield from get_args(part)
+
+
+# Functions that take options ----------------------------------------------------------------------
+
+
+def takes_options(
+    keywords: type | None = None, *groups: type[Options], **defaults: object
+) -> Callable[[F], F]:
+    """Let a public function take declared options as its `**options: Unpack[keywords]`.
+
+    Args:
+        keywords: the TypedDict that names the options; None if the function has none.
+        groups: where they are declared. An option belongs to the first group that has its name.
+        defaults: defaults of this function that differ from the declared ones.
+
+    The function's signature and documentation then list every option, and a name that is none of
+    its arguments is refused, as is a `progress` that cannot be called and a flag that is neither
+    True nor False. While the function is at work, its `storage_options` hold, and with a
+    `max_memory`, what is freed goes back to the system at once.
+    """
+
+    def decorate(function: F) -> F:
+        sections = _sections(keywords, groups)
+        infos = {info.name: info for section in sections.values() for info in section}
+        signature = inspect.signature(function)
+        main = {
+            name: parameter
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        }
+        checks = {
+            name: FLAG for name, parameter in main.items() if parameter.annotation == "bool"
+        } | {"progress": _PROGRESS}
+        keyword_only = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name, info.default),
+                annotation=info.type,
+            )
+            for name, info in infos.items()
+        ]
+        names = main.keys() | infos.keys()
+
+        @wraps(function)
+        def called(*args: Any, **arguments: Any) -> Any:
+            for name, value in arguments.items():
+                if name not in names:
+                    raise UnknownOptionError(function.__name__, name, sorted(names))
+                if name in checks:
+                    checks[name].refuse(name, value)
+            with ExitStack() as held:
+                if arguments.get("storage_options") is not None:
+                    held.enter_context(reached_with(arguments["storage_options"]))
+                if arguments.get("max_memory") is not None:
+                    from rankframe.core.allocators import freed_at_once  # noqa: PLC0415 (rare)
+
+                    held.enter_context(freed_at_once())
+                return function(*args, **{**defaults, **arguments})
+
+        called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
+        called.__doc__ = _documented(function.__doc__ or "", sections)
+        return called  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
+def _sections(
+    keywords: type | None, groups: tuple[type[Options], ...]
+) -> dict[str, list[OptionInfo]]:
+    """Return the options that a TypedDict names, by the title of the group that declares them."""
+    undeclared = set(inspect.get_annotations(keywords)) if keywords else set()
+    sections: dict[str, list[OptionInfo]] = {}
+    for group in groups:
+        sections[group.title] = [info for info in declared(group) if info.name in undeclared]
+        undeclared -= {info.name for info in sections[group.title]}
+    if undeclared:
+        raise TypeError(f"{keywords} names {sorted(undeclared)}, which no group declares.")
+    return sections
+
+
+def _documented(docstring: str, sections: Mapping[str, list[OptionInfo]]) -> str:
+    """Add a section for each group to a docstring, before its examples."""
+    text, prompt, examples = inspect.cleandoc(docstring).partition("\n>>> ")
+    wrapper = textwrap.TextWrapper(
+        _WIDTH,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    parts = [text.rstrip()]
+    for title, infos in sections.items():
+        entries = [wrapper.fill(f"{info.name}: {info.sentence}") for info in infos]
+        parts.append("\n".join([f"{title}:", *entries]))
+    return "\n\n".join(parts) + f"\n{prompt}{examples}\n"
+
+
+# Choices ----------------------------------------------------------------------------------------
 
 Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
@@ -46,58 +300,6 @@ Average: TypeAlias = Literal[
 ]  # fmt: skip
 # {"aws_region": "eu-central-1"}: under the names that polars has.
 StorageSettings: TypeAlias = Mapping[str, str | int | float | bool]
-
-_FEWEST_REPLICATES = 100
-_MOST_REPLICATES = 100_000
-
-
-# Checks beyond the type ---------------------------------------------------------------------------
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse a value that is neither None nor a whole number of at least 1."""
-    if value is not None and not is_count(value):
-        raise OptionError(
-            Option(name, bare=True), f" must be a whole number of at least 1, not {shown(value)}."
-        )
-
-
-def check_replicates(name: str, value: Any) -> None:
-    """Refuse a number of replicates that is too small to be of use, or too large to be drawn."""
-    if not is_count(value) or not _FEWEST_REPLICATES <= value <= _MOST_REPLICATES:
-        raise OptionError(
-            Option(name, bare=True),
-            f" must be a whole number from {_FEWEST_REPLICATES} to {_MOST_REPLICATES:,}, "
-            f"not {shown(value)}.",
-        )
-
-
-def _check_whole(name: str, value: Any) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise OptionError(Option(name, bare=True), f" must be a whole number, not {shown(value)}.")
-
-
-def _check_confidence(name: str, value: Any) -> None:
-    if not is_number(value) or not 0.5 <= value < 1:
-        raise OptionError(
-            Option(name, bare=True),
-            f" must be a number from 0.5 to below 1, such as 0.95, not {shown(value)}.",
-        )
-
-
-def _check_storage(name: str, value: Any) -> None:
-    """Refuse what does not map names to values; values may be secret and are not shown."""
-    if value is None or (
-        isinstance(value, Mapping)
-        and all(isinstance(key, str) for key in value)
-        and all(isinstance(setting, str | int | float) for setting in value.values())
-    ):
-        return
-    raise OptionError(
-        Option(name, bare=True),
-        ' takes a mapping of names to texts or numbers, such as {"aws_region": "eu-west-1"}, not ',
-        "one of other things." if isinstance(value, Mapping) else f"{shown(value)}.",
-    )
 
 
 # Policies -----------------------------------------------------------------------------------------
@@ -172,7 +374,7 @@ class Policies(Options):
         "dropped.",
         "Keep only the top N of each list (after removing duplicates, before unjudged documents).",
         ledger=lambda k: "the whole list" if k is None else f"the top {k}",
-        check=check_count,
+        check=COUNT,
     )
     unit: Unit = option(
         None,
@@ -188,6 +390,7 @@ class Policies(Options):
         'with `unit`, units are numbered from 1 ("renumbered"), or have the rank of their best '
         'chunk ("kept").',
         "With --unit: number units from 1, or by the rank of their best chunk.",
+        needs="unit",
     )
     train: Table = option(
         None,
@@ -228,15 +431,6 @@ class Policies(Options):
         "Remove unjudged documents, and those of negative grade, after --k-max.",
         ledger=lambda only: "yes" if only else "no",
     )
-
-    def described(self) -> dict[str, str]:
-        """Return the lines of the ledger; that of `unit_ranks` only with units."""
-        lines = super().described()
-        return (
-            lines
-            if self.unit is not None
-            else {k: v for k, v in lines.items() if k != "unit_ranks"}
-        )
 
     @property
     def run_duplicates(self) -> Duplicates:
@@ -395,19 +589,19 @@ class Intervals(Options):
         0.95,
         "the confidence level of the intervals.",
         "Confidence level of the intervals.",
-        check=_check_confidence,
+        check=_CONFIDENCE,
     )
     replicates: int = option(
         1_000,
         "the number of bootstrap replicates.",
         "Number of bootstrap replicates.",
-        check=check_replicates,
+        check=REPLICATES,
     )
     seed: int = option(
         0,
         "the random seed of everything that is drawn.",
         "Random seed for bootstrap and randomisation tests.",
-        check=_check_whole,
+        check=_WHOLE,
     )
 
     def described(self) -> dict[str, str]:
@@ -450,7 +644,7 @@ class Comparing(Options):
         10_000,
         "the number of permutations of randomisation tests.",
         "Number of permutations of randomisation tests.",
-        check=check_replicates,
+        check=REPLICATES,
     )
 
 
@@ -496,14 +690,55 @@ class Storage(Options):
         "else polars takes under this name (default: the environment, `AWS_ENDPOINT_URL`, …).",
         "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
         ledger=None,  # there are keys among them
-        check=_check_storage,
     )
+
+    def __post_init__(self) -> None:
+        """Refuse what does not map names to values; values may be secret and are not shown."""
+        settings = self.storage_options
+        if settings is None or (
+            isinstance(settings, Mapping)
+            and all(isinstance(name, str) for name in settings)
+            and all(isinstance(value, str | int | float) for value in settings.values())
+        ):
+            return
+        raise OptionError(
+            Option("storage_options", bare=True),
+            " takes a mapping of names to texts or numbers, such as "
+            '{"aws_region": "eu-west-1"}, not ',
+            "one of other things." if isinstance(settings, Mapping) else f"{shown(settings)}.",
+        )
 
 
 class StorageOptions(TypedDict, total=False):
     """Name the options of `Storage`."""
 
     storage_options: StorageSettings | None
+
+
+_NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
+_storage_options: ContextVar[Mapping[str, Any]] = ContextVar("storage", default=_NO_SETTINGS)
+
+
+def storage_options() -> Mapping[str, Any]:
+    """Return the settings of remote storage in force here."""
+    return _storage_options.get()
+
+
+@contextmanager
+def reached_with(settings: Mapping[str, Any] | None) -> Iterator[None]:
+    """Reach storage by these settings, for every file that is opened or written inside.
+
+    None leaves the settings in force as they are. No ledger and no file contains them.
+    """
+    checked = Storage(settings).storage_options
+    if checked is None:
+        yield
+        return
+    before = _storage_options.set(MappingProxyType(dict(checked)))
+    try:
+        yield
+    finally:
+        _storage_options.reset(before)
 
 
 # What public functions take -----------------------------------------------------------------------

@@ -5,26 +5,21 @@ from __future__ import annotations
 import os
 from typing import Unpack
 
-from rankframe.core.checks import check_flag
-from rankframe.core.option import takes_options
-from rankframe.core.options import AgreeOptions, Intervals, PairPolicies, Storage
-from rankframe.core.progress import Report, check_progress
+from rankframe.core.options import AgreeOptions, Intervals, PairPolicies, Storage, takes_options
+from rankframe.core.progress import Report
 from rankframe.engine.accumulator import Averages
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import evaluate_to
-from rankframe.engine.memory import limit_of, limiting
+from rankframe.engine.memory import limit_of
 from rankframe.engine.pair_metrics import PairMetrics, pair_plan
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metrics
 
 DEFAULT_METRICS = ("rbo", "overlap@10", "kendall_tau", "spearman")
 
 
-@reaching
-@limiting
 @takes_options(AgreeOptions, PairPolicies, Intervals, Storage)
 def agree(
     a: Source,
@@ -73,8 +68,6 @@ def agree(
     │ q1       ┆ 3   ┆ 3   ┆ 2        ┆ 1.0       ┆ 0.5     │
     └──────────┴─────┴─────┴──────────┴───────────┴─────────┘
     """
-    check_progress(progress)
-    check_flag("overwrite", overwrite)
     refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.from_options(options)
     evaluation = pair_evaluation(metrics, policies, Intervals.from_options(options))

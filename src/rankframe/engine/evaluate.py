@@ -6,29 +6,24 @@ import os
 from collections.abc import Sequence
 from typing import Unpack
 
-from rankframe.core.checks import check_flag
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.option import takes_options
-from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage
-from rankframe.core.progress import Report, check_progress
+from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, takes_options
+from rankframe.core.progress import Report
 from rankframe.engine.finish import evaluate_to
 from rankframe.engine.item_slices import ItemsBy
-from rankframe.engine.memory import limit_of, limiting
+from rankframe.engine.memory import limit_of
 from rankframe.engine.prepare import RUN_FRAMES, prepare_evaluation
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.queries import By, asked_of, read_attributes, slicings
-from rankframe.io.remote import reaching
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr@10", "precision@10", "recall@100", "judged@10")
 
 
-@reaching
-@limiting
 @takes_options(EvaluateOptions, Policies, Intervals, Storage)
 def evaluate(
     qrels: Source | None,
@@ -89,8 +84,6 @@ def evaluate(
     >>> result["mrr"]
     0.5
     """
-    check_progress(progress)
-    check_flag("overwrite", overwrite)
     requested = resolve(metrics, *RUN_FRAMES, "gap", any_average=True)
     averaged = [metric for metric in requested if metric.frame != "gap"]
     refuse_inputs(output, (qrels, run, queries), folder=True)

@@ -7,8 +7,7 @@ from typing import Unpack
 import polars as pl
 
 from rankframe.core.columns import DOCUMENTS_FRAME, ColumnRequest
-from rankframe.core.option import takes_options
-from rankframe.core.options import ExposureOptions, Policies, Storage, check_count
+from rankframe.core.options import COUNT, ExposureOptions, Policies, Storage, takes_options
 from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.retrieved import RetrievedMetrics
 from rankframe.frames.catalogue import Catalogue, Trained
@@ -16,7 +15,6 @@ from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.side_inputs import beside
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import Columns, Source, open_run, open_train, refuse_absent_columns
-from rankframe.io.remote import reaching
 from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
 
@@ -25,7 +23,6 @@ _OF_TRAIN = ("popularity", "interactions")
 _OF_CATALOGUE = "in_catalogue"
 
 
-@reaching
 @takes_options(ExposureOptions, Policies, Storage)
 def exposure(
     run: Source,
@@ -65,7 +62,8 @@ def exposure(
     >>> counted.select(rf.coverage(k=1), gini=rf.gini(k=1)).collect().row(0)
     (0.25, 0.75)
     """
-    check_count("k", k)
+    if k is not None:
+        COUNT.refuse("k", k)
     policies = Policies.from_options(options)
     scanned = open_run(run, policies, columns)
     trained = None if policies.train is None else open_train(policies.train, columns)

@@ -13,12 +13,12 @@ import polars as pl
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, listing, shown
-from rankframe.core.options import StorageSettings
+from rankframe.core.options import StorageSettings, takes_options
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
 from rankframe.frames.judgments import differ
 from rankframe.io.output_paths import place
-from rankframe.io.remote import Remote, reaching
+from rankframe.io.remote import Remote
 
 Stored: TypeAlias = str | os.PathLike[str] | Result
 HistoryOrder: TypeAlias = Literal["date", "given"]
@@ -34,13 +34,13 @@ HISTORY_SCHEMA: Final[dict[str, pl.DataType]] = {
 }
 
 
-@reaching
+@takes_options()
 def history(
     results: Mapping[str, Stored] | Iterable[Stored] | Stored,
     metrics: Sequence[str] | str | None = None,
     *,
     order: HistoryOrder = "date",
-    storage_options: StorageSettings | None = None,  # noqa: ARG001 (read by `reaching`)
+    storage_options: StorageSettings | None = None,  # noqa: ARG001 (by `takes_options`)
 ) -> pl.DataFrame:
     """Return metrics of several stored results: a row for each result and metric.
 

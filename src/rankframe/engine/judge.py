@@ -7,11 +7,9 @@ from typing import Unpack
 
 import polars as pl
 
-from rankframe.core.checks import check_flag
 from rankframe.core.columns import DOC, GROUP, GROUPED_FRAME, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import MissingColumnError, OptionError
-from rankframe.core.option import takes_options
-from rankframe.core.options import JudgeOptions, Policies, Storage, is_number
+from rankframe.core.options import JudgeOptions, Policies, Storage, is_number, takes_options
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.prepare import refuse_idle
 from rankframe.frames.judged import Judgments
@@ -19,10 +17,8 @@ from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.matches import matched
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.remote import reaching
 
 
-@reaching
 @takes_options(JudgeOptions, Policies, Storage)
 def judge(
     qrels: Source,
@@ -82,7 +78,6 @@ def judge(
     """
     policies = Policies.from_options(options)
     refuse_idle(policies)
-    check_flag("subtopics", subtopics)
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {bad[0]!r}.")
     frame_columns = GROUPED_FRAME if subtopics else JUDGED_FRAME

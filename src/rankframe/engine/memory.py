@@ -6,23 +6,17 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
-from functools import wraps
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import polars as pl
 
-from rankframe.core.allocators import freed_at_once
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _INLINE = 12  # bytes of a string that lives inside its column
 # Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
@@ -75,19 +69,6 @@ def not_held(max_memory: str | int | None) -> str | None:
         f"a limit of {size_text(parse_size(max_memory))} cannot be held: what is loaded before "
         f"any row is read takes about {size_text(_LOADED)}. One of {size_text(_LEAST)} can"
     )
-
-
-def limiting(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function whose argument `max_memory` limits what it takes: what it frees goes back to
-    the system at once, instead of after a second or two. Without a limit, nothing is changed.
-    """
-
-    @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        with nullcontext() if kwargs.get("max_memory") is None else freed_at_once():
-            return function(*args, **kwargs)
-
-    return called
 
 
 def bytes_at_once(*sides: InputTable) -> int:

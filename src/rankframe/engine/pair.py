@@ -9,15 +9,12 @@ import polars as pl
 
 from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.option import takes_options
-from rankframe.core.options import PairOptions, PairPolicies, Storage, is_count
+from rankframe.core.options import PairOptions, PairPolicies, Storage, is_count, takes_options
 from rankframe.engine.pairing import Pairing
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
-from rankframe.io.remote import reaching
 
 
-@reaching
 @takes_options(PairOptions, PairPolicies, Storage)
 def pair(
     a: Source,

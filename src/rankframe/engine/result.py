@@ -11,12 +11,11 @@ from typing import Any, TypeAlias, cast
 
 import polars as pl
 
-from rankframe.core.checks import check_flag
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
-from rankframe.core.options import StorageSettings
+from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import Note, Table, as_html, as_text
 from rankframe.core.wording import number_text
 from rankframe.engine.about import about_frame, names_in_file
@@ -28,7 +27,7 @@ from rankframe.engine.ledger import SCHEMA as LEDGER_SCHEMA
 from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_table
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, recover, write_parquet
-from rankframe.io.remote import Remote, explained, reaching
+from rankframe.io.remote import Remote, explained
 from rankframe.io.sources.remote_files import scan_files
 
 # The frames of a result, and the columns that each begins with.
@@ -152,20 +151,19 @@ class Result(Exported):
             )
         return found["value"][0]
 
-    @reaching
+    @takes_options()
     def write(
         self,
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing.
 
         An existing result is replaced only with `overwrite`; anything else is never touched. At an
         address (`s3://…`), the ledger is written last: what is not complete is refused when read.
         """
-        check_flag("overwrite", overwrite)
         with fresh_folder(folder, RESULT_FILES, overwrite=overwrite) as fresh:
             self.write_files(fresh)
         return cast("Path", place(folder))  # an address is as good as a path where it is read
@@ -184,12 +182,12 @@ class Result(Exported):
         return about_frame(frame, list(self.means), self.ledger, self.inputs)
 
     @classmethod
-    @reaching
+    @takes_options()
     def read(
         cls,
         folder: str | os.PathLike[str],
         *,
-        storage_options: StorageSettings | None = None,  # noqa: ARG003 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG003 (by `takes_options`)
     ) -> Result:
         """Read back what `write` wrote, here or on Spark: all of one result, or an error.
 

@@ -8,8 +8,7 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SHOWN_FRAME, ColumnRequest
 from rankframe.core.errors import OptionError
-from rankframe.core.option import takes_options
-from rankframe.core.options import Policies, RetrieveOptions, Storage, check_count
+from rankframe.core.options import COUNT, Policies, RetrieveOptions, Storage, takes_options
 from rankframe.engine.retrieved import Frames
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.lazy_frame import lazy_frame
@@ -25,7 +24,6 @@ from rankframe.io.inputs import (
     refuse_absent_columns,
 )
 from rankframe.io.opening import open_table
-from rankframe.io.remote import reaching
 from rankframe.io.validate import check_input
 from rankframe.kernel.reading import read_batches
 
@@ -34,7 +32,6 @@ _OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
 _OF_VECTORS = ("vector", "vector_pairs", "cosine")
 
 
-@reaching
 @takes_options(RetrieveOptions, Policies, Storage)
 def retrieved(
     run: Source,
@@ -76,7 +73,8 @@ def retrieved(
     └──────────┴────────┴──────┴───────┴────────────┴───────┘
     """
     policies = Policies.from_options(options)
-    check_count("k", k)
+    if k is not None:
+        COUNT.refuse("k", k)
     judgments = None
     if qrels is not None:
         judgments = open_judgments(qrels, columns, relevance=policies.relevance)

@@ -1,7 +1,7 @@
 """Files and folders at an address, with the methods of a `Path`.
 
 pyarrow lists, reads and writes them, since polars, which reads Parquet at an address, can neither
-list nor remove files. Both take the same options (`storage.py`), under the names of polars. A
+list nor remove files. Both take the same storage options, under the names of polars. A
 failure is an `OSError` of the library; `explained` turns it into a message.
 """
 
@@ -9,54 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, masked, shorten
-from rankframe.core.options import Storage
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_NONE: Mapping[str, Any] = MappingProxyType({})
-_current: ContextVar[Mapping[str, Any]] = ContextVar("storage_options", default=_NONE)
-
-
-def storage_options() -> Mapping[str, Any]:
-    """Return the settings in force here."""
-    return _current.get()
-
-
-@contextmanager
-def reached_with(options: Mapping[str, Any] | None) -> Iterator[None]:
-    """Reach storage by these settings; None leaves those in force as they are."""
-    checked = Storage(options).storage_options
-    if checked is None:
-        yield
-        return
-    before = _current.set(MappingProxyType(dict(checked)))
-    try:
-        yield
-    finally:
-        _current.reset(before)
-
-
-def reaching(function: F) -> F:
-    """Let a function reach storage by its argument `storage_options`."""
-
-    @wraps(function)
-    def called(*args: Any, **arguments: Any) -> Any:
-        with reached_with(arguments.get("storage_options")):
-            return function(*args, **arguments)
-
-    return called  # pyright: ignore[reportReturnType]
-
+from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES = (*S3, *GOOGLE, *AZURE)

@@ -18,7 +18,6 @@ import polars as pl
 
 from rankframe.core.columns import DOC
 from rankframe.core.errors import OptionError
-from rankframe.core.option import takes_options
 from rankframe.core.options import (
     Intervals,
     PairPolicies,
@@ -26,6 +25,7 @@ from rankframe.core.options import (
     SparkAgreeOptions,
     SparkEvaluateOptions,
     is_count,
+    takes_options,
 )
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.engine.agree import pair_evaluation

@@ -19,7 +19,7 @@ from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import OutputError, RankframeError
 from rankframe.core.messages import Option
-from rankframe.core.option import takes_options
+from rankframe.core.options import takes_options
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import (

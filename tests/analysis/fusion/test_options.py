@@ -6,8 +6,7 @@ import pytest
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.errors import OptionError
-from rankframe.core.option import declared
-from rankframe.core.options import Policies
+from rankframe.core.options import Policies, declared
 
 
 def test_what_both_have_means_the_same() -> None:

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.remote import polars_options, reached_with
+from rankframe.core.options import reached_with
+from rankframe.io.remote import polars_options
 from rankframe.io.sources.remote_files import (
     fetched,
     refuse_unknown,

@@ -22,14 +22,19 @@ from rankframe.analysis.curves.score_points import (
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
-from rankframe.core.option import takes_options
-from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, is_count
+from rankframe.core.options import (
+    EvaluateOptions,
+    Intervals,
+    Policies,
+    Storage,
+    is_count,
+    takes_options,
+)
 from rankframe.engine.evaluate import evaluate
 from rankframe.engine.prepare import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
@@ -56,7 +61,6 @@ _OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
 }
 
 
-@reaching
 @takes_options(EvaluateOptions, Policies, Intervals, Storage, ci=None)
 def curve(
     qrels: Source,

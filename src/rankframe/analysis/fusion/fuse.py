@@ -18,14 +18,12 @@ from rankframe.analysis.fusion.partitions import fuse_runs
 from rankframe.analysis.fusion.recorded import about_fusion
 from rankframe.analysis.fusion.runs import named_runs, open_runs, unscored
 from rankframe.analysis.fusion.training import columns_needed, judge_runs
-from rankframe.core.checks import check_flag
 from rankframe.core.columns import RANK
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import Option
-from rankframe.core.option import takes_options
-from rankframe.core.options import Storage
-from rankframe.core.progress import Report, check_progress
-from rankframe.engine.memory import limit_of, limiting
+from rankframe.core.options import Storage, takes_options
+from rankframe.core.progress import Report
+from rankframe.engine.memory import limit_of
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
@@ -33,11 +31,8 @@ from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_c
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
 from rankframe.io.outputs import format_of, write_as
-from rankframe.io.remote import reaching
 
 
-@reaching
-@limiting
 @takes_options(FuseOptions, FusionPolicies, Storage)
 def fuse(
     runs: Mapping[str, Source] | Sequence[Source],
@@ -93,7 +88,6 @@ def fuse(
     │ q1       ┆ d      ┆ 4    ┆ 0.0      │
     └──────────┴────────┴──────┴──────────┘
     """
-    check_progress(progress)
     policies = FusionPolicies.from_options(options)
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
@@ -163,7 +157,6 @@ class Fusion:
         on_progress: Report | None = None,
     ) -> Written:
         """Write the fused run, in the format of the target's ending."""
-        check_flag("overwrite", overwrite)
         form = format_of(Path(target), any_table=False)
         path = file_place(target)
         refuse_inputs(target, self.sources)

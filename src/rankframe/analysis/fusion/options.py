@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypedDict
 
-from rankframe.core.option import Options, option, same_option
 from rankframe.core.options import (
+    COUNT,
     Duplicates,
+    Options,
     Order,
     Policies,
     Ranks,
@@ -15,7 +16,8 @@ from rankframe.core.options import (
     Ties,
     Unit,
     UnitRanks,
-    check_count,
+    option,
+    same_option,
 )
 
 
@@ -38,14 +40,14 @@ class FusionPolicies(Options):
         "use only the top N documents of each run, after duplicates are dropped.",
         "Use only the top N documents of each run.",
         ledger=lambda depth: "the whole lists" if depth is None else f"the top {depth}",
-        check=check_count,
+        check=COUNT,
     )
     k_max: int | None = option(
         None,
         "keep only the top N documents of each query in the fused run.",
         "Keep only the top N fused documents of each query.",
         ledger=lambda k: "all" if k is None else f"the top {k}",
-        check=check_count,
+        check=COUNT,
     )
 
     @property

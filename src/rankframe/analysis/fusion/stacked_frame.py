@@ -17,15 +17,12 @@ from rankframe.analysis.fusion.normalised import NormalisedStack
 from rankframe.analysis.fusion.options import FusionPolicies, StackOptions
 from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, open_runs, unscored
 from rankframe.core.columns import QUERY, RANK, STACKED_FRAME
-from rankframe.core.option import takes_options
-from rankframe.core.options import Storage
+from rankframe.core.options import Storage, takes_options
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
-from rankframe.io.remote import reaching
 from rankframe.kernel.reading import workers
 
 
-@reaching
 @takes_options(StackOptions, FusionPolicies, Storage)
 def stack(
     runs: Mapping[str, Source] | Sequence[Source],

@@ -14,10 +14,9 @@ from rankframe.analysis.comparison import WARNING
 from rankframe.analysis.fusion.fuse import fuse
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import named_runs
-from rankframe.core.checks import check_flag
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
-from rankframe.core.options import StorageSettings
+from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import (
     Cell,
     Note,
@@ -35,7 +34,6 @@ from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.io.inputs import Source
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric
 
 TUNING_FILES = tuple(
@@ -207,16 +205,15 @@ class Tuning(Exported):
         notes = self.ledger.filter(pl.col("item") == item)["note"]
         return notes[0] if len(notes) else ""
 
-    @reaching
+    @takes_options()
     def write(
         self,
         folder: str | os.PathLike[str],
         *,
         overwrite: bool = False,
-        storage_options: StorageSettings | None = None,  # noqa: ARG002 (read by `reaching`)
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
     ) -> Path:
         """Write the frames as Parquet into a folder: all of them, or nothing."""
-        check_flag("overwrite", overwrite)
         with fresh_folder(folder, TUNING_FILES, overwrite=overwrite) as fresh:
             for file in TUNING_FILES:
                 name = file.removesuffix(".parquet")

@@ -30,7 +30,6 @@ from rankframe.core.checks import is_count
 from rankframe.core.columns import QUERY, RELEVANCE
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, shown
-from rankframe.core.option import takes_options
 from rankframe.core.options import (
     Comparing,
     Intervals,
@@ -38,19 +37,19 @@ from rankframe.core.options import (
     SharedPolicies,
     Storage,
     TuneOptions,
+    takes_options,
 )
-from rankframe.core.progress import Report, check_progress
+from rankframe.core.progress import Report
 from rankframe.engine.grades import check_grades
 from rankframe.engine.input_cache import Held
 from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
 from rankframe.engine.lookup import read_judgments
-from rankframe.engine.memory import estimated_need, limiting
+from rankframe.engine.memory import estimated_need
 from rankframe.engine.prepare import refuse_idle
 from rankframe.engine.terms import Floats, Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers
-from rankframe.io.remote import reaching
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
@@ -58,8 +57,6 @@ from rankframe.stats.bootstrap import hash_ids
 PLAIN = Candidate("rrf", None, (("k", 60),))
 
 
-@reaching
-@limiting
 @takes_options(TuneOptions, SharedPolicies, Comparing, Intervals, Storage)
 def tune(
     qrels: Source,
@@ -126,7 +123,6 @@ def tune(
     >>> found.value, found.improved
     (1.0, True)
     """
-    check_progress(progress)
     tuned_by = one_metric(metric)
     check_folds(folds)
     check_budget(budget)

@@ -29,15 +29,9 @@ from rankframe.core.errors import (
     UnreadableInputError,
 )
 from rankframe.core.messages import did_you_mean
+from rankframe.core.options import reached_with, storage_options
 from rankframe.io.formats.registry import PARQUET, by_beginning, by_ending
-from rankframe.io.remote import (
-    Remote,
-    explained,
-    polars_arguments,
-    reached_with,
-    scheme_of,
-    storage_options,
-)
+from rankframe.io.remote import Remote, explained, polars_arguments, scheme_of
 from rankframe.io.sources.files import RawTable, open_parts, open_stream
 from rankframe.io.sources.lakes import is_metadata, lake_at, open_iceberg
 

@@ -13,9 +13,15 @@ from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.errors import OptionError, OutputError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.option import takes_options
-from rankframe.core.options import CompareOptions, Comparing, Intervals, SharedPolicies, Storage
-from rankframe.core.progress import Report, check_progress
+from rankframe.core.options import (
+    CompareOptions,
+    Comparing,
+    Intervals,
+    SharedPolicies,
+    Storage,
+    takes_options,
+)
+from rankframe.core.progress import Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.input_cache import Held, hold
@@ -27,7 +33,7 @@ from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refus
 from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, slicings
-from rankframe.io.remote import Remote, reaching
+from rankframe.io.remote import Remote
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.present.charts.canvas import load_altair
 from rankframe.present.report.data import Asked, gather
@@ -48,7 +54,6 @@ from rankframe.present.report.sections import (
 from rankframe.present.report.summary import summary
 
 
-@reaching
 @takes_options(CompareOptions, SharedPolicies, Comparing, Intervals, Storage)
 def report(
     qrels: Source,
@@ -101,7 +106,6 @@ def report(
         columns: names in your data, as in `evaluate`.
         progress: a function called with a `Progress` on the way.
     """
-    check_progress(progress)
     target = _target(output)
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done

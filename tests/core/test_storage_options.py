@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 from rankframe.core.errors import OptionError
-from rankframe.core.options import Storage
-from rankframe.io.remote import reached_with, reaching, storage_options
+from rankframe.core.options import Storage, reached_with, storage_options, takes_options
 
 
-@reaching
+@takes_options()
 def outer(*, storage_options: Any = None, within: Any = None) -> Any:
     del storage_options
     return inner(storage_options=within)
 
 
-@reaching
+@takes_options()
 def inner(*, storage_options: Any = None) -> Any:
     del storage_options
     return dict(now())

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 import pytest
 
 from rankframe.core.errors import OptionError
-from rankframe.core.option import Options, choices, declared, option, same_option, takes_options
+from rankframe.core.options import Options, choices, declared, option, same_option, takes_options
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def test_each_is_checked_by_its_type() -> None:
 
 
 def test_names_choices_and_texts() -> None:
-    assert Paint.names() == ["colour", "size"]
+    assert [info.name for info in declared(Paint)] == ["colour", "size"]
     assert [info.help for info in declared(Paint)] == ["Colour.", "Size."]
     assert list(choices(Literal["a", "b"] | None)) == ["a", "b"]
     assert Paint.from_options({"colour": "blue", "other": 1}) == Paint("blue")
