@@ -29,9 +29,9 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 import rankframe as rf
 from rankframe.core.options import Correction, Intervals, Method, Test
+from rankframe.engine.accumulator import WHOLE, sum_by_slice
+from rankframe.engine.finish import summarise, summarise_gaps
 from rankframe.engine.plan import PerQuery
-from rankframe.engine.slice_sums import WHOLE, sum_by_slice
-from rankframe.engine.summary import summarise, summarise_gaps
 from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets

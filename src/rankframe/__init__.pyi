@@ -15,12 +15,9 @@ from rankframe.analysis.verdict import Verdict
 from rankframe.core.errors import RankframeError
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import DEFAULT_METRICS, evaluate
-from rankframe.engine.exposure import exposure
 from rankframe.engine.history import history
-from rankframe.engine.judge import judge
-from rankframe.engine.pair import pair
+from rankframe.engine.lazy_frames import exposure, judge, pair, retrieved
 from rankframe.engine.result import Result
-from rankframe.engine.retrieved_frame import retrieved
 from rankframe.io.graded_rows import from_relevance
 from rankframe.io.lists import from_lists
 from rankframe.io.responses import from_responses

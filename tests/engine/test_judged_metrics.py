@@ -1,7 +1,6 @@
-"""One piece: who is averaged, what is counted, what is refused."""
+"""Metrics over judgments: evaluated queries, counts, refused grades."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -9,7 +8,8 @@ import pytest
 
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import Accumulator
-from rankframe.engine.counts import RunCounts
+from rankframe.engine.judged_metrics import check_grades
+from rankframe.engine.ledger import RunCounts
 from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
@@ -69,3 +69,29 @@ def test_the_overlap_is_that_of_the_run_as_it_came(options: Any) -> None:
     assert isinstance(counts, RunCounts)
     assert counts.overlap == 2
     assert counts.judged_retrieved == (1 if "judged_only" in options else 0)
+
+
+GRADES = pl.LazyFrame({"relevance": [0.0, 2.0, 3.0, -1.0]})
+
+
+def test_the_largest_grade_is_found() -> None:
+    assert check_grades(resolve(["ndcg", "map"]), GRADES) == 3
+    assert check_grades(resolve("map"), GRADES.clear()) == 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("err(max_grade=2)", "max_grade is 2, but qrels has a grade of 3"),
+        ("ndcg(gain={1: 1, 2: 5})", "1 row with a grade that 'ndcg(gain={1: 1, 2: 5})' gives no"),
+    ],
+)
+def test_what_no_parameter_foresees_is_refused(
+    metric: str, said: str, refusal: Callable[..., str]
+) -> None:
+    assert said in refusal(check_grades, resolve(metric), GRADES)
+
+
+def test_powers_of_large_grades_are_refused(refusal: Callable[..., str]) -> None:
+    large = pl.LazyFrame({"relevance": [2000.0]})
+    assert "is too large a number" in refusal(check_grades, resolve("ndcg(gain=exp2)"), large)

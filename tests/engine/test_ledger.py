@@ -12,8 +12,13 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.core.options import Order, Policies
-from rankframe.engine.counts import RunCounts
-from rankframe.engine.ledger import SCHEMA, judged_items, make_ledger, says_every_relevant
+from rankframe.engine.ledger import (
+    LEDGER_SCHEMA,
+    RunCounts,
+    judged_items,
+    make_ledger,
+    says_every_relevant,
+)
 from rankframe.engine.prepare import evaluate_judged
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact
@@ -180,7 +185,7 @@ def test_policies_follow_the_counts_by_name() -> None:
         ("policy_ties", None, "doc_asc"),
         ("policy_k_max", None, "the top 5"),
     ]
-    assert ledger.schema == pl.Schema(SCHEMA) == make_ledger([], {}).schema
+    assert ledger.schema == pl.Schema(LEDGER_SCHEMA) == make_ledger([], {}).schema
 
 
 def test_what_ordered_the_run_is_said_and_what_was_not_looked_at() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
+from rankframe.engine.accumulator import WHOLE, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.prepare import evaluate_judged
-from rankframe.engine.slice_sums import WHOLE, SliceSums
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (

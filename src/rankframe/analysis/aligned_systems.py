@@ -32,13 +32,12 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, MissingAmong, Unpaired
+from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
-from rankframe.engine.input_cache import Held
+from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.prepare import RUN_FRAMES
-from rankframe.engine.slice_sums import WHOLE, SliceKey
-from rankframe.engine.summary import SMALL
-from rankframe.engine.terms import Terms
+from rankframe.engine.result import SMALL
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     NO_VALUE,

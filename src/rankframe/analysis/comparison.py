@@ -39,9 +39,8 @@ from rankframe.core.wording import (
     share_text,
     signed_text,
 )
-from rankframe.engine.about import about_frame
-from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
+from rankframe.engine.result import Exported, about_frame
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet
 from rankframe.metrics.names import Metric

@@ -15,10 +15,10 @@ from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, did_you_mean, number_of, shown
 from rankframe.core.options import DiffOptions, Policies, Storage, is_count, takes_options
 from rankframe.core.table import Cell, Note, Table, as_cell, as_html
-from rankframe.engine.exported import Exported
+from rankframe.engine.accumulator import average_values
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.lists import Lists, named_case
-from rankframe.engine.terms import average_values
+from rankframe.engine.result import Exported
 from rankframe.io.described import Described
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, Intervals, Test
-from rankframe.engine.summary import SMALL
-from rankframe.engine.terms import Terms
+from rankframe.engine.accumulator import Terms
+from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, QueryBuckets, bootstrap_ratios
 from rankframe.stats.exact import exact_sum

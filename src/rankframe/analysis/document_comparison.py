@@ -15,7 +15,7 @@ from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import number_of
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
-from rankframe.engine.summary import SMALL
+from rankframe.engine.result import SMALL
 from rankframe.metrics.metric import Metric
 
 

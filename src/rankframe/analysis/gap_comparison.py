@@ -16,8 +16,8 @@ from rankframe.analysis.differences import AlignedValues, Compared, Row, Setup, 
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
+from rankframe.engine.finish import gap_item, too_few_slices
 from rankframe.engine.ledger import Item
-from rankframe.engine.summary import gap_item, too_few_slices
 from rankframe.metrics.metric import Gap, Metric
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, too_many

@@ -24,7 +24,7 @@ from rankframe.core.errors import (
     UnreadableInputError,
 )
 from rankframe.core.messages import Option, did_you_mean, listing, number_of
-from rankframe.engine.ledger import FINGERPRINT, POLICY, SCHEMA
+from rankframe.engine.ledger import FINGERPRINT, LEDGER_SCHEMA, POLICY
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
@@ -97,7 +97,7 @@ def _from_result(result: Result, name: str) -> System:
             f"its values of {bad[0]!r} are not numbers, but {values[bad[0]].dtype}",
         )
     try:
-        ledger = result.ledger.cast(dict(SCHEMA.items()))
+        ledger = result.ledger.cast(dict(LEDGER_SCHEMA.items()))
     except pl.exceptions.PolarsError as error:
         raise UnreadableInputError(
             f"system {name!r}", f"its ledger is not one of rankframe, but {result.ledger.schema}"

@@ -18,9 +18,8 @@ from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.finish import check
-from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.ledger import POLICY
-from rankframe.engine.memory import limit_of
+from rankframe.engine.memory import Held, hold, limit_of
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.prepare import prepare_evaluation

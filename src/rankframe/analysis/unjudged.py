@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
-from rankframe.engine.grades import check_grades
-from rankframe.engine.input_cache import Held
+from rankframe.engine.accumulator import average_values
 from rankframe.engine.judged_metrics import (
+    check_grades,
     depends_on_ranks_alone,
     evaluated_queries,
     judged_plan,
 )
 from rankframe.engine.lookup import Lookup
+from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
-from rankframe.engine.terms import average_values
 from rankframe.frames.judged import Judgments, patterns
 from rankframe.frames.matches import Found, Listed, Matched, WithHoles, matched, unlisted_holes
 from rankframe.io.queries import Attributes, Known

@@ -25,8 +25,8 @@ from rankframe.core.table import (
     warning_notes,
 )
 from rankframe.core.wording import number_text, percent_text, signed_text
-from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT
+from rankframe.engine.result import Exported
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
 CHECK_SCHEMA: dict[str, type[pl.DataType]] = {

@@ -10,8 +10,8 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, takes_options
 from rankframe.core.progress import Report
+from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.finish import evaluate_to
-from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.memory import limit_of
 from rankframe.engine.prepare import RUN_FRAMES, prepare_evaluation
 from rankframe.engine.result import Result

@@ -18,14 +18,14 @@ from rankframe.core.columns import GROUP, QUERY, RELEVANCE
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.options import PairPolicies, Policies
 from rankframe.core.progress import Progress, Report
-from rankframe.engine.about import about_frame
 from rankframe.engine.accumulator import Accumulator, Averages
-from rankframe.engine.counts import Counts, PairCounts, RunCounts
 from rankframe.engine.document_metrics import OverDocuments
-from rankframe.engine.grades import check_grades
-from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.judged_metrics import JudgedMetrics, check_grades
 from rankframe.engine.ledger import (
+    Counts,
     Item,
+    PairCounts,
+    RunCounts,
     column_items,
     evaluated_item,
     judged_items,
@@ -35,12 +35,11 @@ from rankframe.engine.ledger import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import bytes_at_once, left_fits
-from rankframe.engine.out_of_core import ValuesFile, evaluate_partitions, merge_parts
-from rankframe.engine.pair_metrics import PairMetrics
-from rankframe.engine.pairing import Pairing
+from rankframe.engine.pair_metrics import Pairing, PairMetrics
+from rankframe.engine.partitions import ValuesFile, evaluate_partitions, merge_parts
 from rankframe.engine.plan import PerQuery
-from rankframe.engine.result import PER_QUERY_FILE
-from rankframe.engine.retrieved import RetrievedMetrics, RetrievedValues
+from rankframe.engine.result import PER_QUERY_FILE, about_frame
+from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues
 from rankframe.frames.matches import Found
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
 from rankframe.io.batches import Batches

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
+import numpy as np
 import polars as pl
 
 from rankframe.core.columns import DOC, QUERY
-from rankframe.core.errors import MissingQueriesError, NoOverlapError, NoSharedQueryError
-from rankframe.core.options import Policies
-from rankframe.core.progress import Report
-from rankframe.engine.accumulator import Accumulator
-from rankframe.engine.counts import PairCounts, RunCounts
-from rankframe.engine.document_metrics import Aggregate
-from rankframe.engine.evaluation import Evaluation, Sides
-from rankframe.engine.item_slices import item_slices
-from rankframe.engine.memory import count_partitions
-from rankframe.engine.result import RESULT_FILES, Result
-from rankframe.engine.slice_sums import WHOLE, SliceKey
-from rankframe.engine.summary import (
-    SCHEMA,
-    mark_slice,
-    summarise,
-    summarise_gaps,
-    summarise_slices,
+from rankframe.core.errors import (
+    MissingQueriesError,
+    NoOverlapError,
+    NoSharedQueryError,
+    OptionError,
 )
+from rankframe.core.messages import listing, number_of
+from rankframe.core.options import Intervals, Policies
+from rankframe.core.progress import Report
+from rankframe.engine.accumulator import WHOLE, Accumulator, SliceKey, SliceSums
+from rankframe.engine.document_metrics import Aggregate, item_slices
+from rankframe.engine.evaluation import Evaluation, Sides
+from rankframe.engine.ledger import GAPS, Item, PairCounts, RunCounts
+from rankframe.engine.memory import count_partitions
+from rankframe.engine.result import RESULT_FILES, SLICES_SCHEMA, SMALL, SUMMARY_SCHEMA, Result
 from rankframe.io.input_table import InputTable
 from rankframe.io.outputs import fresh_folder
-from rankframe.io.queries import refuse_strangers, unweighted_error
+from rankframe.io.queries import NO_VALUE, refuse_strangers, unweighted_error
 from rankframe.io.validate import some_ids
 from rankframe.metrics.metric import Metric
+from rankframe.stats.gaps import gap_between, gap_interval
+from rankframe.stats.intervals import around
 
 # Some ids of both sides: of queries, or of documents of queries that both sides have.
 FindIds: TypeAlias = Callable[[str], tuple[list[str], list[str]]]
@@ -192,7 +192,7 @@ def _over_documents(
         )
         for metric, aggregate in zip(metrics, aggregates, strict=True)
     ]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
 
 
 def _in_order(
@@ -206,3 +206,101 @@ def _in_order(
         named = pl.concat_str("by", "slice", separator="\0")
         keys.insert(0, named.replace_strict(order, return_dtype=pl.Int64))
     return rows.sort(keys)
+
+
+def summarise(metrics: Sequence[Metric], finished: SliceSums) -> pl.DataFrame:
+    """Return a row for each metric: its value, interval and spread, and over how many queries."""
+    rows = []
+    for metric, sums, bounds in zip(metrics, finished.sums, finished.bounds or (), strict=True):
+        value = sums.average(metric)
+        low, high = around(value, bounds)
+        rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
+    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+
+
+def summarise_slices(
+    metrics: Sequence[Metric], slices: Mapping[tuple[str, str], SliceSums]
+) -> pl.DataFrame:
+    """Summarise every slice, named by attribute and value."""
+    frames = [mark_slice(summarise(metrics, sums), *name) for name, sums in slices.items()]
+    return pl.concat([pl.DataFrame(schema=SLICES_SCHEMA), *frames])
+
+
+def mark_slice(summary: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
+    """Add to the summary of a slice what it is called, and whether it has few queries."""
+    return summary.select(
+        pl.lit(by).alias("by"),
+        pl.lit(name).alias("slice"),
+        pl.all(),
+        (pl.col("queries") < SMALL).alias("small"),
+    )
+
+
+def summarise_gaps(
+    gaps: Sequence[Metric],
+    metrics: Sequence[Metric],
+    slices: Mapping[tuple[str, str], SliceSums],
+    intervals: Intervals,
+) -> tuple[pl.DataFrame, list[Item]]:
+    """Return a row for each gap between slices, and what the ledger says of gaps."""
+    if not gaps:
+        return pl.DataFrame(schema=SUMMARY_SCHEMA), []
+    places = {metric.label: index for index, metric in enumerate(metrics)}
+    rows: list[tuple[object, ...]] = []
+    without: dict[str, list[str]] = {}
+    for metric in gaps:
+        assert metric.gap is not None  # that is what they are
+        index, by = places[metric.gap.of.label], metric.gap.by
+        groups = {name: sums for (attribute, name), sums in slices.items() if attribute == by}
+        large = {
+            name: sums
+            for name, sums in groups.items()
+            if name != NO_VALUE and sums.sums[index].queries >= SMALL
+        }
+        if len(large) < 2:
+            raise OptionError(too_few_slices(metric, len(large), len(groups) - len(large)))
+        if out := [name for name in groups if name not in large]:
+            without[metric.label] = out
+        rows.append(_gap_row(metric, index, metrics, list(large.values()), intervals))
+    items: list[Item] = [(GAPS, len(gaps), "between slices: without values per query")]
+    items += gap_item(without)
+    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row"), items
+
+
+def too_few_slices(metric: Metric, large: int, small: int) -> str:
+    """Return the error text of a gap between fewer than two slices that are large enough."""
+    assert metric.gap is not None  # that is what it is
+    return (
+        f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
+        f"{metric.gap.by!r} has {large}, and {number_of(small, 'slice')} of fewer queries, or "
+        "without a value."
+    )
+
+
+def gap_item(without: Mapping[str, Sequence[str]]) -> list[Item]:
+    """Return the ledger's row of slices that gaps leave out, if there are any."""
+    if not without:
+        return []
+    listed = "; ".join(f"{label}: {listing(out)}" for label, out in without.items())
+    note = f"slices of fewer than {SMALL} queries, or without a value: {listed}"
+    return [("gap_slices_left_out", sum(map(len, without.values())), note)]
+
+
+def _gap_row(
+    metric: Metric, index: int, metrics: Sequence[Metric], slices: Sequence[SliceSums],
+    intervals: Intervals,
+) -> tuple[object, ...]:  # fmt: skip
+    assert metric.gap is not None  # that is what it is
+    averages = [of_slice.sums[index].average(metrics[index]) for of_slice in slices]
+    queries = [of_slice.sums[index].queries for of_slice in slices]
+    if None in averages:  # weights of 0
+        return metric.label, None, None, None, None, sum(queries)
+    means, kind = np.array(averages, np.float64), metric.gap.kind
+    bounds = None
+    if intervals.ci == "bootstrap":
+        drawn = [of_slice.replicates.get(index) for of_slice in slices]
+        if all(replicates is not None for replicates in drawn):
+            together = np.column_stack(drawn)  # pyright: ignore[reportCallIssue, reportArgumentType]
+            bounds = gap_interval(means, together, min(queries), intervals.confidence, kind)
+    value = float(gap_between(means, kind))
+    return metric.label, value, *(bounds or (None, None)), None, sum(queries)

@@ -11,10 +11,10 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.accumulator import Averages
+from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
-from rankframe.engine.retrieved import RetrievedMetrics
+from rankframe.engine.retrieved_metrics import RetrievedMetrics
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes

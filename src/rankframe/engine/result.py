@@ -1,7 +1,20 @@
-"""`Result`: what an evaluation gives: per-query values, their summary, and what was counted."""
+"""Results: summary, values per query, slices and ledger of an evaluation, in memory and stored."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from rankframe.core.errors import MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+import io
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -9,33 +22,38 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-import polars as pl
-
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import StorageSettings, takes_options
-from rankframe.core.table import Note, Table, as_html, as_text
+from rankframe.core.table import Note, Part, Table, as_html, as_text
 from rankframe.core.wording import number_text
-from rankframe.engine.about import about_frame, names_in_file
-from rankframe.engine.document_metrics import OverDocuments
-from rankframe.engine.exported import Exported
-from rankframe.engine.item_slices import ITEMS_SCHEMA
-from rankframe.engine.ledger import GAPS, OVER_DOCUMENTS
-from rankframe.engine.ledger import SCHEMA as LEDGER_SCHEMA
-from rankframe.engine.summary import SCHEMA, SLICE_SCHEMA, slices_table
+from rankframe.engine.document_metrics import ITEMS_SCHEMA, OverDocuments
+from rankframe.engine.ledger import GAPS, LEDGER_SCHEMA, OVER_DOCUMENTS, POLICY
 from rankframe.io.output_paths import place
-from rankframe.io.outputs import fresh_folder, recover, write_parquet
+from rankframe.io.outputs import fresh_folder, read_about, recover, write_parquet
 from rankframe.io.remote import Remote, explained
 from rankframe.io.sources.remote_files import scan_files
 
+SUMMARY_SCHEMA = {
+    "metric": pl.String,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "std": pl.Float64,
+    "queries": pl.Int64,
+}
+# With fewer queries than these, a slice's numbers are hints.
+SMALL = 30
+_MOST_SHOWN = 30  # slices in a notebook
+SLICES_SCHEMA = {"by": pl.String, "slice": pl.String, **SUMMARY_SCHEMA, "small": pl.Boolean}
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
-    "summary": SCHEMA,
+    "summary": SUMMARY_SCHEMA,
     "per_query": {QUERY: pl.String},
     "ledger": LEDGER_SCHEMA,
-    "slices": SLICE_SCHEMA,
+    "slices": SLICES_SCHEMA,
     "items": ITEMS_SCHEMA,
 }
 # There are none of these unless they were asked for.
@@ -63,6 +81,76 @@ _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
 _ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
 _State: TypeAlias = tuple[tuple[str | int, ...], ...]
+
+
+class Exported:
+    """Something with frames, by their names; the first of them foremost."""
+
+    FRAMES: ClassVar[tuple[str, ...]]
+
+    def to_arrow(self, frame: str | None = None) -> pa.Table:
+        """A frame as a pyarrow table: the first of `FRAMES`, or the one of this name.
+
+        >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").to_arrow("per_query").to_pydict()
+        {'query_id': ['q'], 'map': [1.0]}
+        """
+        # Not every library reads the newest kind of text.
+        return self._exported(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    def to_pandas(self, frame: str | None = None) -> pd.DataFrame:
+        """Return a frame as a pandas frame; pandas must be installed."""
+        found = self._exported(frame)
+        try:
+            import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError.package("to_pandas", "pandas") from error
+        return found.to_pandas()
+
+    def _exported(self, frame: str | None) -> pl.DataFrame:
+        name = self.FRAMES[0] if frame is None else frame
+        if name not in self.FRAMES:
+            raise OptionError.choice("frame", name, self.FRAMES)
+        return self._frame(name)
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        return getattr(self, name)
+
+
+def about_frame(
+    frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the metadata of a file with a frame: what it was made from, and how."""
+    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
+    counts = dict(zip(ledger["item"], ledger["value"], strict=True))
+    return {
+        "frame": frame,
+        "metrics": list(metrics),
+        "policies": {
+            item.removeprefix(POLICY): note
+            for item, note in notes.items()
+            if item.startswith(POLICY)
+        },
+        "inputs": {
+            side: {"name": name, "rows": int(counts.get(f"{side}_rows") or 0)}
+            for side, name in inputs.items()
+        },
+    }
+
+
+def names_in_file(path: Path | Remote) -> dict[str, str]:
+    """Return the names of the inputs of a stored frame; none of one that an old version wrote."""
+    if isinstance(path, Path):
+        inputs = read_about(path).get("inputs") if path.is_file() else None
+    else:
+        inputs = read_about(io.BytesIO(path.read())).get("inputs")
+    if not isinstance(inputs, dict):
+        return {}
+    sides = {
+        side: attributes
+        for side, attributes in inputs.items()
+        if isinstance(attributes, dict) and "name" in attributes
+    }
+    return {side: str(attributes["name"]) for side, attributes in sides.items()}
 
 
 class Result(Exported):
@@ -94,7 +182,7 @@ class Result(Exported):
         self.over_documents = over_documents
         self.summary = summary
         self.ledger = ledger
-        self.slices = pl.DataFrame(schema=SLICE_SCHEMA) if slices is None else slices
+        self.slices = pl.DataFrame(schema=SLICES_SCHEMA) if slices is None else slices
         self.items = pl.DataFrame(schema=ITEMS_SCHEMA) if items is None else items
         self.inputs = dict(inputs or {})
         self._values = per_query
@@ -330,3 +418,20 @@ def _scanned_files(folder: Path | Remote) -> pl.LazyFrame:
     if isinstance(folder, Remote):
         return scan_files(folder.glob("*.parquet"))
     return pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False)
+
+
+def slices_table(slices: pl.DataFrame) -> list[Part]:
+    """Return the first slices as rows, a column per metric, and how many more there are."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    queries: dict[tuple[str, str], str] = {}
+    for row in slices.to_dicts():
+        key = row["by"], row["slice"]
+        rows.setdefault(key, []).append(number_text(row["value"]))
+        queries[key] = f"{row['queries']:,}{' (few)' if row['small'] else ''}"
+    if not rows:
+        return []
+    labels = slices["metric"].unique(maintain_order=True)
+    lines = [[f"{by}: {name}", *values, queries[by, name]] for (by, name), values in rows.items()]
+    table = Table.from_texts(["slice"], [*labels, "queries"], lines[:_MOST_SHOWN])
+    hidden = len(rows) - _MOST_SHOWN
+    return [table, *([Note(f"and {hidden:,} more: .slices")] if hidden > 0 else [])]

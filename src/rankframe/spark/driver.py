@@ -25,12 +25,11 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.accumulator import Accumulator
+from rankframe.engine.accumulator import Accumulator, SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import replicates_for_gaps
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.result import Result
-from rankframe.engine.slice_sums import SliceKey, SliceSums
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors

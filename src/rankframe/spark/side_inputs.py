@@ -12,8 +12,8 @@ from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import EmptyInputError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
+from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.item_slices import ItemsBy
 from rankframe.engine.prepare import (
     evaluate_judged,
     given_inputs,

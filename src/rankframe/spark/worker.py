@@ -17,9 +17,9 @@ import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError
+from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.slice_sums import SliceKey, SliceSums
-from rankframe.engine.summary import SMALL
+from rankframe.engine.result import SMALL
 from rankframe.frames.side_inputs import beside
 from rankframe.io.input_table import part_of
 from rankframe.io.inputs import in_units

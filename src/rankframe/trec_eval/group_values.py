@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY, RANK, RELEVANCE
 from rankframe.core.errors import OptionError
-from rankframe.engine.ledger import SCHEMA as LEDGER
-from rankframe.engine.result import Result
-from rankframe.engine.summary import SCHEMA as SUMMARY
+from rankframe.engine.ledger import LEDGER_SCHEMA
+from rankframe.engine.result import SUMMARY_SCHEMA, Result
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.kernel.segments import position, segment_starts, sort_order, spread
@@ -75,7 +74,9 @@ def evaluate_groups(
     }
     rows = [(item, float(count), "") for item, count in counts.items()]
     return Result(
-        pl.DataFrame(schema=SUMMARY), kept, pl.DataFrame(rows, schema=LEDGER, orient="row")
+        pl.DataFrame(schema=SUMMARY_SCHEMA),
+        kept,
+        pl.DataFrame(rows, schema=LEDGER_SCHEMA, orient="row"),
     )
 
 

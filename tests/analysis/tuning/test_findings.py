@@ -15,7 +15,7 @@ from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import Folds, QueryValues
 from rankframe.analysis.tuning.trials import Trial
-from rankframe.engine.terms import Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.metrics.names import resolve
 
 QUERIES = pl.Series("query_id", [f"q{n}" for n in range(12)])

@@ -17,7 +17,7 @@ from rankframe.analysis.tuning.folds import (
     goodness,
 )
 from rankframe.core.errors import OptionError
-from rankframe.engine.terms import Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import hash_ids
 
 IDS = pl.Series([f"q{number}" for number in range(103)])

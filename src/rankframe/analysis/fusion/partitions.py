@@ -17,7 +17,6 @@ from rankframe.core.allocators import trim
 from rankframe.core.errors import DuplicateError, UnreadableInputError
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.hashed_partitions import HashedInput
 from rankframe.engine.memory import (
     bytes_at_once,
     estimated_need,
@@ -25,7 +24,7 @@ from rankframe.engine.memory import (
     partitions_for,
     refuse_too_large_a_query,
 )
-from rankframe.engine.out_of_core import merge_sorted_files
+from rankframe.engine.partitions import HashedInput, merge_sorted_files
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.validate import count_rows

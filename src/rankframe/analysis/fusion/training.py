@@ -14,7 +14,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.options import Policies
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.judge import judge
+from rankframe.engine.lazy_frames import judge
 from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve

@@ -22,8 +22,8 @@ from rankframe.analysis.fusion.runs import LoadedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
+from rankframe.engine.accumulator import Floats, Terms
 from rankframe.engine.judged_metrics import JudgedMetrics
-from rankframe.engine.terms import Floats, Terms
 from rankframe.frames.judgments import IndexedJudgments
 from rankframe.frames.matches import Found
 from rankframe.kernel.batch import Batch, as_text, hashed, taken

@@ -23,7 +23,7 @@ from rankframe.analysis.differences import (
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
 from rankframe.core.columns import QUERY
-from rankframe.engine.terms import Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
 from rankframe.stats.intervals import finish_average

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of, shown
-from rankframe.engine.terms import Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
 from rankframe.stats.exact import Exact, exact_sum
 

@@ -13,8 +13,8 @@ from rankframe.analysis.systems import System, lacks
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.core.messages import number_of
 from rankframe.core.options import SharedPolicies
-from rankframe.engine.ledger import POLICY, SCHEMA
-from rankframe.engine.summary import SMALL
+from rankframe.engine.ledger import LEDGER_SCHEMA, POLICY
+from rankframe.engine.result import SMALL
 
 # Items of a run's ledger: some are equal for all runs, the others are its own.
 _SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
@@ -66,7 +66,7 @@ def make_ledger(
         del policies[name]
     items += [(f"{POLICY}{name}", None, str(note)) for name, note in policies.items()]
     items += [(WARNING, None, warning) for warning in _warnings(findings, systems, shared)]
-    return pl.DataFrame(items, schema=SCHEMA, orient="row")
+    return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")
 
 
 def _warnings(

@@ -28,9 +28,8 @@ from rankframe.core.table import (
     warning_notes,
 )
 from rankframe.core.wording import number_text, p_text, range_text, signed_text
-from rankframe.engine.about import about_frame
-from rankframe.engine.exported import Exported
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
+from rankframe.engine.result import Exported, about_frame
 from rankframe.io.inputs import Source
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet

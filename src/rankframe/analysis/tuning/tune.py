@@ -40,13 +40,11 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.core.progress import Report
-from rankframe.engine.grades import check_grades
-from rankframe.engine.input_cache import Held
-from rankframe.engine.judged_metrics import JudgedMetrics, judged_plan
+from rankframe.engine.accumulator import Floats, Terms
+from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
-from rankframe.engine.memory import estimated_need
+from rankframe.engine.memory import Held, estimated_need
 from rankframe.engine.prepare import refuse_idle
-from rankframe.engine.terms import Floats, Terms
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers

@@ -20,10 +20,8 @@ from rankframe.core.messages import Option, did_you_mean, shown
 from rankframe.core.options import JudgedOptions
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
-from rankframe.engine.exposure import exposure
 from rankframe.engine.history import history
-from rankframe.engine.judge import judge
-from rankframe.engine.pair import pair
+from rankframe.engine.lazy_frames import exposure, judge, pair
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By

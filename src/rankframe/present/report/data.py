@@ -33,10 +33,10 @@ from rankframe.core.messages import Option, shown
 from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lists import Lists
 from rankframe.engine.lookup import Lookup
+from rankframe.engine.memory import Held, hold
 from rankframe.io.described import Described
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable, part_of

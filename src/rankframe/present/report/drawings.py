@@ -12,7 +12,7 @@ from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.curve import Kind, curve
 from rankframe.core.options import JudgedOptions
-from rankframe.engine.judge import judge
+from rankframe.engine.lazy_frames import judge
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot

@@ -24,8 +24,8 @@ from rankframe.core.options import (
 from rankframe.core.progress import Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import DEFAULT_METRICS
-from rankframe.engine.input_cache import Held, hold
 from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.memory import Held, hold
 from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.described import Described
 from rankframe.io.input_table import InputTable

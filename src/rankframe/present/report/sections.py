@@ -11,7 +11,7 @@ from rankframe.analysis.comparison import HOLE_COLUMNS, WARNING, Comparison
 from rankframe.core.table import Cell, Column, Table
 from rankframe.core.wording import count_text, number_text, share_text
 from rankframe.engine.ledger import FINGERPRINT, POLICY
-from rankframe.engine.summary import SMALL
+from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric, signature
 from rankframe.present.report.drawings import svg
 from rankframe.present.report.model import Material

@@ -1,6 +1,4 @@
-"""Evaluation in pieces: the same bits, bounded memory, nothing left behind."""
-
-from __future__ import annotations
+"""Evaluation in partitions: the same bits, bounded memory, nothing left behind."""
 
 import os
 import shutil
@@ -18,6 +16,7 @@ from hypothesis import strategies as st
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.finish import evaluate_inputs
+from rankframe.engine.partitions import HashedPartitions, SortedPartitions
 from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
@@ -272,3 +271,163 @@ def test_values_that_vanish_are_an_error(
     said = refusal(rf.evaluate, qrels, run, "map", output=tmp_path / "out", **options)
     assert "cannot write" in said
     assert not (tmp_path / "out").exists()
+
+
+EVALUATION = evaluate_judged(resolve(EVERYTHING), Policies())
+
+
+def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
+    qrels, run = (f.cast({"query_id": pl.String}).sort("query_id") for f in shop_like())
+    return qrels, run
+
+
+def partitions(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> SortedPartitions:
+    return SortedPartitions(open_table(qrels, "qrels"), open_table(run, "run"), rows)
+
+
+def evaluated(qrels: pl.DataFrame, run: pl.DataFrame, rows: int) -> pl.DataFrame:
+    evaluation = EVALUATION.with_max_grade(float(qrels["relevance"].to_numpy().max()))
+    whole, read, parts = evaluation.empty(), 0, partitions(qrels, run, rows)
+    for left, right in parts:
+        whole.merge(evaluation.evaluate_partition(left, right))
+        read += left.height + right.height
+    assert parts.complete
+    assert read == qrels.height + run.height
+    return whole.join(ordered=True).values
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(15, 400))
+def test_any_length_of_stretches_gives_the_same_bits(rows: int) -> None:
+    qrels, run = sorted_shop()
+    whole = rf.evaluate(qrels, run, EVERYTHING).per_query
+    assert evaluated(qrels, run, rows).equals(whole)
+    # also where the judgments are the longer side, and where one side ends early
+    few = run.filter(pl.col("query_id") < "3")
+    assert evaluated(qrels, few, rows).equals(rf.evaluate(qrels, few, EVERYTHING).per_query)
+
+
+@pytest.fixture
+def no_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("split though sorted")
+
+    monkeypatch.setattr("rankframe.engine.partitions.HashedInput.write", refuse)
+    monkeypatch.setattr("rankframe.engine.partitions._LEAST_ROWS", 20)
+
+
+@pytest.mark.usefixtures("no_split")
+def test_sorted_inputs_are_not_split(tmp_path: Path) -> None:
+    qrels, run = sorted_shop()
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    qrels.write_parquet(tmp_path / "qrels.parquet")
+    run.write_parquet(tmp_path / "run.parquet", row_group_size=50)
+    paths = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
+    assert_same(whole, rf.evaluate(*paths, EVERYTHING, max_memory="8kB"))
+    assert_same(
+        whole, rf.evaluate(*paths, EVERYTHING, max_memory="8kB", output=tmp_path / "result")
+    )
+    swapped = rf.agree(run, qrels, ["rbo", "fcp"], max_memory="8kB")
+    assert_same(swapped, rf.agree(run, qrels, ["rbo", "fcp"]))
+
+
+def test_rows_out_of_order_between_the_probes_are_noticed() -> None:
+    qrels, run = sorted_shop()
+    mixed = pl.concat([run[:100], run[200:210], run[100:200], run[210:]])
+    found = partitions(qrels, mixed, 30)
+    assert len(list(found)) < mixed.height // 30
+    assert not found.complete
+    whole = rf.evaluate(qrels, run, EVERYTHING)
+    assert_same(whole, rf.evaluate(qrels, mixed, EVERYTHING, max_memory="8kB"))
+
+
+def test_one_query_longer_than_a_stretch() -> None:
+    run = pl.DataFrame({"query_id": "q", "doc_id": pl.int_range(500, eager=True)}).vstack(
+        pl.DataFrame({"query_id": "r", "doc_id": pl.int_range(3, eager=True)})
+    )
+    run = run.with_columns(score=-pl.col("doc_id").cast(pl.Float64))
+    qrels = run.filter(pl.col("doc_id") < 2).select("query_id", "doc_id", relevance=pl.lit(1.0))
+    assert evaluated(qrels, run, 7).equals(rf.evaluate(qrels, run, EVERYTHING).per_query)
+
+
+def test_what_can_be_read_from_anywhere(tmp_path: Path) -> None:
+    _, run = sorted_shop()
+    run.write_parquet(tmp_path / "run.parquet")
+    run.write_csv(tmp_path / "run.csv")
+    assert open_table(tmp_path / "run.parquet", "run").seekable
+    assert open_table(run, "run").seekable
+    assert not open_table(tmp_path / "run.csv", "run").seekable
+    assert not open_table(run.lazy().filter(pl.col("score") > 0), "run").seekable
+
+
+def test_rows_without_score_or_rank_keep_their_order_in_pieces() -> None:
+    qrels, run = shop_like()
+    run = run.drop("score")
+    expected = rf.evaluate(qrels, run, "map", order="rows")
+    assert_same(expected, in_pieces(qrels, run, 8, ["map"]))
+
+
+def test_one_enormous_query_is_one_piece() -> None:
+    rows = 200_000
+    run = pl.DataFrame({"query_id": "q", "doc_id": pl.int_range(rows, eager=True)})
+    run = run.with_columns(score=-pl.col("doc_id").cast(pl.Float64))
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": [0, rows - 1], "relevance": 1})
+    expected = (1 + 2 / rows) / 2
+    assert in_pieces(qrels, run, 50, ["map"])["map"] == expected
+
+
+def test_what_is_wrong_is_said_of_the_whole_input(refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    copies = run[[3, 40, 90]]
+    twice = refusal(in_pieces, qrels, pl.concat([run, copies]), 7, ["map"])
+    assert twice.startswith("run has 3 duplicate (query_id, doc_id) pairs, e.g. (")
+    places = sorted({3, 40, 90})
+    assert any(f"at rows {p + 1} and {run.height + i + 1}" in twice for i, p in enumerate(places))
+    for frame, bad in ((run, float("nan")), (run, None)):
+        broken = frame.with_columns(
+            score=pl.when(pl.int_range(pl.len()).is_in([70, 80])).then(bad).otherwise("score")
+        )
+        text = refusal(in_pieces, qrels, broken, 7, ["map"])
+        assert text.startswith("run has 2 rows with a ")
+        assert "e.g. row 71 (" in text
+
+
+def test_text_for_numbers_is_refused_in_pieces(tmp_path: Path, refusal: Callable[..., str]) -> None:
+    qrels, run = shop_like()
+    path = tmp_path / "run.csv"
+    run.with_columns(score=pl.lit("high")).write_csv(path)
+    assert "non-numeric score, e.g. 'high' at row 1" in refusal(in_pieces, qrels, path, 3, ["map"])
+
+
+def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> None:
+    """A real failure of writing: no file of the process may grow beyond a few bytes."""
+    run, scratch = scattered_run(tmp_path), tmp_path / "scratch"
+    scratch.mkdir()
+    code = (
+        "import sys, resource, rankframe as rf\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n    rf.evaluate(*sys.argv[1:], 'map', max_memory='8MB')\n"
+        "except rf.RankframeError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, SHOP / "qrels.parquet", run],
+        capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    assert "temporary files" in done.stdout
+    assert not any(scratch.iterdir())
+
+
+@pytest.mark.parametrize("pieces", [1, 4, 300])
+def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path: Path) -> None:
+    sides = open_table(shop_like()[0], "qrels"), open_table(shop_like()[1], "run")
+    qrels, run = (side.frame.collect() for side in sides)
+    evaluation = evaluate_judged(resolve("ndcg@10"), Policies()).with_max_grade(3.0)
+    found = list(HashedPartitions(*sides, tmp_path, pieces))
+    assert len(found) <= pieces
+    assert sum(left.height + right.height for left, right in found) == qrels.height + run.height
+    whole = evaluation.empty()
+    for partition in found:
+        whole.merge(evaluation.evaluate_partition(*partition))
+    alone = evaluation.evaluate_partition(qrels, run)
+    assert whole.join().values.equals(alone.join().values)
+    assert whole.counts == alone.counts

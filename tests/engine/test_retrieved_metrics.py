@@ -7,7 +7,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Policies
-from rankframe.engine.retrieved import RetrievedMetrics
+from rankframe.engine.retrieved_metrics import RetrievedMetrics
 from rankframe.frames.catalogue import Catalogue
 from rankframe.metrics.names import resolve
 

@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import PairPolicies
 from rankframe.core.progress import Progress
-from rankframe.engine.pairing import Pairing
+from rankframe.engine.pair_metrics import Pairing
 from rankframe.io.inputs import open_ranking
 from rankframe.kernel import batch, reading
 from tests.support.looked_up import POOR_HASHES, layouts

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
-from rankframe.engine.counts import RunCounts
-from rankframe.engine.document_metrics import check_columns
-from rankframe.engine.item_slices import ItemsBy
+from rankframe.engine.document_metrics import ItemsBy, check_columns
 from rankframe.engine.judged_metrics import deepest_rank
+from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.retrieved import BESIDE, ShownRows

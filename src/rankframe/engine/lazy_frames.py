@@ -1,0 +1,414 @@
+"""Lazy frames for users: judged, retrieved, pair, exposure. Only columns in use are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Unpack
+
+import polars as pl
+
+from rankframe.core.columns import (
+    DOC,
+    DOCUMENTS_FRAME,
+    GROUP,
+    GROUPED_FRAME,
+    JUDGED_FRAME,
+    PAIR_FRAME,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SHOWN_FRAME,
+    ColumnRequest,
+)
+from rankframe.core.errors import MissingColumnError, OptionError
+from rankframe.core.options import (
+    COUNT,
+    ExposureOptions,
+    JudgeOptions,
+    PairOptions,
+    PairPolicies,
+    Policies,
+    RetrieveOptions,
+    Storage,
+    is_count,
+    is_number,
+    takes_options,
+)
+from rankframe.engine.document_metrics import documents_frame
+from rankframe.engine.lookup import Lookup
+from rankframe.engine.pair_metrics import Pairing
+from rankframe.engine.prepare import refuse_idle
+from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics
+from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.frames.judged import Judgments
+from rankframe.frames.lazy_frame import lazy_frame
+from rankframe.frames.matches import matched
+from rankframe.frames.retrieved import BESIDE
+from rankframe.frames.side_inputs import TRAINED, Sides, beside
+from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.io.batches import Batches
+from rankframe.io.inputs import (
+    Columns,
+    Source,
+    open_judgments,
+    open_ranking,
+    open_run,
+    open_train,
+    refuse_absent_columns,
+)
+from rankframe.io.opening import open_table
+from rankframe.io.validate import check_input
+from rankframe.kernel.reading import read_batches
+from rankframe.metrics.names import resolve
+
+
+@takes_options(JudgeOptions, Policies, Storage)
+def judge(
+    qrels: Source,
+    run: Source,
+    *,
+    columns: Columns | None = None,
+    levels: Sequence[float] = (),
+    subtopics: bool = False,
+    alphas: Sequence[float] = (),
+    cutoffs: Sequence[int] = (),
+    **options: Unpack[JudgeOptions],
+) -> pl.LazyFrame:
+    """Return the judged frame, for your own expressions: one row per judgment, by query and rank.
+
+    The frame is lazy: inputs are read when it is collected, and only the columns that the query
+    uses are computed.
+
+    Args:
+        qrels: the judgments, as in `evaluate`.
+        run: the ranking, as in `evaluate`.
+        columns: names in your data, as in `evaluate`.
+        levels: grades, each of which adds the columns of metrics with a level of their own
+            (`found_rel2`, …).
+        subtopics: return the frame of judgments about subtopics, intents or facts: one row per
+            document and subtopic, for metrics such as `rf.all_of`.
+        alphas: with `subtopics`, each adds the columns of ideal lists with another α than 0.5
+            (`ideal_rank_alpha0.7`, …).
+        cutoffs: with `subtopics`, each adds the columns of `rf.ndcg_ia` at this k
+            (`ideal_dcg_top10`).
+
+    >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
+    >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
+    >>> rf.judge(qrels, run).select("doc_id", "relevance", "rank", "found").collect()
+    shape: (3, 4)
+    ┌────────┬───────────┬──────┬───────┐
+    │ doc_id ┆ relevance ┆ rank ┆ found │
+    │ ---    ┆ ---       ┆ ---  ┆ ---   │
+    │ str    ┆ f64       ┆ i64  ┆ i64   │
+    ╞════════╪═══════════╪══════╪═══════╡
+    │ a      ┆ 2.0       ┆ 1    ┆ 1     │
+    │ c      ┆ 1.0       ┆ 3    ┆ 2     │
+    │ b      ┆ 0.0       ┆ null ┆ null  │
+    └────────┴───────────┴──────┴───────┘
+    >>> rf.judge(qrels, run).group_by("query_id").agg(rf.recall(k=1).alias("recall@1")).collect()
+    shape: (1, 2)
+    ┌──────────┬──────────┐
+    │ query_id ┆ recall@1 │
+    │ ---      ┆ ---      │
+    │ str      ┆ f64      │
+    ╞══════════╪══════════╡
+    │ q1       ┆ 0.5      │
+    └──────────┴──────────┘
+    >>> facts = {"query_id": ["q1"] * 3, "doc_id": ["a", "c", "c"], "fact": ["x", "x", "y"]}
+    >>> rows = rf.judge(facts, run, relevance=1, subtopics=True)
+    >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
+    [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
+    """
+    policies = Policies.from_options(options)
+    refuse_idle(policies)
+    if bad := [level for level in levels if not is_number(level)]:
+        raise OptionError(f"levels are numbers, not {bad[0]!r}.")
+    frame_columns = GROUPED_FRAME if subtopics else JUDGED_FRAME
+    schema = frame_columns.schema_at(rel=levels, alpha=alphas, k=cutoffs)
+    scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)
+    scanned_run = open_run(run, policies, columns)
+    refuse_absent_columns(columns, scanned_qrels, scanned_run)
+    if subtopics and GROUP not in scanned_qrels.mapping:
+        found = list(scanned_qrels.raw.collect_schema())
+        raise MissingColumnError(scanned_qrels.role, GROUP, found)
+
+    def grouped(needed: set[str]) -> pl.DataFrame:
+        found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
+        whole = matched(found, 0, len(found.judgments.starts))
+        frame = Groups(whole, rel=policies.rel, settle=needs_ids(needed)).frame({QUERY, *needed})
+        return frame.sort(QUERY, maintain_order=True)
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        lookup = Lookup.of(scanned_qrels, scanned_run, policies, needed)
+        unscored = SCORE not in scanned_run.mapping
+        absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
+        found = lookup.found()
+        whole = matched(found, 0, len(found.judgments.starts))
+        frame = Judgments(whole, rel=policies.rel, settle=DOC in needed).frame(
+            {QUERY, *needed} - absent
+        )
+        return frame.sort(QUERY, maintain_order=True).with_columns(
+            pl.lit(None, schema[name]).alias(name) for name in absent
+        )
+
+    return lazy_frame(schema, grouped if subtopics else make)
+
+
+# Of an attribute: what metrics look at.
+_OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
+_OF_VECTORS = ("vector", "vector_pairs", "cosine")
+
+
+@takes_options(RetrieveOptions, Policies, Storage)
+def retrieved(
+    run: Source,
+    qrels: Source | None = None,
+    *,
+    k: int | None = None,
+    columns: Columns | None = None,
+    **options: Unpack[RetrieveOptions],
+) -> pl.LazyFrame:
+    """Return the retrieved frame, for your own expressions: one row per retrieved document.
+
+    Rows are ordered by query and rank. The frame is lazy: inputs are read when it is collected, and
+    only the columns that the query uses are computed. Columns without a source are left out:
+    relevance without `qrels`, popularity without `train`, and so on. The columns of `items` are
+    columns here, each with what metrics make of it (`new_of_genre`: how many of its values no
+    document above has).
+
+    Args:
+        run: the ranking, as in `evaluate`.
+        qrels: the judgments, as in `evaluate`.
+        k: keep the top k documents of each query (default: all).
+        columns: names in your data, as in `evaluate`.
+
+    >>> run = {"u1": {"a": 0.9, "b": 0.8}, "u2": {"a": 0.7}}
+    >>> items = pl.DataFrame({"doc_id": ["a", "b"], "price": [3.0, 5.0]})
+    >>> train = {"u1": ["b"], "u3": ["b", "a"]}
+    >>> rf.retrieved(run, train=train, items=items).select(
+    ...     "query_id", "doc_id", "rank", "seen", "popularity", "price"
+    ... ).collect()
+    shape: (3, 6)
+    ┌──────────┬────────┬──────┬───────┬────────────┬───────┐
+    │ query_id ┆ doc_id ┆ rank ┆ seen  ┆ popularity ┆ price │
+    │ ---      ┆ ---    ┆ ---  ┆ ---   ┆ ---        ┆ ---   │
+    │ str      ┆ str    ┆ i64  ┆ bool  ┆ i64        ┆ f64   │
+    ╞══════════╪════════╪══════╪═══════╪════════════╪═══════╡
+    │ u1       ┆ a      ┆ 1    ┆ false ┆ 1          ┆ 3.0   │
+    │ u1       ┆ b      ┆ 2    ┆ true  ┆ 2          ┆ 5.0   │
+    │ u2       ┆ a      ┆ 1    ┆ false ┆ 1          ┆ 3.0   │
+    └──────────┴────────┴──────┴───────┴────────────┴───────┘
+    """
+    policies = Policies.from_options(options)
+    if k is not None:
+        COUNT.refuse("k", k)
+    judgments = None
+    if qrels is not None:
+        judgments = open_judgments(qrels, columns, relevance=policies.relevance)
+    documents = open_run(run, policies, columns)
+    trained = None if policies.train is None else open_train(policies.train, columns)
+    other = None
+    if policies.reference is not None:
+        other = open_table(
+            policies.reference,
+            "run",
+            columns,
+            order=policies.order,
+            ranks=policies.ranks,
+            called="reference",
+        )
+    sides = [side for side in (judgments, documents, trained, other) if side is not None]
+    refuse_absent_columns(columns, *sides)
+    catalogue = Catalogue.of(
+        None if trained is None else Trained.of(trained),
+        policies.items,
+        policies.catalogue,
+        columns,
+    )
+    kinds = dict(zip((0.0, 1.0, 2.0), (judgments, trained, other), strict=True))
+    schema = _schema(catalogue, {what for what, side in kinds.items() if side is not None})
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        computed = catalogue.frame.without_parameters(needed)
+        computed_kinds = sorted({what for name, what in BESIDE.items() if name in computed})
+        for side in (kinds[what] for what in computed_kinds if what != TRAINED):
+            if side is not None:  # interactions were looked at as they were counted
+                check_input(side)
+        rows = beside(*(kinds[what] if what in computed_kinds else None for what in sorted(kinds)))
+        found = read_batches(
+            Batches(documents, documents.frame),
+            lambda: Frames(
+                catalogue=catalogue,
+                sides=Sides.of(
+                    rows.frame.collect(engine="streaming"),
+                    computed_kinds,
+                    policies.ties,
+                    policies.run_duplicates,
+                ).numbered(catalogue, needed),
+                policies=policies,
+                columns=sorted({QUERY, RANK, *needed}),
+                k=k,
+            ),
+            heavy=True,
+        )
+        if not found.parts:
+            raise OptionError("the run has no rows.")
+        return pl.concat(found.parts).sort(QUERY, RANK)
+
+    return lazy_frame(schema, make)
+
+
+def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
+    """Return the columns, with types, that the passed inputs allow to compute."""
+    lacking = {name for name, what in BESIDE.items() if what not in there}
+    if catalogue.train_queries is None:
+        lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
+                    "train_queries", "train_interactions"}  # fmt: skip
+    if not catalogue.given:
+        lacking |= {"in_catalogue", "catalogue_size"}
+    schema = {
+        name: column.type
+        for name, column in SHOWN_FRAME.columns.items()
+        if name not in lacking and not column.parameters
+    }
+    for name, kind in catalogue.attributes.schema.items():
+        schema[name] = kind
+        inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
+        vector = isinstance(inner, pl.DataType) and inner.is_float()
+        for column in _OF_VECTORS if vector else _OF_VALUES:
+            schema[ColumnRequest(column, attribute=name).name] = SHOWN_FRAME.schema[column]
+        if "divergence" not in lacking and not vector:
+            divergence = ColumnRequest("divergence", attribute=name)
+            schema[divergence.name] = SHOWN_FRAME.schema["divergence"]
+    order = [QUERY, DOC, RANK, RELEVANCE]
+    first = {name: schema[name] for name in order if name in schema}
+    return first | schema
+
+
+@takes_options(PairOptions, PairPolicies, Storage)
+def pair(
+    a: Source,
+    b: Source,
+    *,
+    columns: Columns | None = None,
+    cutoffs: Sequence[int] = (),
+    **options: Unpack[PairOptions],
+) -> pl.LazyFrame:
+    """Return the pair frame of two rankings, for your own expressions.
+
+    One row per document that either ranking has. The frame is lazy, as that of `judge`.
+
+    Args:
+        a: the first ranking, the reference, as in `agree`.
+        b: the second ranking.
+        columns: names in your data, for both or as {"a": {...}, "b": {...}}.
+        cutoffs: each adds the columns that compare only the top k (`concordant_top10`, …).
+
+    >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
+    >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}
+    >>> rf.pair(a, b).select("doc_id", "rank_a", "rank_b", "depth", "overlap").collect()
+    shape: (4, 5)
+    ┌────────┬────────┬────────┬───────┬─────────┐
+    │ doc_id ┆ rank_a ┆ rank_b ┆ depth ┆ overlap │
+    │ ---    ┆ ---    ┆ ---    ┆ ---   ┆ ---     │
+    │ str    ┆ i64    ┆ i64    ┆ i64   ┆ i64     │
+    ╞════════╪════════╪════════╪═══════╪═════════╡
+    │ x      ┆ 1      ┆ 2      ┆ 1     ┆ 0       │
+    │ y      ┆ 2      ┆ 1      ┆ 2     ┆ 2       │
+    │ z      ┆ 3      ┆ null   ┆ 3     ┆ 2       │
+    │ w      ┆ null   ┆ 3      ┆ 4     ┆ 2       │
+    └────────┴────────┴────────┴───────┴─────────┘
+    """
+    policies = PairPolicies.from_options(options)
+    wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
+        k for k in cutoffs if not is_count(k)
+    ]  # fmt: skip
+    if wrong:
+        raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
+    sides = (
+        open_ranking(a, "a", columns, order=policies.order),
+        open_ranking(b, "b", columns, order=policies.order),
+    )
+    refuse_absent_columns(columns, *sides)
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        names = {QUERY, *needed}
+        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(names))
+        return pl.concat(frames).sort(QUERY, maintain_order=True)
+
+    return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=cutoffs), make)
+
+
+# What is known only where there is a table of it.
+_OF_TRAIN = ("popularity", "interactions")
+_OF_CATALOGUE = "in_catalogue"
+
+
+@takes_options(ExposureOptions, Policies, Storage)
+def exposure(
+    run: Source,
+    *,
+    k: int | None = None,
+    columns: Columns | None = None,
+    **options: Unpack[ExposureOptions],
+) -> pl.LazyFrame:
+    """Return the exposure of each document: in how many lists it is, beside its popularity.
+
+    One row per document of the run or the catalogue, ordered by doc_id. The frame is lazy: inputs
+    are read when it is collected. `shown` counts the lists that have the document, `lists` the
+    lists that have any. `popularity` and `interactions` are null without `train`, `in_catalogue`
+    without `items` and `catalogue`. Metrics over documents are expressions over this frame, and
+    `rf.plot.exposure` and `rf.plot.popularity` draw it.
+
+    Args:
+        run: the ranking, as in `evaluate`.
+        k: count the top k of each list (default: the whole list). The columns are also there under
+            the names that metrics with this cutoff look for, such as `shown_top10`.
+        columns: names in your data, as in `evaluate`.
+
+    >>> run = {"u1": {"a": 2.0, "b": 1.0}, "u2": {"a": 3.0, "c": 1.0}}
+    >>> counted = rf.exposure(run, k=1, items=["a", "b", "c", "d"])
+    >>> counted.select("doc_id", "in_catalogue", "shown", "lists").collect()
+    shape: (4, 4)
+    ┌────────┬──────────────┬───────┬───────┐
+    │ doc_id ┆ in_catalogue ┆ shown ┆ lists │
+    │ ---    ┆ ---          ┆ ---   ┆ ---   │
+    │ str    ┆ bool         ┆ i64   ┆ i64   │
+    ╞════════╪══════════════╪═══════╪═══════╡
+    │ a      ┆ true         ┆ 2     ┆ 2     │
+    │ b      ┆ true         ┆ 0     ┆ 2     │
+    │ c      ┆ true         ┆ 0     ┆ 2     │
+    │ d      ┆ true         ┆ 0     ┆ 2     │
+    └────────┴──────────────┴───────┴───────┘
+    >>> counted.select(rf.coverage(k=1), gini=rf.gini(k=1)).collect().row(0)
+    (0.25, 0.75)
+    """
+    if k is not None:
+        COUNT.refuse("k", k)
+    policies = Policies.from_options(options)
+    scanned = open_run(run, policies, columns)
+    trained = None if policies.train is None else open_train(policies.train, columns)
+    refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
+    schema = DOCUMENTS_FRAME.schema_at(k=() if k is None else (k,))
+
+    def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
+        popular = None if trained is None else Trained.of(trained)
+        catalogue = Catalogue.of(popular, policies.items, policies.catalogue, columns)
+        depth = "" if k is None else f"@{k}"
+        metrics = RetrievedMetrics.from_metrics(
+            resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()
+        )
+        nothing = beside(None, None, None).frame.collect()
+        exposure = read_batches(
+            Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
+        ).exposure
+        frame = documents_frame(exposure or metrics.no_exposure(), catalogue)
+        frame = frame.with_columns(
+            ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
+        )
+        unknown = [] if trained is not None else list(_OF_TRAIN)
+        unknown += [] if catalogue.given else [_OF_CATALOGUE]
+        return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
+
+    return lazy_frame(schema, make)

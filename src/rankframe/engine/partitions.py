@@ -1,0 +1,483 @@
+"""Partitions: evaluate two inputs that do not fit in memory, one share of their queries at a time.
+
+Inputs that are sorted by query are read side by side: nothing is written on the way, and little is
+in memory at once. Other inputs are dealt into files by a hash of their query first: rows are read
+in steps, sorted by the number of their partition, and written to a file whenever there are enough
+of them; a partition is then a slice of each file. (Where polars writes one file per partition, it
+keeps rows of all of them in memory, several times over.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.allocators import trim
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import (
+    BadValueError,
+    DuplicateError,
+    OutputError,
+    UnreadableInputError,
+)
+from rankframe.core.memory_budget import MemoryBudget
+from rankframe.core.messages import number_of
+from rankframe.core.progress import Progress, Report
+from rankframe.engine.accumulator import Accumulator
+from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
+from rankframe.io.formats.registry import READ_ERRORS, reading
+from rankframe.io.input_table import InputTable, in_steps
+from rankframe.io.output_paths import cannot_write
+from rankframe.io.outputs import About, write_parquet
+from rankframe.io.scratch import room_for, scratch_folder
+from rankframe.io.validate import check_rows, count_rows
+from rankframe.kernel.duplicates import deduplicate
+
+# Rows of a partition: fewer cost more than they save; more are not even needed.
+_LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
+# Rows after which memory is given back: this takes some milliseconds.
+_TRIM_ROWS = 1 << 17
+
+# Evaluates the queries of a partition, of which all rows of both sides are here.
+EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulator]
+
+
+@dataclass(frozen=True)
+class ValuesFile:
+    """A Parquet file for values per query, and what it says of itself when all are known."""
+
+    path: Path
+    about: Callable[[Accumulator], About]
+
+
+def evaluate_partitions(
+    left: InputTable,
+    right: InputTable,
+    evaluate: EvaluatePartition,
+    empty: Callable[[], Accumulator],
+    *,
+    partitions: int,
+    row_bytes: tuple[int, int],
+    values_file: ValuesFile | None = None,
+    on_progress: Report | None = None,
+) -> Accumulator:
+    """Evaluate inputs that do not fit in memory.
+
+    Args:
+        left: what lies beside the run, or the first of two rankings.
+        right: the run, or the second ranking.
+        evaluate: is called with the rows of each partition.
+        empty: returns the accumulator of no queries.
+        partitions: into how many the inputs are divided, at least.
+        row_bytes: how many bytes a row of each side takes.
+        values_file: where values per query go, which are then never all in memory.
+        on_progress: is called as rows are done.
+    """
+    rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
+    with scratch_folder() as folder:
+        merger = _Merger(folder, values_file, on_progress or (lambda _: None), sum(rows))
+        if left.seekable and right.seekable:
+            # Several partitions are in memory at the same time.
+            at_once = partitions * ((os.cpu_count() or 1) + 2)
+            size = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
+            in_order = SortedPartitions(left, right, size)
+            budget = MemoryBudget(bytes_for_partitions(left, right))
+            # Errors about rows are raised later, with counts over the whole input.
+            with suppress(BadValueError, DuplicateError):
+                parts = _evaluate_ahead(in_order, evaluate, row_bytes, budget)
+                whole = merger.merge(parts, empty(), ordered=True)
+                if in_order.complete:
+                    _refuse_lost_rows(whole, names, rows)
+                    merger.write(whole, ordered=True)
+                    return whole
+        hashed = HashedPartitions(left, right, folder, partitions)
+        try:
+            parts = ((evaluate(*sides), sides[0].height + sides[1].height) for sides in hashed)
+            whole = merger.merge(parts, empty())
+        except DuplicateError as error:
+            raise hashed.explain(error) from None
+        _refuse_lost_rows(whole, names, rows)
+        merger.write(whole, ordered=False)
+        return whole
+
+
+def merge_parts(
+    whole: Accumulator,
+    parts: Iterable[Accumulator],
+    *,
+    values_file: ValuesFile | None,
+    on_progress: Report | None,
+) -> Accumulator:
+    """Merge partial results into one of no queries, as they come; each in any order of its own."""
+    with scratch_folder() as folder:
+        merger = _Merger(folder, values_file, on_progress or (lambda _: None), 0)
+        merger.merge(((part, 0) for part in parts), whole)
+        merger.write(whole, ordered=False)
+        return whole
+
+
+def _evaluate_ahead(
+    partitions: Iterable[tuple[pl.DataFrame, pl.DataFrame]],
+    evaluate: EvaluatePartition,
+    row_bytes: tuple[int, int],
+    budget: MemoryBudget,
+) -> Iterator[tuple[Accumulator, int]]:
+    """Evaluate partitions on all cores while the next ones are read; yield each with its rows.
+
+    Reading waits while the partitions under way need more than the budget.
+    """
+
+    def work(left: pl.DataFrame, right: pl.DataFrame, need: int) -> Accumulator:
+        with budget.releasing(need):
+            return evaluate(left, right)
+
+    workers = os.cpu_count() or 1
+    waiting: deque[tuple[Future[Accumulator], int]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for left, right in partitions:
+            rows = left.height + right.height
+            need = sum(map(need_of, (left, right), row_bytes))
+            budget.acquire(need)
+            waiting.append((pool.submit(work, left, right, need), rows))
+            del left, right
+            if len(waiting) > workers:
+                future, rows = waiting.popleft()
+                yield future.result(), rows
+        for future, rows in waiting:
+            yield future.result(), rows
+
+
+def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[int]) -> None:
+    """Refuse inputs of which other rows were read than were counted."""
+    for name, counted, read in zip(names, rows, whole.counts.rows, strict=True):
+        if counted != read:
+            raise UnreadableInputError(
+                name,
+                f"it has {counted:,} rows, of which {read:,} were read",
+                "It changed meanwhile, or somebody removed temporary files. Try again",
+            )
+
+
+@dataclass
+class _Merger:
+    """Merge partial results as they come; put their values into files if they are to be written."""
+
+    folder: Path
+    values_file: ValuesFile | None
+    on_progress: Report
+    total_rows: int
+    rows: int = 0
+    queries: int = 0
+    files: list[Path] = field(default_factory=list)
+
+    def merge(
+        self, parts: Iterable[tuple[Accumulator, int]], whole: Accumulator, *, ordered: bool = False
+    ) -> Accumulator:
+        """Merge partial results, each with its number of rows, into an empty one.
+
+        `ordered`: the queries of each result come after all queries of the result before.
+        """
+        self.files.clear()
+        self.rows, self.queries = sum(whole.counts.rows), 0
+        self.on_progress(Progress("reading", 0, self.total_rows, 0))
+        trimmed = 0
+        for part, count in parts:
+            self.rows += count
+            if self.rows - trimmed > _TRIM_ROWS:
+                trim()
+                trimmed = self.rows
+            self.queries += sum(values.height for values in part.parts)
+            if self.values_file is not None:
+                self.files.append(self.folder / f"values-{len(self.files):07}.parquet")
+                with room_for(self.folder):
+                    part.join().values.write_parquet(self.files[-1], compression="lz4")
+                part.parts.clear()
+            self.on_progress(Progress("evaluating", self.rows, self.total_rows, self.queries))
+            whole.merge(part)
+        whole.join(ordered=ordered)
+        return whole
+
+    def write(self, whole: Accumulator, *, ordered: bool) -> None:
+        """Put the files together, in order of their queries; `ordered`: they come so."""
+        if self.values_file is None:
+            return
+        self.on_progress(Progress("writing values", self.rows, self.total_rows, self.queries))
+        path = self.values_file.path
+        try:
+            values = merge_sorted_files(self.files, ordered=ordered)
+            write_parquet(values, path, self.values_file.about(whole))
+        except READ_ERRORS as error:
+            raise cannot_write(path, error) from error
+        written = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if written != self.queries:
+            raise OutputError(
+                f"cannot write {path}: it has values of {number_of(written, 'query')}, not of "
+                f"{self.queries:,}. Somebody removed temporary files; try again."
+            )
+
+
+def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
+    """Merge files that are each in order of their queries into one frame that is, lazily.
+
+    `ordered`: the queries of each file come after all queries of the file before.
+    """
+    if ordered:
+        return pl.scan_parquet(list(files), glob=False)
+    frames = [pl.scan_parquet(file, glob=False) for file in files]
+    while len(frames) > 1:
+        odd = frames[len(frames) // 2 * 2 :]
+        pairs = zip(frames[::2], frames[1::2], strict=False)
+        frames = [first.merge_sorted(second, QUERY) for first, second in pairs] + odd
+    return frames[0]
+
+
+_PROBES = 9  # queries that are looked at before anything is read
+_FEWEST_ROWS = 1 << 10
+
+
+class SortedPartitions:
+    """Read the rows of the same queries on both sides, in partitions of limited size.
+
+    Reading ends early where an input turns out not to be sorted: `complete` says after the last
+    partition whether all rows came.
+    """
+
+    def __init__(self, left: InputTable, right: InputTable, rows: int) -> None:
+        limit = bytes_at_once(left, right)
+        self._left, self._right = (_SortedInput(side, rows, limit) for side in (left, right))
+        self.complete = False
+
+    def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        left, right = self._left, self._right
+        if not (left.looks_sorted() and right.looks_sorted()):
+            return
+        longer = left if left.total > right.total else right
+        bound: str | None = ""
+        while bound is not None:
+            bound = longer.next_bound()
+            partition = left.rows_before(bound), right.rows_before(bound)
+            if not (left.in_order and right.in_order):
+                return
+            if partition[0].height or partition[1].height:
+                yield partition
+            del partition
+        self.complete = True
+
+
+class _SortedInput:
+    """Read an input from its beginning to its end, in steps of limited rows and bytes."""
+
+    def __init__(self, side: InputTable, rows: int, limit: int) -> None:
+        self.total = count_rows(side)
+        self._side, self._rows, self._limit, self._read = side, rows, limit, 0
+        self.in_order = True
+        self._pending = side.frame.head(0).collect()
+
+    def looks_sorted(self) -> bool:
+        """Return whether queries that are picked at even distances are in order."""
+        if not self.total:
+            return True
+        places = np.unique(np.linspace(0, self.total - 1, _PROBES).astype(int)).tolist()
+        queries = self._side.frame.select(QUERY)
+        picked = pl.concat([queries.slice(place, 1) for place in places])
+        with reading(self._side.name):
+            return picked.collect()[QUERY].is_sorted()
+
+    def next_bound(self) -> str | None:
+        """Read on, and return the first query that may not be complete; None at the end."""
+        self._read_more()
+        while not self._ended and self._pending[QUERY][0] == self._pending[QUERY][-1]:
+            self._read_more()
+        return None if self._ended else self._pending[QUERY][-1]
+
+    def rows_before(self, bound: str | None) -> pl.DataFrame:
+        """Return all pending rows up to where a query begins."""
+        while not self._ended and (
+            bound is None or not self._pending.height or self._pending[QUERY][-1] < bound
+        ):
+            self._read_more()
+        cut = self._pending.height
+        if bound is not None:
+            cut = self._pending[QUERY].search_sorted(bound)
+        rows, self._pending = self._pending[:cut], self._pending[cut:]
+        return rows.rechunk()
+
+    @property
+    def _ended(self) -> bool:
+        return self._read >= self.total
+
+    def _read_more(self) -> None:
+        if self._ended:
+            return
+        with reading(self._side.name):
+            rows = self._side.frame.slice(self._read, self._rows).collect(engine="in-memory")
+        expected = min(self._rows, self.total - self._read)
+        if rows.height != expected:
+            raise UnreadableInputError(
+                self._side.name,
+                f"of {expected:,} rows that were counted, {rows.height:,} were read",
+                "It changed meanwhile. Try again",
+            )
+        self._read += rows.height
+        check_rows(rows.lazy(), self._side.role, self._side.name)
+        query, pending = rows[QUERY], self._pending[QUERY]
+        follows = not len(pending) or not rows.height or pending[-1] <= query[0]
+        self.in_order = self.in_order and follows and query.is_sorted()
+        # Not in one chunk: a query that goes on and on would be copied each time.
+        self._pending = pl.concat([self._pending, rows])
+        # Where ids are longer than those before, fewer rows are read next.
+        fit = self._limit * rows.height // max(int(rows.estimated_size()), 1)
+        self._rows = max(min(self._rows, fit), _FEWEST_ROWS)
+
+
+_SEED = 20_011
+# Rows that a file has at the most, and bytes of a page: partitions are decoded one at a time.
+_MOST_ROWS, _PAGE = 1 << 20, 1 << 16
+
+
+class HashedPartitions:
+    """Deal both inputs into partitions, and read these one by one."""
+
+    def __init__(self, left: InputTable, right: InputTable, folder: Path, partitions: int) -> None:
+        limit = bytes_at_once(left, right)
+        self._partitions = partitions
+        self._sides = [
+            HashedInput.write(side, folder / side.role, partitions, limit) for side in (left, right)
+        ]
+
+    def __iter__(self) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        left, right = self._sides
+        for number in range(self._partitions):
+            partition = left.read_checked(number), right.read_checked(number)
+            if partition[0].height or partition[1].height:
+                yield partition
+
+    def explain(self, error: DuplicateError) -> DuplicateError:
+        """Return the error of one partition with counts over the whole input."""
+        for side in self._sides:
+            if side.table.role == error.role:
+                return side.all_duplicates()
+        return error
+
+
+@dataclass(frozen=True)
+class _File:
+    """Rows of an input, in order of their partitions."""
+
+    path: Path
+    # where each partition begins, and the end
+    bounds: list[int]
+
+    @classmethod
+    def write(cls, path: Path, rows: pl.DataFrame, partitions: int) -> _File:
+        """Write rows into a file; the rows of each partition stay in order."""
+        numbers = (rows[QUERY].hash(_SEED) % partitions).to_numpy().astype(np.uint16)
+        order = np.argsort(numbers, kind="stable")  # of two bytes: a radix sort
+        ends = np.cumsum(np.bincount(numbers, minlength=partitions))
+        with room_for(path.parent.parent):
+            rows[order].write_parquet(
+                path, compression="lz4", statistics=False, data_page_size=_PAGE
+            )
+        return cls(path, [0, *ends.tolist()])
+
+    def read(self, number: int) -> pl.DataFrame | None:
+        """Return the rows of a partition; None where there are none, or the file was removed (all
+        rows are counted at the end).
+        """
+        start, end = self.bounds[number : number + 2]
+        if start == end or not self.path.exists():
+            return None
+        rows = pl.scan_parquet(self.path, glob=False).slice(start, end - start)
+        return rows.collect(engine="in-memory")
+
+
+@dataclass(frozen=True)
+class HashedInput:
+    """An input whose rows were dealt into partitions."""
+
+    table: InputTable
+    partitions: int
+    files: list[_File]
+
+    @classmethod
+    def write(cls, table: InputTable, folder: Path, partitions: int, limit: int) -> HashedInput:
+        """Read an input, and write its rows."""
+        folder.mkdir()
+        files: list[_File] = []
+        # One is written while the next one is read.
+        with ThreadPoolExecutor(1) as pool:
+            writing: deque[Future[_File]] = deque()
+            for number, rows in enumerate(_read_in_steps(table, limit)):
+                while writing:
+                    files.append(writing.popleft().result())
+                path = folder / f"{number:07}.parquet"
+                writing.append(pool.submit(_File.write, path, rows, partitions))
+                del rows
+            files += [future.result() for future in writing]
+        return cls(table, partitions, files)
+
+    def read_checked(self, number: int) -> pl.DataFrame:
+        """Return the rows of a partition; refuse the input where one of them breaks a rule."""
+        rows, table = self._read(number), self.table
+        if not rows.is_empty():
+            try:
+                check_rows(rows.lazy(), table.role, table.name)
+            except BadValueError:
+                # Of the whole input: how many in all, and which row of it.
+                check_rows(
+                    table.frame, table.role, table.name, engine="streaming",
+                    numbered=table.numbered,
+                )  # fmt: skip
+                raise
+        return rows
+
+    def all_duplicates(self) -> DuplicateError:
+        """Return the error of all duplicates in the input."""
+        errors: list[DuplicateError] = []
+        for number in range(self.partitions):
+            try:
+                deduplicate(self._read(number), self.table.role, "error")
+            except DuplicateError as error:
+                errors.append(error)
+        example = errors[0].example
+        same = [pl.col(key).eq_missing(pl.lit(value)) for key, value in example.items()]
+        rows = self.table.frame.with_row_index("_row", offset=1).filter(same).select("_row")
+        rows = rows if self.table.numbered else rows.clear()
+        return DuplicateError(
+            self.table.role,
+            sum(error.count for error in errors),
+            example,
+            rows.collect(engine="streaming")["_row"].to_list(),
+        )
+
+    def _read(self, number: int) -> pl.DataFrame:
+        with reading("the temporary files"):
+            parts = [rows for file in self.files if (rows := file.read(number)) is not None]
+        return pl.concat(parts, rechunk=True) if parts else self.table.frame.head(0).collect()
+
+
+def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
+    """Yield all rows of an input, in tables of at least `limit` bytes: while one is written, the
+    next one is read.
+    """
+    parts: list[pl.DataFrame] = []
+    size = rows = 0
+    with table.explained():
+        for part in in_steps(table.frame, limit, seekable=table.seekable):
+            parts.append(part)
+            size += part.estimated_size()
+            rows += part.height
+            if size >= limit or rows >= _MOST_ROWS:
+                yield pl.concat(parts)
+                parts, size, rows = [], 0, 0
+    if parts:
+        yield pl.concat(parts)
