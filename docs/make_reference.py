@@ -8,12 +8,13 @@ import inspect
 from collections import defaultdict
 from pathlib import Path
 
-from generated import DOCS, table, write
+from generated import DOCS, table, with_sections, write
 
 import rankframe
 from rankframe.metrics import REGISTRY
 
 REFERENCE = DOCS / "reference"
+GLOSSARY = DOCS / "glossary.md"
 COMMENT = "<!-- Written by docs/make.py. -->\n"
 # Page, title and what stands above, by room; rooms that share a page are named alike.
 PAGES: dict[str, tuple[str, str, str]] = {
@@ -104,7 +105,13 @@ def written() -> dict[Path, str]:
     if unknown := names.keys() - PAGES.keys():
         raise SystemExit(f"no page for public names of {', '.join(sorted(unknown))}: see PAGES.")
     pages = {REFERENCE / PAGES[room][0]: page(room, of) for room, of in names.items()}
-    return {REFERENCE / "index.md": contents(names), **pages}
+    rows = [
+        (f"[`{name}`](reference/{PAGES[room][0]}#{home})", _first(home))
+        for room in PAGES
+        for name, home in names[room]
+    ]
+    glossary = with_sections(GLOSSARY, {"names": table(["name", "what it is"], rows)})
+    return {REFERENCE / "index.md": contents(names), GLOSSARY: glossary, **pages}
 
 
 def page(room: str, names: list[tuple[str, str]]) -> str:
