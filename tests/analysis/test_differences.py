@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe.analysis.differences import AlignedValues, Setup, p_values, pair_row
+from rankframe.analysis.differences import AlignedValues, Setup
 from rankframe.core.options import Comparing, Intervals, Unpaired
 from rankframe.metrics.names import resolve
 from rankframe.stats.bootstrap import hash_ids
@@ -304,14 +304,14 @@ def test_a_pair_by_hand() -> None:
     values = aligned(
         [0.5, 0.0, 1.0, 9.0], [1.0, 0.0, 0.75, 9.0], complete=[True, True, True, False]
     )
-    row = pair_row(values, WITHOUT, {}, 0, 1)
+    row = values.pair_row(0, 1, WITHOUT)
     assert (row["baseline_value"], row["value"]) == (0.5, 1.75 / 3)
     assert row["difference"] == pytest.approx(0.25 / 3, rel=1e-15)
     assert row["relative"] == pytest.approx(0.5 / 3, rel=1e-15)
     assert (row["wins"], row["ties"], row["losses"]) == (1, 1, 1)
     assert (row["queries"], row["undefined"], row["small"]) == (3, 1, True)
     assert (row["ci_low"], row["ci_high"], row["judged"]) == (None, None, None)
-    back = pair_row(values, WITHOUT, {}, 1, 0)
+    back = values.pair_row(1, 0, WITHOUT)
     assert back["difference"] == -cast("float", row["difference"])
     assert (back["wins"], back["losses"]) == (1, 1)
 
@@ -320,9 +320,9 @@ def test_one_query_shows_nothing() -> None:
     metrics = [aligned([0.5], [1.0]), aligned([1.0], [1.0])]
     for test in TESTS:
         setup = Setup(comparing=Comparing(test=cast("Any", test)), intervals=WITHOUT)
-        assert p_values(metrics, [(0, 1)], hash_ids(pl.Series(["a"])), setup) == [[None], [None]]
+        assert setup.p_values(metrics, [(0, 1)], hash_ids(pl.Series(["a"]))) == [[None], [None]]
 
 
 def test_where_lower_is_better_less_is_a_win() -> None:
-    row = pair_row(aligned([3.0, 1.0], [2.0, 0.0], metric="lag"), WITHOUT, {}, 0, 1)
+    row = aligned([3.0, 1.0], [2.0, 0.0], metric="lag").pair_row(0, 1, WITHOUT)
     assert (row["difference"], row["wins"], row["losses"]) == (-1.0, 2, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,10 +37,8 @@ from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.prepare import RUN_FRAMES
-from rankframe.engine.result import SMALL
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
-    NO_VALUE,
     Attributes,
     By,
     Known,
@@ -63,6 +61,10 @@ class Subset:
     # the way of slicing and the number of the slice
     key: SliceKey = WHOLE
 
+    def heading(self, metric: Metric) -> dict[str, str | None]:
+        """Return the columns by which a row of a table names a metric and this subset."""
+        return {"metric": metric.label, "by": self.by, "slice": self.name}
+
 
 @dataclass(frozen=True)
 class Systems:
@@ -81,9 +83,11 @@ class Systems:
     # all queries, and every slice of them that was requested
     subsets: Sequence[Subset] = ()
     # by an attribute of queries: the slices that gaps are between
-    gap_slices: Mapping[str, Sequence[Subset]] | None = None
+    gap_slices: Mapping[str, Sequence[Subset]] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
     # what was evaluated, if anything was
     tables: Held | None = None
+    _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -92,32 +96,18 @@ class Systems:
 
     def values(self, metric: Metric) -> AlignedValues:
         """Return the values of a metric, and how much of each ranking was judged."""
-        systems = self.by_name.values()
-        terms = {
-            name: Terms.of(metric, system.computed, self.attributes.weights)
-            for name, system in self.by_name.items()
-        }
-        depth, judged = depth_of(metric), None
-        if all(depth in system.judged for system in systems):
-            shares = [system.values[system.judged[depth]] for system in systems]
-            judged = np.stack([share.to_numpy() for share in shares])  # NaN where it has none
-        return AlignedValues.from_terms(metric, terms, judged)
-
-    def split_slices(
-        self, metric: Metric, values: AlignedValues
-    ) -> tuple[list[tuple[Subset, AlignedValues]], list[str]]:
-        """Return the large slices of a gap with their values, and the names of those left out."""
-        assert metric.gap is not None  # callers see to it
-        assert self.gap_slices is not None  # or there would be no gap
-        large: list[tuple[Subset, AlignedValues]] = []
-        left_out: list[str] = []
-        for subset in self.gap_slices[metric.gap.by]:
-            inside = values.take(subset.rows)
-            if subset.name == NO_VALUE or int(inside.complete.sum()) < SMALL:
-                left_out.append(str(subset.name))
-            else:
-                large.append((subset, inside))
-        return large, left_out
+        if metric.label not in self._values:
+            systems, judged = self.by_name.values(), None
+            terms = {
+                name: Terms.of(metric, system.computed, self.attributes.weights)
+                for name, system in self.by_name.items()
+            }
+            depth = depth_of(metric)
+            if all(depth in system.judged for system in systems):
+                shares = [system.values[system.judged[depth]] for system in systems]
+                judged = np.stack([share.to_numpy() for share in shares])  # NaN where it has none
+            self._values[metric.label] = AlignedValues.from_terms(metric, terms, judged)
+        return self._values[metric.label]
 
 
 @dataclass(frozen=True)
@@ -176,6 +166,7 @@ class SystemInputs:
             systems,
             attributes=looked_up,
             subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
+            metrics=self.metrics,
             gap_slices={by: [part for part in slices if part.by == by] for by in sorted(gaps)},
             tables=tables,
             lacks=lacks(by_name, averaged),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_systems import Subset, SystemInputs, Systems, open_systems
+from rankframe.analysis.aligned_systems import SystemInputs, Systems, open_systems
 from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
@@ -18,23 +17,15 @@ from rankframe.analysis.comparison import (
     WARNING,
     Comparison,
 )
-from rankframe.analysis.differences import (
-    AlignedValues,
-    Compared,
-    Setup,
-    draw_replicates,
-    p_values,
-    pair_row,
-    system_row,
-)
+from rankframe.analysis.differences import AlignedValues, Compared, Setup, draw_replicates
 from rankframe.analysis.document_comparison import compare_documents
-from rankframe.analysis.gap_comparison import compare_gaps, gap_items
+from rankframe.analysis.gap_comparison import AlignedGaps, compare_gaps, draw_gaps, gap_items
 from rankframe.analysis.stored import Names
 from rankframe.analysis.systems import MANY, MISSING, Runs
 from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import did_you_mean, number_of
+from rankframe.core.messages import number_of
 from rankframe.core.options import (
     CompareOptions,
     Comparing,
@@ -47,8 +38,7 @@ from rankframe.core.progress import Progress, Report
 from rankframe.engine.ledger import POLICY, Item
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
-from rankframe.metrics.names import Metric, Metrics
-from rankframe.stats.bootstrap import Hashes
+from rankframe.metrics.names import Metrics
 from rankframe.stats.significance import Pair, correct_p_values
 
 
@@ -132,34 +122,29 @@ def compare_systems(
 
     `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
     """
-    metrics, baseline = inputs.metrics, setup.baseline
-    _check_names(inputs.names, baseline)
-    setup.check_metrics(metrics)
+    _check_names(inputs.names, setup.baseline)
+    setup.check_metrics(inputs.metrics)
     systems = inputs.evaluate(depths)
-    values = {metric.label: systems.values(metric) for metric in inputs.averaged}
-    pairs, singles = _rows(systems, values, metrics, setup, progress)
+    gaps = draw_gaps(systems, setup.intervals)
+    pairs, singles = _rows(systems, gaps, setup, progress)
     table = correct_rows(pairs, setup)
     if bounds and systems.tables is not None and inputs.runs is not None:
-        judged = [metric for metric in metrics if metric.of_judgments]
+        judged = [metric for metric in inputs.metrics if metric.of_judgments]
         singles = with_bounds(
             singles, systems.tables, inputs.names, judged, inputs.runs.policies, inputs.attributes
         )
-    ledger = _ledger(
-        systems,
-        setup,
-        gap_items(systems, values, metrics),
-        _warnings(systems, list(values.values()), table, setup),
-    )
+    averaged = [systems.values(metric) for metric in inputs.averaged]
+    labels = [values.metric.label for values in averaged]
     comparison = Comparison(
         table=table,
         systems=singles,
-        ledger=ledger,
-        metrics=tuple(metrics),
+        ledger=_ledger(systems, setup, gap_items(gaps), _warnings(systems, averaged, table, setup)),
+        metrics=tuple(inputs.metrics),
         names=tuple(systems.by_name),
         per_query={
-            name: system.values.select(QUERY, *values) for name, system in systems.by_name.items()
+            name: system.values.select(QUERY, *labels) for name, system in systems.by_name.items()
         },
-        baseline=baseline,
+        baseline=setup.baseline,
         lacks=systems.lacks,
         inputs={name: system.inputs for name, system in systems.by_name.items()},
     )
@@ -180,75 +165,59 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
     if len(names) < 2 and baseline != names[0]:
         raise OptionError(f"a comparison takes at least two systems, not {len(names)}.")
     if baseline is not None and baseline not in names:
-        near = did_you_mean(str(baseline), names)
-        raise OptionError(
-            f"baseline={baseline!r} is none of the systems {', '.join(map(repr, names))}."
-            f"{' ' if near else ''}{near}"
-        )
+        raise OptionError.choice("baseline", baseline, names)
 
 
 def _rows(
-    systems: Systems,
-    values: Mapping[str, AlignedValues],
-    metrics: Sequence[Metric],
-    setup: Setup,
-    progress: Report | None,
+    systems: Systems, gaps: Sequence[AlignedGaps], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a row for each metric, subset and pair of systems, and a row for each system."""
-    names = list(systems.by_name)
+    names, metrics = list(systems.by_name), systems.metrics
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
         base = names.index(setup.baseline)
         pairs = [(base, other) for other in range(len(names)) if other != base]
-    compared: list[Compared] = []
-    # The metric of a gap is not compared unless it is requested: it would be one more test.
-    averaged = [values[metric.label] for metric in metrics if metric.label in values]
-    total, done = sum(len(subset.rows) for subset in systems.subsets), 0
-    for subset in systems.subsets if averaged else ():
-        if progress is not None:
-            progress(Progress("comparing", done, total, len(systems.queries), "queries"))
-        compared += compare_averages(averaged, subset, systems.hashes[subset.rows], pairs, setup)
-        done += len(subset.rows)
+    compared = list(_compare_averages(systems, pairs, setup, progress))
     if any(metric.frame == "documents" for metric in metrics):
-        compared += compare_documents(systems, metrics, setup)
-    if any(metric.gap is not None for metric in metrics):
-        compared += compare_gaps(systems, values, metrics, len(pairs), setup)
-    # By metric, then as they came.
+        compared += compare_documents(systems, pairs, setup)
+    compared += compare_gaps(gaps, pairs, setup)
     places = {metric.label: place for place, metric in enumerate(metrics)}
-    compared.sort(key=lambda part: places[part.metric])
+    compared.sort(key=lambda part: places[str(part[0]["metric"])])
     pair_rows, system_rows = [], []
-    for part in compared:
-        subset = {"metric": part.metric, "by": part.by, "slice": part.slice}
-        pair_rows += [
-            {**subset, "baseline": names[i], "system": names[j], **part.pair_row(i, j)}
-            for i, j in pairs
-        ]
+    for heading, singles, rows in compared:
         system_rows += [
-            {**subset, "system": name, **part.system_row(i)} for i, name in enumerate(names)
+            {**heading, "system": name, **row} for name, row in zip(names, singles, strict=True)
+        ]
+        pair_rows += [
+            {**heading, "baseline": names[base], "system": names[other], **row}
+            for (base, other), row in zip(pairs, rows, strict=True)
         ]
     return pl.DataFrame(pair_rows, PAIR_SCHEMA), pl.DataFrame(system_rows, SYSTEM_SCHEMA)
 
 
-def compare_averages(
-    metrics: Sequence[AlignedValues],
-    subset: Subset,
-    hashes: Hashes,
-    pairs: Sequence[Pair],
-    setup: Setup,
-) -> list[Compared]:
-    """Compare the averages of several metrics over a subset of the queries."""
-    inside = [values.take(subset.rows) for values in metrics]
-    inside = draw_replicates(inside, hashes, setup.intervals)
-    return [
-        Compared(
-            values.metric.label,
-            subset.by,
-            subset.name,
-            partial(system_row, values, setup.intervals),
-            partial(pair_row, values, setup.intervals, dict(zip(pairs, row, strict=True))),
-        )
-        for values, row in zip(inside, p_values(inside, pairs, hashes, setup), strict=True)
-    ]
+def _compare_averages(
+    systems: Systems, pairs: Sequence[Pair], setup: Setup, progress: Report | None
+) -> Iterator[Compared]:
+    """Compare the metrics that have values per query, in every subset of the queries."""
+    # The metric of a gap is not compared unless it is requested: it would be one more test.
+    metrics = [metric for metric in systems.metrics if metric.frame not in ("documents", "gap")]
+    total, done = sum(len(subset.rows) for subset in systems.subsets), 0
+    for subset in systems.subsets if metrics else ():
+        if progress is not None:
+            progress(Progress("comparing", done, total, len(systems.queries), "queries"))
+        hashes, intervals = systems.hashes[subset.rows], setup.intervals
+        inside = [systems.values(metric).take(subset.rows) for metric in metrics]
+        inside = draw_replicates(inside, hashes, intervals)
+        for values, row in zip(inside, setup.p_values(inside, pairs, hashes), strict=True):
+            yield (
+                subset.heading(values.metric),
+                [values.system_row(system, intervals) for system in range(len(systems.by_name))],
+                [
+                    values.pair_row(*pair, intervals, p_value)
+                    for pair, p_value in zip(pairs, row, strict=True)
+                ],
+            )
+        done += len(subset.rows)
 
 
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
@@ -19,7 +19,13 @@ from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, QueryBuckets, bootstrap_ratios
 from rankframe.stats.exact import exact_sum
-from rankframe.stats.intervals import around, finish_average, percentile_interval, t_interval
+from rankframe.stats.intervals import (
+    Bounds,
+    around,
+    finish_average,
+    percentile_interval,
+    t_interval,
+)
 from rankframe.stats.paired import (
     Floats,
     PairedValues,
@@ -110,132 +116,50 @@ class Setup:
             **self.intervals.described(),
         }
 
-
-def draw_replicates(
-    metrics: Sequence[AlignedValues], hashes: Hashes, intervals: Intervals
-) -> list[AlignedValues]:
-    """Draw the bootstrap of several metrics, the same queries for all of them, if it is wanted."""
-    if intervals.ci != "bootstrap" or not len(hashes):
-        return list(metrics)
-    buckets, ratios = QueryBuckets(hashes), []
-    for values in metrics:
-        systems = len(values.values)
-        # Where queries count the same in every system, one denominator serves all.
-        sums = buckets.sums([*values.above, *(values.below[:1] if values.common else values.below)])
-        above, below = sums.T[:systems], sums.T[systems:]
-        ratios += zip(above, np.broadcast_to(below, above.shape), strict=True)
-    drawn = bootstrap_ratios(
-        buckets.origins, ratios, replicates=intervals.replicates, seed=intervals.seed
-    )
-    columns = np.split(drawn, len(metrics), axis=1)
-    return [
-        replace(values, replicates=np.ascontiguousarray(replicates))
-        for values, replicates in zip(metrics, columns, strict=True)
-    ]
-
-
-def p_values(
-    metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes, setup: Setup
-) -> PValues:
-    """Test each metric and pair of systems, without correction."""
-    test = setup.significance
-    tested = [values if test.draws else values.paired for values in metrics]
-    draws = Draws(hashes, setup.comparing.permutations, setup.intervals.seed)
-    return [
-        # One query shows nothing.
-        row if values.paired.queries > 1 else [None] * len(pairs)
-        for row, values in zip(test.p_values(tested, pairs, draws), metrics, strict=True)
-    ]
+    def p_values(
+        self, metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes
+    ) -> PValues:
+        """Test each metric and pair of systems, without correction; one query shows nothing."""
+        test = self.significance
+        tested = [values if test.draws else values.paired for values in metrics]
+        draws = Draws(hashes, self.comparing.permutations, self.intervals.seed)
+        rows = test.p_values(tested, pairs, draws)
+        return [
+            row if values.paired.queries > 1 else [None] * len(pairs)
+            for row, values in zip(rows, metrics, strict=True)
+        ]
 
 
 Row = dict[str, object]
+# A metric, by and slice; then a row for each system, and a row for each pair of systems.
+Compared = tuple[dict[str, str | None], list[Row], list[Row]]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Describe systems and pairs of them, by their numbers, in one metric and one subset."""
-
-    metric: str
-    by: str | None
-    slice: str | None
-    system_row: Callable[[int], Row]
-    pair_row: Callable[[int, int], Row]
-
-
-def system_row(values: AlignedValues, intervals: Intervals, system: int) -> Row:
-    """Describe a system by itself: its average with an interval."""
-    average, paired, bounds = values.averages[system], values.paired, None
-    if average is not None and intervals.ci == "t":
-        error = difference_error(paired, None, system)
-        bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
-        if bounds is not None:
-            low, high = values.finish(np.array(bounds[0])), values.finish(np.array(bounds[1]))
-            bounds = float(low), float(high)
-    elif average is not None and values.replicates is not None:
-        replicates = values.finish(values.replicates[:, system])
-        bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
-    low, high = around(average, bounds)
+def value_row(value: float | None, bounds: Bounds | None, queries: int) -> Row:
+    """Describe a system by its value over so many queries."""
+    low, high = around(value, bounds)
     return {
-        "value": average,
+        "value": value,
         "ci_low": low,
         "ci_high": high,
-        "queries": paired.queries,
-        "judged": values.judged_shares[system],
-        "small": paired.queries < SMALL,
+        "queries": queries,
+        "small": queries < SMALL,
     }
 
 
-def pair_row(
-    values: AlignedValues,
-    intervals: Intervals,
-    p_of_pairs: Mapping[Pair, float | None],
-    base: int,
-    other: int,
-) -> Row:
-    """Describe one system against another."""
-    paired, before = values.paired, values.averages[base]
-    relative = effect = bounds = None
-    difference = values.difference(base, other)
-    if difference is not None:
-        relative = difference / abs(before) if before else None
-        effect = _effect_size(paired, base, other)
-        if intervals.ci == "t":
-            scales = values.slope(base), values.slope(other)
-            error = difference_error(paired, base, other, scales=scales)
-            bounds = t_interval(difference, error, paired.queries, intervals.confidence)
-        elif values.replicates is not None:
-            averages = values.bootstrap_averages
-            replicates = averages[:, other] - averages[:, base]
-            bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
-    low, high = around(difference, bounds)
-    wins, losses = values.count_wins(base, other)
+def difference_row(
+    before: float | None, after: float | None, difference: float | None, bounds: Bounds | None,
+    p_value: float | None, queries: int,
+) -> Row:  # fmt: skip
+    """Describe a system against a baseline by both values and their difference."""
     return {
+        **value_row(difference, bounds, queries),
         "baseline_value": before,
-        "value": values.averages[other],
+        "value": after,
         "difference": difference,
-        "relative": relative,
-        "ci_low": low,
-        "ci_high": high,
-        "p_value": p_of_pairs.get((base, other)),
-        "effect_size": effect,
-        "wins": wins,
-        "ties": paired.queries - wins - losses,
-        "losses": losses,
-        "queries": paired.queries,
-        "undefined": values.queries - paired.queries,
-        "judged_baseline": values.judged_shares[base],
-        "judged": values.judged_shares[other],
-        "small": paired.queries < SMALL,
+        "relative": difference / abs(before) if difference is not None and before else None,
+        "p_value": p_value,
     }
-
-
-def _effect_size(paired: PairedValues, base: int, other: int) -> float | None:
-    """Return Cohen's d of the differences; None where they do not vary."""
-    difference = paired.ratios[other] - paired.ratios[base]
-    if only_rounding(difference, paired, base, other):
-        return 0.0
-    spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
-    return None if only_rounding(spread, paired, base, other) else difference / spread
 
 
 @dataclass(frozen=True)
@@ -328,7 +252,7 @@ class AlignedValues(PairedValues):
             float(exact_sum(shares[finite])) / count if count else None for shares in self.judged
         ]
 
-    @property
+    @cached_property
     def bootstrap_averages(self) -> Floats:
         """Return the average of each system in every replicate: replicates × systems."""
         assert self.replicates is not None  # callers draw them first
@@ -380,3 +304,82 @@ class AlignedValues(PairedValues):
             pulls = (self.pull(1) - after / before * self.pull(0)) / abs(before)
             return sign * (after - before) / abs(before), mean_error(pulls)
         return sign * (after - before), mean_error(self.pull(1) - self.pull(0))
+
+    def draw(self, hashes: Hashes, intervals: Intervals) -> AlignedValues:
+        """Draw the bootstrap, if it is wanted."""
+        return draw_replicates([self], hashes, intervals)[0]
+
+    def system_row(self, system: int, intervals: Intervals) -> Row:
+        """Describe a system by itself: its average with an interval."""
+        average, paired, bounds = self.averages[system], self.paired, None
+        if average is not None and intervals.ci == "t":
+            error = difference_error(paired, None, system)
+            bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
+            if bounds is not None:
+                low, high = self.finish(np.array(bounds)).tolist()
+                bounds = low, high
+        elif average is not None and self.replicates is not None:
+            replicates = self.finish(self.replicates[:, system])
+            bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
+        judged = self.judged_shares[system]
+        return value_row(average, bounds, paired.queries) | {"judged": judged}
+
+    def pair_row(
+        self, base: int, other: int, intervals: Intervals, p_value: float | None = None
+    ) -> Row:
+        """Describe one system against another."""
+        paired, effect, bounds = self.paired, None, None
+        difference = self.difference(base, other)
+        if difference is not None:
+            effect = self._effect_size(base, other)
+            if intervals.ci == "t":
+                scales = self.slope(base), self.slope(other)
+                error = difference_error(paired, base, other, scales=scales)
+                bounds = t_interval(difference, error, paired.queries, intervals.confidence)
+            elif self.replicates is not None:
+                averages = self.bootstrap_averages
+                replicates = averages[:, other] - averages[:, base]
+                bounds = percentile_interval(replicates, paired.queries, intervals.confidence)
+        wins, losses = self.count_wins(base, other)
+        before, after = self.averages[base], self.averages[other]
+        return difference_row(before, after, difference, bounds, p_value, paired.queries) | {
+            "effect_size": effect,
+            "wins": wins,
+            "ties": paired.queries - wins - losses,
+            "losses": losses,
+            "undefined": self.queries - paired.queries,
+            "judged_baseline": self.judged_shares[base],
+            "judged": self.judged_shares[other],
+        }
+
+    def _effect_size(self, base: int, other: int) -> float | None:
+        """Return Cohen's d of the differences; None where they do not vary."""
+        paired = self.paired
+        difference = paired.ratios[other] - paired.ratios[base]
+        if only_rounding(difference, paired, base, other):
+            return 0.0
+        spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
+        return None if only_rounding(spread, paired, base, other) else difference / spread
+
+
+def draw_replicates(
+    metrics: Sequence[AlignedValues], hashes: Hashes, intervals: Intervals
+) -> list[AlignedValues]:
+    """Draw the bootstrap of several metrics, the same queries for all of them, if it is wanted."""
+    if intervals.ci != "bootstrap" or not len(hashes):
+        return list(metrics)
+    buckets, ratios = QueryBuckets(hashes), []
+    for values in metrics:
+        systems = len(values.values)
+        # Where queries count the same in every system, one denominator serves all.
+        sums = buckets.sums([*values.above, *(values.below[:1] if values.common else values.below)])
+        above, below = sums.T[:systems], sums.T[systems:]
+        ratios += zip(above, np.broadcast_to(below, above.shape), strict=True)
+    drawn = bootstrap_ratios(
+        buckets.origins, ratios, replicates=intervals.replicates, seed=intervals.seed
+    )
+    columns = np.split(drawn, len(metrics), axis=1)
+    return [
+        replace(values, replicates=np.ascontiguousarray(replicates))
+        for values, replicates in zip(metrics, columns, strict=True)
+    ]

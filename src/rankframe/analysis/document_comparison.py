@@ -7,40 +7,40 @@ systems.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from rankframe.analysis.aligned_systems import Subset, Systems
-from rankframe.analysis.differences import Compared, Row, Setup
+from rankframe.analysis.differences import Compared, Setup, difference_row, value_row
 from rankframe.analysis.gate_rules import Rule
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import number_of
-from rankframe.engine.document_metrics import Aggregate, OverDocuments
-from rankframe.engine.result import SMALL
+from rankframe.engine.document_metrics import OverDocuments
 from rankframe.metrics.metric import Metric
+from rankframe.stats.significance import Pair
 
 
-def compare_documents(
-    systems: Systems, metrics: Sequence[Metric], setup: Setup
-) -> Iterator[Compared]:
+def compare_documents(systems: Systems, pairs: Sequence[Pair], setup: Setup) -> Iterator[Compared]:
     """Compare each metric over documents, in every subset of the queries."""
-    chosen = [metric for metric in metrics if metric.frame == "documents"]
-    over_documents, confidence = _over_documents(systems, chosen[0]), setup.intervals.confidence
+    metrics = [metric for metric in systems.metrics if metric.frame == "documents"]
+    over_documents, confidence = _over_documents(systems, metrics[0]), setup.intervals.confidence
     for subset in systems.subsets:
         groups = setup.intervals.ci is not None and subset.by is None
-        aggregates = [over.of(chosen, subset.key, groups=groups) for over in over_documents]
-        for metric, own in zip(chosen, zip(*aggregates, strict=True), strict=True):
-            yield Compared(
-                metric.label,
-                subset.by,
-                subset.name,
-                partial(_system_row, own, confidence),
-                partial(_pair_row, own, confidence),
-            )
+        aggregates = [over.of(metrics, subset.key, groups=groups) for over in over_documents]
+        for metric, own in zip(metrics, zip(*aggregates, strict=True), strict=True):
+            singles = [value_row(one.value, one.bounds(confidence), one.lists) for one in own]
+            rows = []
+            for before, after in ((own[base], own[other]) for base, other in pairs):
+                change, lists = after.less(before), min(before.lists, after.lists)
+                row = difference_row(
+                    before.value, after.value, change.value, change.bounds(confidence),
+                    change.p_value, lists,
+                )  # fmt: skip
+                rows.append(row | {"undefined": 0})
+            yield subset.heading(metric), singles, rows
 
 
 def check_document_rule(
     rule: Rule, metric: Metric, systems: Systems, subset: Subset, min_queries: int
-) -> Row:
+) -> dict[str, object]:
     """Check a rule of a gate about the value of the candidate, the last of the systems."""
     if rule.against_baseline:
         raise MetricParameterError(
@@ -51,21 +51,12 @@ def check_document_rule(
     if candidate is None:
         candidate = _over_documents(systems, metric)[-1]
     (aggregate,) = candidate.of([metric], subset.key)
+    doubt = ""
     if aggregate.lists < min_queries or aggregate.value is None:
-        status = "undecided" if subset.by is None else "skipped"
-        reason = f"{number_of(aggregate.lists, 'list')}, fewer than {min_queries:,}"
-    else:
-        status, reason = rule.check_value(aggregate.value)
-    return rule.check_row(
-        status,
-        reason,
-        by=subset.by,
-        slice=subset.name,
-        value=aggregate.value,
-        queries=aggregate.lists,
-        undefined_baseline=0,
-        undefined_candidate=0,
-    )
+        doubt = f"{number_of(aggregate.lists, 'list')}, fewer than {min_queries:,}"
+    check = rule.check(None, aggregate.value, aggregate.lists, doubt, too_few=subset.by is not None)
+    undefined = dict.fromkeys(("undefined_baseline", "undefined_candidate"), 0)
+    return {**check, **subset.heading(metric), **undefined}
 
 
 def _over_documents(systems: Systems, metric: Metric) -> list[OverDocuments]:
@@ -79,37 +70,3 @@ def _over_documents(systems: Systems, metric: Metric) -> list[OverDocuments]:
             )
         exposures.append(system.over_documents)
     return exposures
-
-
-def _system_row(aggregates: Sequence[Aggregate], confidence: float, system: int) -> Row:
-    aggregate = aggregates[system]
-    low, high = aggregate.bounds(confidence) or (None, None)
-    return {
-        "value": aggregate.value,
-        "ci_low": low,
-        "ci_high": high,
-        "queries": aggregate.lists,
-        "small": aggregate.lists < SMALL,
-    }
-
-
-def _pair_row(aggregates: Sequence[Aggregate], confidence: float, base: int, other: int) -> Row:
-    before, after = aggregates[base], aggregates[other]
-    change = after.less(before)
-    low, high = change.bounds(confidence) or (None, None)
-    relative = (
-        None if change.value is None or not before.value else change.value / abs(before.value)
-    )
-    lists = min(before.lists, after.lists)
-    return {
-        "baseline_value": before.value,
-        "value": after.value,
-        "difference": change.value,
-        "relative": relative,
-        "ci_low": low,
-        "ci_high": high,
-        "p_value": change.p_value,
-        "queries": lists,
-        "undefined": 0,
-        "small": lists < SMALL,
-    }

@@ -5,69 +5,74 @@ A gap has no values per query: it is how far the averages of a metric over slice
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from rankframe.analysis.aligned_systems import Systems
-from rankframe.analysis.differences import AlignedValues, Compared, Row, Setup, draw_replicates
-from rankframe.analysis.gate_rules import Rule
+from rankframe.analysis.differences import (
+    AlignedValues,
+    Compared,
+    Row,
+    Setup,
+    difference_row,
+    value_row,
+)
+from rankframe.analysis.gate_rules import Measured, Rule
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
 from rankframe.engine.finish import gap_item, too_few_slices
 from rankframe.engine.ledger import Item
+from rankframe.engine.result import SMALL
+from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Gap, Metric
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, too_many
-from rankframe.stats.intervals import around
 from rankframe.stats.paired import Floats
+from rankframe.stats.significance import Pair
 
 
-def compare_gaps(
-    systems: Systems,
-    values: Mapping[str, AlignedValues],
-    metrics: Sequence[Metric],
-    pairs: int,
-    setup: Setup,
-) -> Iterator[Compared]:
-    """Compare each gap; `values` holds the values that gaps are computed from, by metric."""
+def draw_gaps(systems: Systems, intervals: Intervals) -> list[AlignedGaps]:
+    """Draw the bootstrap of each gap; gaps between the same slices share it."""
     drawn: dict[tuple[str, str], AlignedGaps] = {}
-    # A test that corrects over pairs does not correct these.
-    factor = pairs if setup.significance.over_pairs else 1
-    for metric in metrics:
+    gaps = []
+    for metric in systems.metrics:
         if metric.gap is None:
             continue
         between = metric.gap.of.label, metric.gap.by
         if between not in drawn:
-            drawn[between] = AlignedGaps.draw(metric, values[between[0]], systems, setup.intervals)
-        gaps = replace(drawn[between], metric=metric)
-        if gaps.shortage:
-            raise OptionError(gaps.shortage)
-        yield Compared(
-            metric.label,
-            None,
-            None,
-            partial(gaps.system_row, setup.intervals),
-            partial(gaps.pair_row, setup.intervals, factor),
+            drawn[between] = AlignedGaps.draw(metric, systems, intervals)
+        gaps.append(replace(drawn[between], metric=metric))
+        if gaps[-1].shortage:
+            raise OptionError(gaps[-1].shortage)
+    return gaps
+
+
+def compare_gaps(
+    gaps: Sequence[AlignedGaps], pairs: Sequence[Pair], setup: Setup
+) -> Iterator[Compared]:
+    """Compare each gap of every pair of systems."""
+    # A test that corrects over pairs does not correct these.
+    factor = len(pairs) if setup.significance.over_pairs else 1
+    for gap in gaps:
+        yield (
+            {"metric": gap.metric.label, "by": None, "slice": None},
+            [gap.system_row(system, setup.intervals) for system in range(len(gap.values))],
+            [gap.pair_row(base, other, setup.intervals, factor) for base, other in pairs],
         )
 
 
-def gap_items(
-    systems: Systems, values: Mapping[str, AlignedValues], metrics: Sequence[Metric]
-) -> list[Item]:
+def gap_items(gaps: Sequence[AlignedGaps]) -> list[Item]:
     """List for the ledger the slices that gaps leave out, and the gaps that are not tested."""
-    without: dict[str, list[str]] = {}
-    untested: list[Item] = []
-    for metric in metrics:
-        if metric.gap is not None:
-            large, left_out = systems.split_slices(metric, values[metric.gap.of.label])
-            if left_out:
-                without[metric.label] = left_out
-            if problem := too_many(len(large), metric.gap.kind):
-                untested.append(("gap_untested", len(large), f"{metric.label}: {problem}"))
-    return [*gap_item(without), *untested]
+    left_out = {gap.metric.label: gap.left_out for gap in gaps if gap.left_out}
+    untested = [
+        ("gap_untested", len(gap.slices), f"{gap.metric.label}: {problem}")
+        for gap in gaps
+        if (problem := too_many(len(gap.slices), gap.gap.kind))
+    ]
+    return [*gap_item(left_out), *untested]
 
 
 @dataclass(frozen=True)
@@ -77,21 +82,22 @@ class AlignedGaps:
     metric: Metric
     # the metric that the gap is of, in each slice, with its replicates
     slices: Sequence[AlignedValues]
-    # how many slices are left out
-    left_out: int
+    # the names of the slices that are left out
+    left_out: Sequence[str]
 
     @classmethod
-    def draw(
-        cls, metric: Metric, values: AlignedValues, systems: Systems, intervals: Intervals
-    ) -> AlignedGaps:
-        """Draw the bootstrap of every slice, the same queries for all systems."""
-        large, left_out = systems.split_slices(metric, values)
-        bootstrap = replace(intervals, ci="bootstrap")
-        slices = [
-            draw_replicates([inside], systems.hashes[subset.rows], bootstrap)[0]
-            for subset, inside in large
-        ]
-        return cls(metric, slices, len(left_out))
+    def draw(cls, metric: Metric, systems: Systems, intervals: Intervals) -> AlignedGaps:
+        """Draw the bootstrap of every large slice, the same queries for all systems."""
+        assert metric.gap is not None  # callers see to it
+        bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.of)
+        slices, left_out = [], []
+        for subset in systems.gap_slices[metric.gap.by]:
+            inside = values.take(subset.rows)
+            if subset.name == NO_VALUE or inside.paired.queries < SMALL:
+                left_out.append(str(subset.name))
+            else:
+                slices.append(inside.draw(systems.hashes[subset.rows], bootstrap))
+        return cls(metric, slices, left_out)
 
     @property
     def gap(self) -> Gap:
@@ -104,15 +110,11 @@ class AlignedGaps:
         """Explain that there are fewer than two slices; "" if there are more."""
         if len(self.slices) > 1:
             return ""
-        return too_few_slices(self.metric, len(self.slices), self.left_out)
-
-    @property
-    def queries(self) -> int:
-        """Return the number of queries that are compared."""
-        return sum(self._sizes)
+        return too_few_slices(self.metric, len(self.slices), len(self.left_out))
 
     @cached_property
     def _sizes(self) -> list[int]:
+        """Count the queries of each slice that are compared."""
         return [values.paired.queries for values in self.slices]
 
     @cached_property
@@ -127,7 +129,7 @@ class AlignedGaps:
     def values(self) -> list[float | None]:
         """Return the gap of each system."""
         if self.means is None:
-            return [None] * (len(self.slices[0].values) if self.slices else 0)
+            return [None] * len(self.slices[0].values)
         return gap_between(self.means, self.gap.kind).tolist()
 
     @cached_property
@@ -135,12 +137,7 @@ class AlignedGaps:
         """Return the averages in every replicate: replicates × systems × slices."""
         return np.stack([values.bootstrap_averages for values in self.slices], axis=-1)
 
-    @property
-    def differing(self) -> int:
-        """Count the queries in which the first two systems differ."""
-        return sum(sum(values.count_wins(0, 1)) for values in self.slices)
-
-    def system_row(self, intervals: Intervals, system: int) -> Row:
+    def system_row(self, system: int, intervals: Intervals) -> Row:
         """Describe the gap of one system."""
         bounds = None
         if self.means is not None and intervals.ci == "bootstrap":
@@ -151,16 +148,9 @@ class AlignedGaps:
                 intervals.confidence,
                 self.gap.kind,
             )
-        low, high = around(self.values[system], bounds)
-        return {
-            "value": self.values[system],
-            "ci_low": low,
-            "ci_high": high,
-            "queries": self.queries,
-            "small": False,
-        }
+        return value_row(self.values[system], bounds, sum(self._sizes))
 
-    def pair_row(self, intervals: Intervals, factor: int, base: int, other: int) -> Row:
+    def pair_row(self, base: int, other: int, intervals: Intervals, factor: int) -> Row:
         """Describe the gap of one system against that of another.
 
         `factor` is what the p value is multiplied by, as a correction over pairs.
@@ -170,21 +160,12 @@ class AlignedGaps:
         change, bounds, p_value = self.change(base, other), None, None
         if change is not None:
             p_value = change.p_value()
+            p_value = None if p_value is None else min(p_value * factor, 1.0)
             if intervals.ci == "bootstrap":
                 bounds = change.interval(intervals.confidence)
-        low, high = around(difference, bounds)
-        return {
-            "baseline_value": before,
-            "value": after,
-            "difference": difference,
-            "relative": difference / before if difference is not None and before else None,
-            "ci_low": low,
-            "ci_high": high,
-            "p_value": None if p_value is None else min(p_value * factor, 1.0),
-            "queries": self.queries,
-            "undefined": sum(values.queries for values in self.slices) - self.queries,
-            "small": False,
-        }
+        queries = sum(self._sizes)
+        row = difference_row(before, after, difference, bounds, p_value, queries)
+        return row | {"undefined": sum(values.queries for values in self.slices) - queries}
 
     def change(self, base: int, other: int, *, relative: float | None = None) -> GapChange | None:
         """Return how far the gaps of two systems are apart (see `gap_change`)."""
@@ -212,34 +193,19 @@ class AlignedGaps:
 
         A `doubt` leaves it undecided.
         """
-        change = bound = p_value = None
-        status, reason = "undecided", doubt or self.shortage
-        before, after = self.values if len(self.slices) > 1 else (None, None)
-        if reason:
-            pass
-        elif after is None or (rule.against_baseline and before is None):
-            reason = f"{rule.metric} is undefined"
-        elif not rule.against_baseline:
-            status, reason = rule.check_value(after)
-        else:
+        doubt = doubt or self.shortage
+        before, after = (None, None) if self.shortage else self.values
+
+        def measure() -> Measured | str:
             larger = self.change(0, 1, relative=rule.confidence if rule.relative else None)
             if larger is None:
-                reason = (
+                return (
                     too_many(len(self.slices), self.gap.kind)
                     or "the baseline's gap may be 0, of which nothing is a percentage"
                 )
-            else:  # a smaller gap is better
-                change, bound = 0.0 - larger.value, 0.0 - larger.most(rule.confidence)
-                p_value = larger.p_below(-rule.number)
-                status, reason = rule.check_change(change, bound)
-        return rule.check_row(
-            status,
-            reason,
-            baseline_value=before,
-            value=after,
-            change=change,
-            bound=bound,
-            p_value=p_value,
-            queries=self.queries,
-            differing=None if bound is None else self.differing,
-        )
+            differing = sum(sum(values.count_wins(0, 1)) for values in self.slices)
+            # A smaller gap is better.
+            change, bound = 0.0 - larger.value, 0.0 - larger.most(rule.confidence)
+            return change, bound, larger.p_below(-rule.number), differing
+
+        return rule.check(before, after, sum(self._sizes), doubt, measure)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,10 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.analysis.aligned_systems import Subset, Systems, open_systems
-from rankframe.analysis.differences import AlignedValues
+from rankframe.analysis.differences import Row
 from rankframe.analysis.document_comparison import check_document_rule
 from rankframe.analysis.gap_comparison import AlignedGaps
-from rankframe.analysis.gate_rules import Demands, Rule, read_demands
+from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
 from rankframe.analysis.stored import Names, read_systems, refuse_unknown
 from rankframe.analysis.systems import MANY, Runs, System
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
@@ -39,8 +39,6 @@ from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.significance import against_margin
 
-# With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
-_FEW = 10
 _NAMED = 3  # queries that are undefined for one side only, in a reason
 
 
@@ -119,57 +117,39 @@ def gate(
             Option("queries"),
             ", a frame with query_id and attributes.",
         )
-    stored, runs = {BASELINE: _one(baseline, BASELINE)}, None
+    stored, runs = {BASELINE: _read_system(baseline, BASELINE)}, None
     if qrels is None and not policies.shows:
-        stored[CANDIDATE] = _one(run, CANDIDATE)
+        stored[CANDIDATE] = _read_system(run, CANDIDATE)
     else:
         runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
-    own = (
-        {}
-        if metrics is None
-        else {metric.label: metric for metric in resolve(metrics, *RUN_FRAMES, "gap")}
-    )
-    requested = [
-        own.get(name, name) for name in dict.fromkeys(rule.metric for rule in demands.rules)
-    ]
+    own = {} if metrics is None else {m.label: m for m in resolve(metrics, *RUN_FRAMES, "gap")}
+    requested = dict.fromkeys(rule.metric for rule in demands.rules)
     inputs = open_systems(
-        stored, runs, requested,
+        stored, runs, [own.get(name, name) for name in requested],
         unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
     )  # fmt: skip
     changing = {rule.metric for rule in demands.rules if rule.against_baseline}
     tested = [metric for metric in inputs.metrics if metric.label in changing]
     refuse_unknown(tested, lower=lower, higher=higher)
-    return _decide(inputs.evaluate(demands.min_judged), demands, inputs.metrics, unpaired)
+    return _decide(inputs.evaluate(demands.min_judged), demands, unpaired)
 
 
 def decide_pair(
-    systems: Systems,
-    names: tuple[str, str],
-    demands: Demands,
-    metrics: Sequence[Metric],
-    unpaired: Unpaired = "error",
+    systems: Systems, names: tuple[str, str], demands: Demands, unpaired: Unpaired = "error"
 ) -> Verdict:
     """Decide on one of several evaluated systems, the second of `names`, against the first."""
     roles = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
-    pair = replace(
-        systems,
-        by_name={role: systems.by_name[name] for name, role in roles.items()},
-        lacks=[
-            replace(lack, system=roles[lack.system])
-            for lack in systems.lacks
-            if lack.system in roles
-        ],
-    )
-    return _decide(pair, demands, metrics, unpaired).named(baseline=names[0], candidate=names[1])
+    lacks = [replace(lack, system=roles[lack.system]) for lack in systems.lacks
+             if lack.system in roles]  # fmt: skip
+    by_name = {role: systems.by_name[name] for name, role in roles.items()}
+    verdict = _decide(replace(systems, by_name=by_name, lacks=lacks), demands, unpaired)
+    return verdict.named(baseline=names[0], candidate=names[1])
 
 
-def _decide(
-    systems: Systems, demands: Demands, metrics: Sequence[Metric], unpaired: Unpaired
-) -> Verdict:
+def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
     """Check every rule on a baseline and a candidate."""
-    gate = _Gate(demands, systems, {metric.label: metric for metric in metrics})
-    checks = [check for rule in demands.rules for check in gate.check(rule)]
+    checks = [check for rule in demands.rules for check in _check_rule(rule, systems, demands)]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),
         {
@@ -187,147 +167,122 @@ def _decide(
     )
 
 
-def _one(source: Source, name: str) -> System:
-    systems = read_systems({name: source})
+def _read_system(source: Source, role: str) -> System:
+    systems = read_systems({role: source})
     if len(systems) != 1:
         raise OptionError(
-            f"the {name} holds {len(systems)} runs: {', '.join(systems)}. Give one of them."
+            f"the {role} holds {len(systems)} runs: {', '.join(systems)}. Give one of them."
         )
     return next(iter(systems.values()))
 
 
-@dataclass(frozen=True)
-class _Gate:
-    """Check rules on the values of a baseline and a candidate."""
+def _check_rule(rule: Rule, systems: Systems, demands: Demands) -> list[Row]:
+    """Check a rule for all queries, or for each slice that it names."""
+    by = None if rule.by is None else " × ".join(rule.by)
+    metric = next(metric for metric in systems.metrics if metric.label == rule.metric)
+    # A rule without any slice cannot be decided: nothing shows that it holds.
+    no_slice = Subset(None, None, np.empty(0, np.int64))
+    subsets = [subset for subset in systems.subsets if subset.by == by] or [no_slice]
+    if metric.gap is not None:
+        return [_check_gap(rule, metric, systems, demands)]
+    if metric.frame == "documents":
+        return [
+            check_document_rule(rule, metric, systems, subset, demands.min_queries)
+            for subset in subsets
+        ]
+    return [_check_subset(rule, metric, subset, systems, demands) for subset in subsets]
 
-    demands: Demands
-    systems: Systems
-    metrics: Mapping[str, Metric]
 
-    def check(self, rule: Rule) -> list[dict[str, object]]:
-        """Check a rule for all queries, or for each slice that it names."""
-        by = None if rule.by is None else " × ".join(rule.by)
-        metric = self.metrics[rule.metric]
-        # A rule without any slice cannot be decided: nothing shows that it holds.
-        no_slice = Subset(None, None, np.empty(0, np.int64))
-        subsets = [subset for subset in self.systems.subsets if subset.by == by] or [no_slice]
-        if metric.frame == "documents":
-            min_queries = self.demands.min_queries
-            return [
-                check_document_rule(rule, metric, self.systems, subset, min_queries)
-                for subset in subsets
-            ]
-        if metric.gap is not None:
-            return [self._check_gap(rule, metric, metric.gap.of)]
-        values = self.systems.values(metric)
-        return [self._check_subset(rule, values, subset) for subset in subsets]
-
-    def _check_gap(self, rule: Rule, metric: Metric, inner: Metric) -> dict[str, object]:
-        """Check a rule about a gap between slices, if its metric has enough queries."""
-        if rule.by is not None:
-            raise OptionError(
-                f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
-                f"'per {', '.join(rule.by)}'."
-            )
-        values = self.systems.values(inner)
-        any_value = replace(rule, kind="at most", number=math.inf, relative=False)
-        whole = self._check_subset(any_value, values, self.systems.subsets[0])
-        gaps = AlignedGaps.draw(metric, values, self.systems, Intervals())
-        doubt = str(whole["reason"])
-        check = gaps.check(rule, doubt if whole["status"] == "undecided" else "")
-        if check["status"] == "pass" and rule.against_baseline and gaps.differing < _FEW:
-            check["reason"] = _few_differ(gaps.differing, gaps.queries)
-        check["reason"] = _join(str(check["reason"]), doubt)
-        return {**whole, **check}
-
-    def _check_subset(self, rule: Rule, values: AlignedValues, subset: Subset) -> dict[str, object]:
-        inside = values.take(subset.rows)
-        before, after = inside.averages
-        n = inside.paired.queries
-        alone = inside.defined & ~inside.defined[::-1]  # defined for this system only
-        lone_baseline, lone_candidate = alone.sum(axis=1).tolist()
-        anywhere = int(inside.defined.any(axis=0).sum())
-        one_sided = self._one_sided(rule, subset, alone)
-        too_many = not rule.where_both and lone_baseline + lone_candidate > MANY * anywhere
-        status, reason = "pass", ""
-        change = bound = p_value = differing = None
-        if anywhere >= self.demands.min_queries and too_many:
-            status, reason = "undecided", one_sided
-        elif n < self.demands.min_queries:
-            status = "undecided" if subset.by is None else "skipped"
-            reason = f"{number_of(n, 'query')}, fewer than {self.demands.min_queries:,}"
-            if rule.by is not None and subset.by is None:
-                reason = f"there is no slice per {', '.join(rule.by)} to check"
-        elif shortage := self._judged_too_little(subset):
-            status, reason = "undecided", shortage
-        elif after is None or (rule.against_baseline and before is None):
-            status, reason = "undecided", f"{rule.metric} is undefined"
-        elif not rule.against_baseline:
-            status, reason = rule.check_value(after)
-        elif rule.relative and not before:
-            status, reason = "undecided", "the baseline is 0, of which nothing is a percentage"
-        else:
-            change, error = inside.improvement(relative=rule.relative)
-            bound, p_value = against_margin(
-                change, error, n, margin=rule.number, confidence=rule.confidence
-            )
-            status, reason = rule.check_change(change, bound)
-            differing = sum(inside.count_wins(0, 1))
-            if status == "pass" and differing < _FEW:
-                reason = _few_differ(differing, n)
-        return rule.check_row(
-            status,
-            _join(reason, one_sided),
-            by=subset.by,
-            slice=subset.name,
-            baseline_value=before,
-            value=after,
-            change=change,
-            bound=bound,
-            p_value=p_value,
-            queries=n,
-            undefined_baseline=lone_candidate,
-            undefined_candidate=lone_baseline,
-            differing=differing,
+def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -> Row:
+    """Check a rule about a gap between slices, if its metric has enough queries."""
+    assert metric.gap is not None  # the caller sees to it
+    if rule.by is not None:
+        raise OptionError(
+            f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
+            f"'per {', '.join(rule.by)}'."
         )
+    any_value = replace(rule, kind="at most", number=math.inf, relative=False)
+    whole = _check_subset(any_value, metric.gap.of, systems.subsets[0], systems, demands)
+    doubt = str(whole["reason"])
+    gaps = AlignedGaps.draw(metric, systems, Intervals())
+    check = gaps.check(rule, doubt if whole["status"] == "undecided" else "")
+    return whole | check | {"reason": _join(str(check["reason"]), doubt)}
 
-    def _one_sided(self, rule: Rule, subset: Subset, alone: NDArray[np.bool_]) -> str:
-        """Name the queries that are left out because they are undefined for one side only."""
-        if not alone.any():
-            return ""
-        ids = self.systems.queries.gather(subset.rows)
-        sides = []
-        for side, queries in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
-            if count := int(queries.sum()):
-                examples = ids.gather(np.flatnonzero(queries)[:_NAMED]).to_list()
-                more = ", …" if count > _NAMED else ""
-                listed = f"{', '.join(map(repr, examples))}{more}"
-                sides.append(f"the {side} alone in {count:,} ({listed})")
-        total = number_of(alone.shape[1], "query")
-        return f"of {total}, {rule.metric} is undefined for {' and for '.join(sides)}"
 
-    def _judged_too_little(self, subset: Subset) -> str:
-        """Explain that too little of the candidate's ranking was judged; "" if enough was."""
-        candidate = self.systems.by_name[CANDIDATE]
-        for depth, minimum in self.demands.min_judged.items():
-            if depth not in candidate.judged:
-                raise MetricParameterError(
-                    f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
-                )
-            judged = candidate.values[candidate.judged[depth]]
-            shares = judged.gather(subset.rows).drop_nulls().to_numpy()
-            share = float(exact_sum(shares)) / max(len(shares), 1)
-            if share < minimum:
-                return f"{share:.1%} of the top {depth} judged, less than {minimum:.1%}"
+def _check_subset(
+    rule: Rule, metric: Metric, subset: Subset, systems: Systems, demands: Demands
+) -> Row:
+    """Check a rule about averages over all queries, or a slice."""
+    inside = systems.values(metric).take(subset.rows)
+    queries = inside.paired.queries
+    alone = inside.defined & ~inside.defined[::-1]  # defined for this system only
+    lone_baseline, lone_candidate = alone.sum(axis=1).tolist()
+    anywhere = int(inside.defined.any(axis=0).sum())
+    one_sided = _describe_one_sided(rule, systems.queries.gather(subset.rows), alone)
+    too_few, doubt = False, ""
+    if (
+        anywhere >= demands.min_queries
+        and not rule.where_both
+        and lone_baseline + lone_candidate > MANY * anywhere
+    ):
+        doubt = one_sided
+    elif queries < demands.min_queries:
+        too_few = subset.by is not None
+        doubt = f"{number_of(queries, 'query')}, fewer than {demands.min_queries:,}"
+        if rule.by is not None and not too_few:
+            doubt = f"there is no slice per {', '.join(rule.by)} to check"
+    else:
+        doubt = _judged_too_little(systems.by_name[CANDIDATE], subset, demands.min_judged)
+
+    def measure() -> Measured | str:
+        if rule.relative and not inside.averages[0]:
+            return "the baseline is 0, of which nothing is a percentage"
+        change, error = inside.improvement(relative=rule.relative)
+        bound, p_value = against_margin(
+            change, error, queries, margin=rule.number, confidence=rule.confidence
+        )
+        return change, bound, p_value, sum(inside.count_wins(0, 1))
+
+    before, after = inside.averages
+    check = rule.check(before, after, queries, doubt, measure, too_few=too_few)
+    return check | {
+        "by": subset.by,
+        "slice": subset.name,
+        "undefined_baseline": lone_candidate,
+        "undefined_candidate": lone_baseline,
+        "reason": _join(str(check["reason"]), one_sided),
+    }
+
+
+def _describe_one_sided(rule: Rule, queries: pl.Series, alone: NDArray[np.bool_]) -> str:
+    """Name the queries that are left out because they are undefined for one side only."""
+    sides = []
+    for side, only in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
+        if count := int(only.sum()):
+            examples = queries.gather(np.flatnonzero(only)[:_NAMED])
+            listed = ", ".join([*map(repr, examples), *(["…"] if count > _NAMED else [])])
+            sides.append(f"the {side} alone in {count:,} ({listed})")
+    if not sides:
         return ""
+    total = number_of(len(queries), "query")
+    return f"of {total}, {rule.metric} is undefined for {' and for '.join(sides)}"
+
+
+def _judged_too_little(system: System, subset: Subset, min_judged: Mapping[int, float]) -> str:
+    """Explain that too little of the candidate's ranking was judged; "" if enough was."""
+    for depth, minimum in min_judged.items():
+        if depth not in system.judged:
+            raise MetricParameterError(
+                f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
+            )
+        judged = system.values[system.judged[depth]]
+        shares = judged.gather(subset.rows).drop_nulls().to_numpy()
+        share = float(exact_sum(shares)) / max(len(shares), 1)
+        if share < minimum:
+            return f"{share:.1%} of the top {depth} judged, less than {minimum:.1%}"
+    return ""
 
 
 def _join(reason: str, more: str) -> str:
     """Add what else limits a check, unless the reason contains it."""
-    if more in reason:
-        return reason
-    return f"{reason}{'; ' if reason else ''}{more}"
-
-
-def _few_differ(differing: int, queries: int) -> str:
-    return f"{differing} of {number_of(queries, 'query')} differ, too few to trust the bound"
+    return reason if more in reason else f"{reason}{'; ' if reason else ''}{more}"

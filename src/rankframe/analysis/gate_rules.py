@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from rankframe.analysis.stored import Names, names_of
 from rankframe.core.checks import LONGEST_NAME
 from rankframe.core.errors import OptionError, UnreadableInputError
-from rankframe.core.messages import did_you_mean, shorten, shown
+from rankframe.core.messages import did_you_mean, number_of, shorten, shown
 from rankframe.core.options import Intervals
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
@@ -31,6 +31,10 @@ _RULE: Final = re.compile(
 )
 _JUDGED: Final = re.compile(r"min_judged@([0-9]{1,9})")
 _DEFAULT_CONFIDENCE = 0.95
+# With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
+_FEW = 10
+# A change where more is better, its lower bound, its p value, and how many queries differ.
+Measured = tuple[float, float, float | None, int]
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,40 @@ class Rule:
         """Tell whether the rule is about a change, not about the value alone."""
         return self.kind in ("no worse than", "better than")
 
-    def check_row(self, status: str, reason: str, **values: object) -> dict[str, object]:
-        """Describe the check of the rule: what it asks for, and the values that were compared."""
+    def check(
+        self,
+        before: float | None,
+        after: float | None,
+        queries: int,
+        doubt: str = "",
+        measure: Callable[[], Measured | str] = str,
+        *,
+        too_few: bool = False,
+    ) -> dict[str, object]:
+        """Check the rule on two values; return the status and reason, and what was compared.
+
+        Args:
+            before: the value of the baseline.
+            after: the value of the candidate.
+            queries: over how many queries.
+            doubt: why nothing can be decided; "" if it can.
+            measure: returns the change, or why there is none.
+            too_few: whether a doubt is that a slice is too small, so that it is skipped.
+        """
+        measured, status, reason = None, "undecided", doubt
+        if doubt:
+            status = "skipped" if too_few else "undecided"
+        elif after is None or (self.against_baseline and before is None):
+            reason = f"{self.metric} is undefined"
+        elif not self.against_baseline:
+            passed = after >= self.number if self.kind == "at least" else after <= self.number
+            status = "pass" if passed else "fail"
+            reason = "" if passed else f"{after:.4f} is not {self.kind} {self.number:g}"
+        elif isinstance(measured := measure(), str):
+            measured, reason = None, measured
+        else:
+            status, reason = self._check_change(measured, queries)
+        change, bound, p_value, differing = measured or (None, None, None, None)
         return {
             "rule": self.text,
             "metric": self.metric,
@@ -63,20 +99,21 @@ class Rule:
             "confidence": self.confidence if self.against_baseline else None,
             "status": status,
             "reason": reason,
-            **values,
+            "baseline_value": before,
+            "value": after,
+            "change": change,
+            "bound": bound,
+            "p_value": p_value,
+            "queries": queries,
+            "differing": differing,
         }
 
-    def check_value(self, value: float) -> tuple[Literal["pass", "fail"], str]:
-        """Check the value itself; return the status and the reason."""
-        if value >= self.number if self.kind == "at least" else value <= self.number:
-            return "pass", ""
-        return "fail", f"{value:.4f} is not {self.kind} {self.number:g}"
-
-    def check_change(self, change: float, bound: float) -> tuple[Literal["pass", "fail"], str]:
+    def _check_change(self, measured: Measured, queries: int) -> tuple[str, str]:
         """Check a change by its lower bound; return the status and the reason."""
+        change, bound, _, differing = measured
         if bound > self.number if self.kind == "better than" else bound >= self.number:
-            return "pass", ""
-
+            few = f"{differing} of {number_of(queries, 'query')} differ, too few to trust the bound"
+            return "pass", few if differing < _FEW else ""
         digits = "+.2%" if self.relative else "+.4f"
         return "fail", (
             f"may be {bound:{digits}} at {100 * self.confidence:g}% confidence "

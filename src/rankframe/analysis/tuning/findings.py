@@ -10,16 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_systems import Subset
-from rankframe.analysis.compare import compare_averages, correct_rows
-from rankframe.analysis.differences import (
-    AlignedValues,
-    Row,
-    Setup,
-    draw_replicates,
-    pair_row,
-    system_row,
-)
+from rankframe.analysis.compare import correct_rows
+from rankframe.analysis.differences import AlignedValues, Row, Setup
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
 from rankframe.core.columns import QUERY
@@ -111,8 +103,8 @@ class Findings:
         rows: list[Row] = []
         for i in self.order:
             candidate = self.trials[i].candidate
-            single = system_row(values, self.setup.intervals, i)
-            difference = pair_row(values, self.setup.intervals, {}, self.order[0], i)
+            single = values.system_row(i, self.setup.intervals)
+            difference = values.pair_row(self.order[0], i, self.setup.intervals)
             rows.append(
                 {
                     "fusion": candidate.name,
@@ -136,7 +128,7 @@ class Findings:
         values = self._draw({name: run.terms for name, run in self.runs.items()})
         rows: list[Row] = []
         for i, name in enumerate(self.runs):
-            single = system_row(values, self.setup.intervals, i)
+            single = values.system_row(i, self.setup.intervals)
             interval = {column: single[column] for column in _INTERVAL}
             rows.append({"run": name, **interval, "folds": self.chosen_runs.count(i)})
         return _table(rows)
@@ -154,20 +146,19 @@ class Findings:
             best = names[self._best([averages[-1] for averages in self._run_averages])]
             systems[HINDSIGHT] = self.runs[best].terms
             baselines[HINDSIGHT] = f"{best}, best over all queries"
-        subset = Subset(None, None, np.arange(len(self.queries)))
         pairs = [(i, 0) for i in range(1, len(systems))]
-        values = self._align(systems)
-        (compared,) = compare_averages([values], subset, self._hashes, pairs, self.setup)
+        values = self._draw(systems)
+        (p_values,) = self.setup.p_values([values], pairs, self._hashes)
         rows: list[Row] = [
             {
-                "metric": compared.metric,
+                "metric": self.metric.label,
                 "by": None,
                 "slice": None,
                 "baseline": baselines[system],
                 "single": system != RRF,
-                **compared.pair_row(*pair),
+                **values.pair_row(*pair, self.setup.intervals, p_value),
             }
-            for system, pair in zip(baselines, pairs, strict=True)
+            for system, pair, p_value in zip(baselines, pairs, p_values, strict=True)
         ]
         gain = pl.col("difference") * (1 if self.metric.higher_is_better else -1)
         improved = (pl.col("significant") & (gain > 0)).fill_null(value=False)
@@ -215,7 +206,7 @@ class Findings:
         return AlignedValues.from_terms(self.metric, terms)
 
     def _draw(self, systems: Mapping[str, Terms]) -> AlignedValues:
-        return draw_replicates([self._align(systems)], self._hashes, self.setup.intervals)[0]
+        return self._align(systems).draw(self._hashes, self.setup.intervals)
 
     def _finish(self, ratio: float, queries: int) -> float | None:
         if np.isnan(ratio):

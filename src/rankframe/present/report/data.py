@@ -133,7 +133,7 @@ def gather(tables: Held, request: Asked) -> Material:
     tell("writing")
     unpaired = request.setup.comparing.unpaired
     verdicts = {} if request.demands is None else {
-        name: decide_pair(systems, (base, name), request.demands, found.metrics, unpaired)
+        name: decide_pair(systems, (base, name), request.demands, unpaired)
         for name in candidates
     }  # fmt: skip
     queries = next(iter(found.per_query.values()))[QUERY]
