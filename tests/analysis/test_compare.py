@@ -229,9 +229,9 @@ def test_pieces_and_the_order_of_rows_and_systems_do_not_show(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"baseline": "oldd"}, ("baseline='oldd' is none of the systems 'old', 'new', 'odd & <b>'. "
+        ({"baseline": "oldd"}, ("baseline='oldd' is not one of 'old', 'new', 'odd & <b>'. "
          "Did you mean 'old'?")),
-        ({"baseline": "zzzzz"}, "is none of the systems 'old', 'new', 'odd & <b>'."),
+        ({"baseline": "zzzzz"}, "is not one of 'old', 'new', 'odd & <b>'."),
         ({"runs": {"old": RUNS["old"]}}, "a comparison takes at least two systems, not 1."),
         ({"runs": {}}, "a comparison takes at least two systems, not 0."),
         ({"runs": {1: RUNS["old"]}}, "a system's name is text, not 1."),
