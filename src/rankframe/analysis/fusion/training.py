@@ -64,7 +64,7 @@ def judge_runs(
 
     Judged queries that a run lacks count as empty lists.
     """
-    shared = (set(FusionPolicies.names()) & set(Policies.names())) - {"k_max"}
+    shared = set(vars(FusionPolicies())) & set(vars(Policies())) - {"k_max"}
     options: dict[str, Any] = {name: getattr(policies, name) for name in shared}
     options["k_max"] = policies.depth
     evaluation = evaluate_judged(
