@@ -44,7 +44,7 @@ _HOMES = {
     "rbo_p": "metrics.agreement",
     "rbo_weight": "metrics.agreement",
     "report": "present.report.report",
-    "stack": "analysis.fusion.stacked_frame",
+    "stack": "analysis.fusion.fuse",
     "downsample_curve": "analysis.curves.area",
     "tune": "analysis.tuning.tune",
 }

@@ -6,8 +6,7 @@ from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import area_under, downsample_curve
 from rankframe.analysis.curves.curve import curve
 from rankframe.analysis.diff import Diff, diff
-from rankframe.analysis.fusion.fuse import fuse
-from rankframe.analysis.fusion.stacked_frame import stack
+from rankframe.analysis.fusion.fuse import fuse, stack
 from rankframe.analysis.gate import gate
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune

@@ -29,7 +29,8 @@ from ranx.fusion import (
 )
 from ranx.normalization import norm_switch
 
-from rankframe.analysis.fusion.methods import METHODS, NORMS
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.norms import NORMS
 
 SEEDS = (1, 2, 3, 4)
 Run = dict[str, dict[str, float]]

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.fusion.methods import METHODS, NORMS
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.norms import NORMS
 from tests.cli.shell import BM25, DENSE, QRELS, rankframe, refused
 
 

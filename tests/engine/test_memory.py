@@ -109,16 +109,16 @@ def test_a_limit_that_one_query_exceeds_is_refused_before_the_work(
     run = run.sort("query_id") if grouped else run
     run.write_parquet(tmp_path / "run.parquet", row_group_size=9_000)
     qrels = run[:100].select("query_id", "doc_id", relevance=pl.lit(1.0))
-    given = open_table(qrels, "qrels"), open_table(tmp_path / "run.parquet", "run"), ROW_BYTES
-    said = refusal(count_partitions, *given, "3MB")
+    sides = open_table(qrels, "qrels"), open_table(tmp_path / "run.parquet", "run")
+    said = refusal(count_partitions, sides, ROW_BYTES, "3MB")
     rows = int((run["query_id"] == "0").sum()) + int((qrels["query_id"] == "0").sum())
     assert f"query '0' has {rows:,} rows" in said
     assert "a limit of 3MB cannot be held. Pass max_memory=" in said
-    assert count_partitions(*given, "6MB") > 1
-    assert count_partitions(*given, "1GB") == 1
+    assert count_partitions(sides, ROW_BYTES, "6MB") > 1
+    assert count_partitions(sides, ROW_BYTES, "1GB") == 1
     # A limit that nobody asked for is not refused.
     monkeypatch.setattr(memory, "available", lambda: 3_000_000)
-    assert count_partitions(*given, None) > 1
+    assert count_partitions(sides, ROW_BYTES, None) > 1
     both = {"a": run, "b": run}
     assert "cannot be held" in refusal(rf.compare, qrels, both, "map", max_memory="3MB")
     assert "cannot be held" in refusal(rf.agree, run, run, max_memory="3MB")
@@ -128,7 +128,7 @@ def test_queries_of_equal_size_are_never_too_large(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(memory, "_BASE", 100_000)
     run = open_table(one_large(0.0), "run")
     qrels = open_table(one_large(0.0).rename({"score": "relevance"}), "qrels")
-    assert count_partitions(qrels, run, ROW_BYTES, "300kB") > 1
+    assert count_partitions((qrels, run), ROW_BYTES, "300kB") > 1
 
 
 def test_there_is_memory() -> None:

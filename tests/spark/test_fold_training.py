@@ -10,9 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankframe.analysis.fusion.hits import Hits
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.training import judge_runs
+from rankframe.analysis.fusion.training import Hits, judge_runs
 from rankframe.io.opening import open_table
 from rankframe.spark.fold_training import CountPartition
 from rankframe.spark.worker import (
@@ -36,8 +35,8 @@ JUDGED = pl.DataFrame(
 NUMBERS = ("run", "length", "rank", "count")
 
 
-def work(**needed: bool) -> CountPartition:
-    return CountPartition(tuple(RUNS), FusionPolicies(), needed)
+def work(method: str) -> CountPartition:
+    return CountPartition(tuple(RUNS), FusionPolicies(), method)
 
 
 def part(number: int, of: int) -> list[pl.DataFrame]:
@@ -45,13 +44,12 @@ def part(number: int, of: int) -> list[pl.DataFrame]:
     return [frame.filter(mine) for frame in (JUDGED, *RUNS.values())]
 
 
-@pytest.mark.parametrize("needed", [(True, False), (False, True)])
-def test_partitions_add_up(needed: tuple[bool, bool]) -> None:
-    by_rank, means = needed
-    counting = work(by_rank=by_rank, means=means)
+@pytest.mark.parametrize("method", ["posfuse", "mapfuse"])
+def test_partitions_add_up(method: str) -> None:
+    counting = work(method)
     opened = {name: open_table(run, "run") for name, run in RUNS.items()}
     qrels = open_table(JUDGED, "qrels")
-    expected = judge_runs(qrels, opened, FusionPolicies(), by_rank=by_rank, means=means)
+    expected = judge_runs(qrels, opened, FusionPolicies(), method)
     answers = [counting.answer(part(number, 60)) for number in range(60)]
     tables = [answer.values for answer in answers if answer.values is not None]
     sums = [content for answer in answers for _, content in answer.sums]
@@ -63,7 +61,7 @@ def test_partitions_add_up(needed: tuple[bool, bool]) -> None:
         hits = run.count()
         whole = Hits(table, total, sum(some[at][1] for some in sums))
         assert (whole.queries, whole.map) == (hits.queries, hits.map)
-        if by_rank:
+        if method == "posfuse":
             assert table.sort("length", "rank").equals(hits.table.sort("length", "rank"))
 
 
@@ -81,7 +79,7 @@ def answers(frames: list[pl.DataFrame]) -> dict[int, list[Any]]:
     ids = {name: name for name in ("query_id", "doc_id")}
     runs = [SentSide("run", {**ids, "score": "n0"}, name) for name in RUNS]
     sides = SentSide("qrels", {**ids, "relevance": "n0"}), *runs
-    payload = pickle.dumps(Task(work(by_rank=True, means=False), sides))
+    payload = pickle.dumps(Task(work("posfuse"), sides))
     found: dict[int, list[Any]] = {VALUES: [], SUMS: [], PROBLEM: []}
     for batch in work_on_partition(payload, schema, batches(frames)):
         for row in batch.to_pylist():

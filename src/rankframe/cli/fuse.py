@@ -137,8 +137,8 @@ def fusions(
     """Show all methods and norms of fusion, or one with its formula and parameters."""
     from rich.console import Console
 
-    from rankframe.analysis.fusion.methods import NORMS
     from rankframe.analysis.fusion.names import parse
+    from rankframe.analysis.fusion.norms import NORMS
     from rankframe.present.terminal.render import print_line
 
     console = Console()
@@ -159,7 +159,8 @@ def _all() -> RenderableType:
     """Render a table per family of methods, and one of the norms."""
     from rich.console import Group
 
-    from rankframe.analysis.fusion.methods import METHODS, NORMS
+    from rankframe.analysis.fusion.methods import METHODS
+    from rankframe.analysis.fusion.norms import NORMS
     from rankframe.analysis.fusion.registry import Family
     from rankframe.present.terminal.render import reference_list
 

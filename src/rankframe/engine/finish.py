@@ -50,7 +50,7 @@ def evaluate_to(
 ) -> Result:
     """Evaluate two inputs within a limit of memory, and write the result to an output, if any."""
     beside_run = evaluation.left(left)
-    partitions = count_partitions(beside_run, right, evaluation.row_bytes, max_memory)
+    partitions = count_partitions((beside_run, right), evaluation.row_bytes, max_memory)
     if output is None:
         return evaluate_inputs(
             evaluation, left, right, partitions=partitions, on_progress=on_progress

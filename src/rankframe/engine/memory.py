@@ -170,20 +170,17 @@ def _counted(path: Path, item: str) -> int:
 
 
 def count_partitions(
-    left: InputTable, right: InputTable, row_bytes: tuple[int, int], max_memory: str | int | None
+    sides: Sequence[InputTable], row_bytes: Sequence[int], max_memory: str | int | None
 ) -> int:
-    """Return the number of partitions that keeps an evaluation within a limit.
+    """Return the number of partitions that keeps work on some inputs within a limit.
 
     A `max_memory` that one query alone exceeds is refused.
     """
     limit = limit_of(max_memory)
-    needs = [
-        estimated_need(side, size, limit)
-        for side, size in zip((left, right), row_bytes, strict=True)
-    ]
+    needs = [estimated_need(side, size, limit) for side, size in zip(sides, row_bytes, strict=True)]
     partitions = partitions_for(sum(needs), limit)
     if partitions > 1 and max_memory is not None:
-        refuse_too_large_a_query((left, right), row_bytes, limit)
+        refuse_too_large_a_query(sides, row_bytes, limit)
     return partitions
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe.analysis.fusion.hits import HIT_SCHEMA, Hits
-from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.training import columns_needed, judge_runs
+from rankframe.analysis.fusion.registry import Method
+from rankframe.analysis.fusion.training import HIT_SCHEMA, Hits, judge_runs
 from rankframe.core.columns import QUERY
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import part_of
@@ -38,7 +37,7 @@ def hits_on_spark(
 ) -> list[Hits]:
     """Count relevant documents of each run, as on one machine: to the last bit."""
     sides = [qrels, *runs.values()]
-    work = CountPartition(tuple(runs), policies, columns_needed(method))
+    work = CountPartition(tuple(runs), policies, method.definition.name)
     with spark_errors(), settings(qrels.frame.sparkSession, SETTINGS):
         answers = map_partitions(sides, work, _COLUMNS, partitions, [None, *runs])
         answers.persist()
@@ -72,8 +71,8 @@ class CountPartition:
 
     names: tuple[str, ...]
     policies: FusionPolicies
-    # what the method looks at
-    needed: Mapping[str, bool]
+    # the name of the method
+    method: str
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
         """Return a table of counts, and the average precision of each run, added up."""
@@ -91,11 +90,12 @@ class CountPartition:
     def _count(self, qrels: pl.DataFrame, run: pl.DataFrame, name: str) -> Hits:
         queries = qrels[QUERY].n_unique()
         if not queries or run.is_empty():
-            return Hits.from_missing_run(queries)
+            table = pl.DataFrame({"length": [0], "rank": [0], "count": [queries]}, HIT_SCHEMA)
+            return Hits(table, Exact(), queries)
         part = part_of(run, "run")
         with naming_the_run(repr(name)):
             if self.policies.unit is not None:
                 part = in_units(part, self.policies.unit)
         judged = part_of(qrels, "qrels")
-        (judged_run,) = judge_runs(judged, {name: part}, self.policies, **self.needed)
+        (judged_run,) = judge_runs(judged, {name: part}, self.policies, self.method)
         return judged_run.count()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe.analysis.fusion.fuser import Fuser, check_judged, refuse_unscored
+from rankframe.analysis.fusion.fuse import fuse_partitions
 from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
 from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
-from rankframe.analysis.fusion.partitions import ROW_BYTES, fuse_partitions
-from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
+from rankframe.analysis.fusion.registry import Method
+from rankframe.analysis.fusion.runs import ROW_BYTES, LoadedRuns, named_runs, unscored
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import OutputError, RankframeError
 from rankframe.core.messages import Option
@@ -114,7 +114,7 @@ def fuse(
         policies = replace(policies, unit=units_of(policies.unit))  # sent to every executor
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    check_judged(chosen, judged=qrels is not None)
+    chosen.check_judged(judged=qrels is not None)
     check_partitions(partitions)
     session = find_session(spark, [*named.values(), *([] if qrels is None else [qrels])])
     sides: dict[str, Input] = {}
@@ -130,18 +130,18 @@ def fuse(
     judged = [] if qrels is None else [_judgments(qrels, session, columns, policies.relevance)]
     opened = {name: side.scanned for name, side in sides.items()}
     refuse_absent_columns(columns, *opened.values(), *(side.scanned for side in judged))
-    refuse_unscored(chosen, unscored(opened))
+    chosen.refuse_unscored(unscored(opened))
     for name, side in sides.items():
         with naming_the_run(repr(name)):
             side.refuse_text()
             side.count()
     inputs = list(sides.values())
     parts = partitions or partitions_for(session, inputs, [ROW_BYTES] * len(inputs))
-    hits = [hits_on_spark(chosen, judgments, sides, policies, parts) for judgments in judged]
+    for judgments in judged:
+        chosen = chosen.train(hits_on_spark(chosen, judgments, sides, policies, parts))
     names = tuple(sides)
-    fuser = Fuser.train(chosen, hits[0] if hits else None, policies.k_max)
     with spark_errors(), settings(session, SETTINGS):
-        work = FusePartition(names, fuser, policies)
+        work = FusePartition(names, chosen, policies)
         answers = map_partitions(inputs, work, _COLUMNS, parts, names)
         answers.persist()
         try:
@@ -170,7 +170,7 @@ class FusePartition:
 
     # of the runs, in their order
     names: tuple[str, ...]
-    fuser: Fuser
+    method: Method
     policies: FusionPolicies
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
@@ -181,7 +181,7 @@ class FusePartition:
         if (unit := self.policies.unit) is not None:
             parts = {name: _in_units(name, part, unit) for name, part in parts.items()}
         runs = LoadedRuns.read(parts, self.policies)
-        return Answer(next(fuse_partitions(runs, self.fuser)))
+        return Answer(next(fuse_partitions(runs, self.method)))
 
 
 def _in_units(name: str, part: InputTable, unit: Any) -> InputTable:

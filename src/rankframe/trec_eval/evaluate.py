@@ -159,7 +159,7 @@ def evaluate_trec(
     lines = lines_of(requests, collection=options.collection, grades=grades)
     metrics = _metrics(lines, options.level)
     evaluation = evaluate_judged(metrics, options.policies, intervals=Intervals(ci=None))
-    partitions = count_partitions(judgments, documents, evaluation.row_bytes, None)
+    partitions = count_partitions((judgments, documents), evaluation.row_bytes, None)
     with _each_once():
         result = evaluate_inputs(evaluation, judgments, documents, partitions=partitions)
     _refuse_nothing_in_common(result)

@@ -181,7 +181,7 @@ def test_units_keep_the_ranks_of_their_best_chunks_if_asked(
             expected[doc] = sum(1 / (60 + side[doc]) for side in (one, other) if doc in side)
         for pieces in (1, 3):
             monkeypatch.setattr(
-                "rankframe.analysis.fusion.partitions.count_partitions", lambda *_, n=pieces: n
+                "rankframe.analysis.fusion.runs.count_partitions", lambda *_, n=pieces: n
             )
             found = rf.fuse({"a": a, "b": b}, unit=unit, unit_ranks=gaps).collect()
             of = dict(found.filter(query_id="q").select("doc_id", "score").rows())
@@ -212,7 +212,7 @@ def test_same_bits_in_any_order_of_rows_and_in_pieces(
     assert everything(runs) == expected
     for pieces in (2, 7):
         monkeypatch.setattr(
-            "rankframe.analysis.fusion.partitions.count_partitions", lambda *_, n=pieces: n
+            "rankframe.analysis.fusion.runs.count_partitions", lambda *_, n=pieces: n
         )
         assert everything(shuffled) == expected
         assert rf.fuse(shuffled, own).collect().equals(by_own)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.methods import NORMS
+from rankframe.analysis.fusion.norms import NORMS
 
 A = {"q": {"a": 10.0, "b": 6.0, "c": 2.0}}
 B = {"q": {"b": -1.0, "d": -3.0}}

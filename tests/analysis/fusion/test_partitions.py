@@ -9,8 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.partitions import count_partitions
-from rankframe.analysis.fusion.runs import open_runs
+from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns, load_runs, open_runs
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.progress import Progress
 from tests.support.fusing import random_runs
@@ -18,13 +17,15 @@ from tests.support.fusing import random_runs
 
 @pytest.fixture
 def in_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankframe.analysis.fusion.partitions.count_partitions", lambda *_: 3)
+    monkeypatch.setattr("rankframe.analysis.fusion.runs.count_partitions", lambda *_: 3)
 
 
 def test_what_fits_is_one_piece() -> None:
-    runs = open_runs(random_runs(1, 2), FusionPolicies())
-    assert count_partitions(runs, None) == 1
-    assert count_partitions(runs, "2GiB") == 1
+    policies = FusionPolicies()
+    runs = open_runs(random_runs(1, 2), policies)
+    for limit in (None, "2GiB"):
+        with load_runs(runs, policies, limit) as loaded:
+            assert isinstance(loaded, LoadedRuns)
 
 
 def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
@@ -38,8 +39,10 @@ def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for path, frame in zip(paths, (run, other), strict=True):
         frame.write_parquet(path)
-    opened = open_runs({"a": paths[0], "b": paths[1]}, FusionPolicies())
-    assert count_partitions(opened, "160MB") > 1
+    policies = FusionPolicies()
+    opened = open_runs({"a": paths[0], "b": paths[1]}, policies)
+    with load_runs(opened, policies, "160MB") as loaded:
+        assert isinstance(loaded, PartitionedRuns)
     target = tmp_path / "c.parquet"
     written = rf.fuse(paths, "sum", max_memory="160MB", output=target).collect()
     assert written.equals(rf.fuse(paths, "sum").collect())
@@ -62,6 +65,9 @@ def test_mistakes_are_said_of_the_whole_run() -> None:
     with pytest.raises(DuplicateError) as found:
         rf.fuse(twice).collect()
     assert "run 'run 1' has 60 duplicate (query_id, doc_id) pairs" in str(found.value)
+    empty = {**runs, name: runs[name].clear()}
+    with pytest.raises(RankframeError, match="run 'run 1' is empty"):
+        rf.fuse(empty).collect()
     null = {**runs, name: runs[name].with_columns(score=pl.lit(None, pl.Float64))}
     with pytest.raises(RankframeError) as bad:
         rf.fuse(null).collect()

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.fusion.recorded import recorded
+from rankframe.analysis.fusion.fuse import recorded
 
 A = {"q": {"a": 2.0, "b": 1.0}}
 B = {"q": {"b": 2.0, "c": 1.0}}

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from rankframe.analysis.fusion.methods import METHODS, NORMS
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.norms import NORMS
 from rankframe.analysis.fusion.registry import Limits, compute_distinct
 
 

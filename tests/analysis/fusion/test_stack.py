@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankframe.analysis.fusion.methods import NORMS
-from rankframe.analysis.fusion.normalised import NormalisedStack
+from rankframe.analysis.fusion.norms import NORMS, NormalisedStack
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import LoadedRuns, open_runs
 from rankframe.analysis.fusion.stack import Stack
@@ -43,8 +42,7 @@ def test_each_document_once_with_its_ranks() -> None:
     assert ranks == {(0, "x"): (1, 0), (0, "y"): (2, 1), (0, "z"): (3, 0), (0, "w"): (0, 2),
                      (1, "x"): (1, 0)}  # fmt: skip
     assert stack.runs_with.sum() == 6
-    second = stack.runs[1]
-    assert second.spread_to_queries(second.list_lengths, 2).tolist() == [2, 0]
+    assert stack.list_lengths(1).tolist() == [2, 0]
 
 
 def test_the_best_first_and_equal_ones_by_id() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankframe.analysis.fusion.methods import METHODS, Definition
-from rankframe.analysis.fusion.registry import Limits
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.registry import Definition, Limits
 from rankframe.analysis.tuning.candidates import Family, list_families
 from rankframe.analysis.tuning.grid import VALUES, parse_grid
 from rankframe.analysis.tuning.tune import check_budget

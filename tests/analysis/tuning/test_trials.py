@@ -25,9 +25,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     calls: list[list[str]] = []
     evaluate = Evaluator.evaluate
 
-    def told(self: Evaluator, fusers: Any) -> Any:
-        calls.append([fuser.method.label for fuser in fusers])
-        return evaluate(self, fusers)
+    def told(self: Evaluator, methods: Any) -> Any:
+        calls.append([method.label for method in methods])
+        return evaluate(self, methods)
 
     monkeypatch.setattr(Evaluator, "evaluate", told)
     return calls

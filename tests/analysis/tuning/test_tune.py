@@ -304,7 +304,7 @@ def test_pieces_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
         assert done.stdout == expected, threads
     for pieces in (2, 50):
         monkeypatch.setattr(
-            "rankframe.analysis.fusion.partitions.count_partitions", lambda *_, n=pieces: n
+            "rankframe.analysis.fusion.runs.count_partitions", lambda *_, n=pieces: n
         )
         assert bits() == expected, pieces
 

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
 
-from rankframe.analysis.fusion.fuser import RUN_SCHEMA, Fuser, check_judged, refuse_unscored
-from rankframe.analysis.fusion.names import Method, MethodLike, Weights, resolve
-from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies
-from rankframe.analysis.fusion.partitions import fuse_runs
-from rankframe.analysis.fusion.recorded import about_fusion
-from rankframe.analysis.fusion.runs import named_runs, open_runs, unscored
-from rankframe.analysis.fusion.training import columns_needed, judge_runs
-from rankframe.core.columns import RANK
-from rankframe.core.errors import OutputError
+from rankframe.analysis.fusion.names import MethodLike, Weights, define_method, norm_named, resolve
+from rankframe.analysis.fusion.norms import NormalisedStack
+from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies, StackOptions
+from rankframe.analysis.fusion.registry import METHODS, Method
+from rankframe.analysis.fusion.runs import (
+    LoadedRuns,
+    PartitionedRuns,
+    load_runs,
+    named_runs,
+    open_runs,
+    unscored,
+)
+from rankframe.analysis.fusion.stack import Ints
+from rankframe.analysis.fusion.training import judge_runs
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
+from rankframe.core.errors import DuplicateError, OutputError
 from rankframe.core.messages import Option
 from rankframe.core.options import Storage, takes_options
-from rankframe.core.progress import Report
+from rankframe.core.progress import Progress, Report
 from rankframe.engine.memory import limit_of
+from rankframe.engine.partitions import merge_sorted_files
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
-from rankframe.io.inputs import Columns, Source, open_judgments, refuse_absent_columns
+from rankframe.io.inputs import Columns, Source, describe, open_judgments, refuse_absent_columns
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.outputs import format_of, write_as
+from rankframe.io.outputs import format_of, read_about, write_as
+from rankframe.io.scratch import room_for
+from rankframe.kernel.reading import workers
+
+# The columns of a fused run.
+RUN_SCHEMA = {name: STACKED_FRAME.columns[name].type for name in (QUERY, DOC, RANK, SCORE)}
 
 
 @takes_options(FuseOptions, FusionPolicies, Storage)
@@ -99,6 +113,62 @@ def fuse(
     return fusion.write(output, overwrite=overwrite, on_progress=progress).frame
 
 
+@takes_options(StackOptions, FusionPolicies, Storage)
+def stack(
+    runs: Mapping[str, Source] | Sequence[Source],
+    *,
+    norm: str = "min_max",
+    columns: Columns | None = None,
+    **options: Unpack[StackOptions],
+) -> pl.LazyFrame:
+    """Return the stacked frame of several runs, for your own methods: one row per run and document.
+
+    The frame is lazy: inputs are read when it is collected, and only the columns that the query
+    uses are computed. A method of fusion is an expression over it, grouped by query and document,
+    which `fuse` takes.
+
+    Args:
+        runs: the runs, by name or as a list, as in `fuse`.
+        norm: the norm of the column `normalised`, as in `fuse`.
+        columns: names in your data, as in `evaluate`.
+
+    >>> bm25, dense = {"q": {"a": 3.0, "b": 1.0}}, {"q": {"b": 0.9}}
+    >>> columns = ["run", "doc_id", "rank", "normalised", "runs_with"]
+    >>> rf.stack({"bm25": bm25, "dense": dense}).select(columns).collect()
+    shape: (3, 5)
+    ┌───────┬────────┬──────┬────────────┬───────────┐
+    │ run   ┆ doc_id ┆ rank ┆ normalised ┆ runs_with │
+    │ ---   ┆ ---    ┆ ---  ┆ ---        ┆ ---       │
+    │ str   ┆ str    ┆ i64  ┆ f64        ┆ i64       │
+    ╞═══════╪════════╪══════╪════════════╪═══════════╡
+    │ bm25  ┆ a      ┆ 1    ┆ 1.0        ┆ 1         │
+    │ bm25  ┆ b      ┆ 2    ┆ 0.0        ┆ 2         │
+    │ dense ┆ b      ┆ 1    ┆ 0.0        ┆ 2         │
+    └───────┴────────┴──────┴────────────┴───────────┘
+    """
+    policies = FusionPolicies.from_options(options)
+    definition = define_method(pl.col("normalised"))
+    method = Method(f"the column normalised, {norm}", norm_named(norm), definition)
+    opened = open_runs(named_runs(runs), policies, columns)
+    refuse_absent_columns(columns, *opened.values())
+    places = {name: place for place, name in enumerate(opened)}
+
+    def make(needed: set[str]) -> pl.DataFrame:
+        if "normalised" in needed:
+            method.refuse_unscored(unscored(opened))
+        loaded, columns = LoadedRuns.read(opened, policies), sorted({QUERY, RANK, "run", *needed})
+
+        def frame(block: Ints) -> pl.DataFrame:
+            rows = NormalisedStack(loaded.stack(block), method.norm).frame(columns)
+            rows = rows.drop("_document")
+            return rows.sort(QUERY, pl.col("run").replace_strict(places), RANK)
+
+        with ThreadPoolExecutor(workers()) as pool:
+            return pl.concat(pool.map(frame, loaded.blocks()))
+
+    return lazy_frame(STACKED_FRAME.schema, make)
+
+
 @dataclass(frozen=True)
 class Written:
     """Hold a fused run that was written."""
@@ -132,10 +202,10 @@ class Fusion:
         max_memory: str | int | None = None,
     ) -> Fusion:
         """Open runs by name, and judgments; refuse what cannot be fused."""
-        check_judged(method, judged=qrels is not None)
+        method.check_judged(judged=qrels is not None)
         limit = limit_of(max_memory)
         opened = open_runs(runs, policies, columns, limit)
-        refuse_unscored(method, unscored(opened))
+        method.refuse_unscored(unscored(opened))
         judgments = None
         if qrels is not None:
             judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
@@ -166,7 +236,7 @@ class Fusion:
                 Option("overwrite", value=True),
                 " to replace it.",
             )
-        about = about_fusion(self.method, self.policies, self.runs)
+        about = _about_fusion(self.method, self.policies, self.runs)
         with self._fused(on_progress) as fused:
             counts = fused.lazy().select(pl.len(), (pl.col(RANK) == 1).sum())
             rows, queries = counts.collect(engine="streaming").row(0)
@@ -180,13 +250,128 @@ class Fusion:
         columns = (pl.col(name).cast(dtype) for name, dtype in RUN_SCHEMA.items())
         return Written(rows, queries, written.select(columns))
 
-    def _fused(
-        self, on_progress: Report | None
-    ) -> AbstractContextManager[pl.DataFrame | pl.LazyFrame]:
-        hits = None
+    @contextmanager
+    def _fused(self, on_progress: Report | None) -> Iterator[pl.DataFrame | pl.LazyFrame]:
+        """Fuse the runs: a frame, or a lazy one over temporary files if memory is short."""
+        method = self.method
         if self.qrels is not None:
-            needed = columns_needed(self.method)
-            judged = judge_runs(self.qrels, self.runs, self.policies, **needed)
-            hits = [run.count() for run in judged]
-        fuser = Fuser.train(self.method, hits, self.policies.k_max)
-        return fuse_runs(self.runs, fuser, self.policies, self.max_memory, on_progress)
+            judged = judge_runs(self.qrels, self.runs, self.policies, method.definition.name)
+            method = method.train([run.count() for run in judged])
+        if on_progress is not None:
+            on_progress(Progress("reading", 0, 0, 0))
+        with load_runs(self.runs, self.policies, self.max_memory) as loaded:
+            partitions = fuse_partitions(loaded, method, on_progress)
+            if isinstance(loaded, LoadedRuns):
+                yield next(partitions)
+                return
+            files: list[Path] = []
+            for fused in partitions:
+                files.append(loaded.folder / f"fused-{len(files):07}.parquet")
+                with room_for(loaded.folder):
+                    fused.write_parquet(files[-1], compression="lz4")
+                del fused
+            yield merge_sorted_files(files, ordered=False)
+
+
+def fuse_partitions(
+    runs: LoadedRuns | PartitionedRuns, method: Method, on_progress: Report | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield the fused run of each partition."""
+    rows, queries, k_max = 0, 0, runs.policies.k_max
+
+    def fuse_blocks(loaded: LoadedRuns) -> pl.DataFrame:
+        nonlocal rows, queries
+        blocks, fused = loaded.blocks(), [pl.DataFrame(schema=RUN_SCHEMA)]
+        with ThreadPoolExecutor(workers()) as pool:
+            fusing = pool.map(lambda block: method.fuse(loaded.stack(block), k_max), blocks)
+            for block, part in zip(blocks, fusing, strict=True):
+                fused.append(part)
+                rows += int(loaded.lengths[block].sum())
+                queries += len(block)
+                if on_progress is not None:
+                    on_progress(Progress("fusing", rows, runs.rows, queries))
+        return pl.concat(fused)
+
+    for loaded in runs.partitions():
+        try:
+            fused = fuse_blocks(loaded)
+        except DuplicateError as error:
+            raise runs.find_duplicates(error) from None
+        del loaded  # before the next one is read
+        yield fused
+        del fused
+    if on_progress is not None and rows < runs.rows:  # rows beyond the depth
+        on_progress(Progress("fusing", runs.rows, runs.rows, queries))
+
+
+def _about_fusion(
+    method: Method, policies: FusionPolicies, runs: Mapping[str, InputTable]
+) -> dict[str, Any]:
+    """Return what is written into the file of a fused run."""
+    definition, own = method.definition, method.definition.expression is not None
+    return {
+        "frame": "run",
+        "fusion": {
+            "name": None if own else definition.name,
+            "method": definition.formula if own else method.label,
+            "norm": None if method.norm is None else method.norm.name,
+            "parameters": dict(method.params),
+            "depth": policies.depth,
+        },
+        "policies": policies.described(),
+        "inputs": {name: {"name": run.name} for name, run in runs.items()},
+    }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Hold how a run was fused."""
+
+    # of a registered method, and as it was written
+    name: str
+    label: str
+    norm: str | None
+    weights: tuple[float, ...] | None
+    depth: int | None
+    # what each run was read from, by the names of the runs
+    runs: Mapping[str, str]
+
+    def parts(self, systems: Mapping[str, Source]) -> tuple[str, ...] | None:
+        """Return the systems that were fused, in the order of the weights; None if one is missing.
+
+        A system is a fused run if it has its name, or was read from the same place.
+        """
+        by_place: dict[str, str] = {}
+        for system, source in systems.items():
+            if isinstance(source, str | os.PathLike):
+                by_place.setdefault(describe(source, "run"), system)
+        found = [
+            name if name in systems else by_place.get(place) for name, place in self.runs.items()
+        ]
+        parts = tuple(name for name in found if name is not None)
+        return parts if len(set(parts)) == len(self.runs) else None
+
+
+def recorded(source: Source) -> Recorded | None:
+    """Return how the run in a file was fused; None if `fuse` did not write it."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    try:
+        path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as where it is opened)
+        about = read_about(path) if path.is_file() else {}
+    except (OSError, ValueError):  # no path at all
+        return None
+    fusion, inputs = about.get("fusion"), about.get("inputs")
+    if not (isinstance(fusion, dict) and isinstance(inputs, dict)):
+        return None
+    if fusion.get("name") not in METHODS:
+        return None
+    weights = fusion.get("parameters", {}).get("weights")
+    return Recorded(
+        fusion["name"],
+        str(fusion.get("method")),
+        fusion.get("norm"),
+        None if weights is None else tuple(weights),
+        fusion.get("depth"),
+        {name: str(run.get("name")) for name, run in inputs.items() if isinstance(run, dict)},
+    )

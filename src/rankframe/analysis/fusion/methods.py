@@ -1,7 +1,465 @@
-"""All methods of fusion: families register their methods when they are imported."""
+"""All methods of fusion, by family: over scores, ranks and votes, and trained on judgments.
 
-from rankframe.analysis.fusion import ranks, scores, trained, votes
-from rankframe.analysis.fusion.norms import NORMS
-from rankframe.analysis.fusion.registry import METHODS, Definition
+Each is a function of the documents of several runs, registered with its formula.
+"""
 
-__all__ = ["METHODS", "NORMS", "Definition", "ranks", "scores", "trained", "votes"]
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankframe.analysis.fusion.norms import NormalisedStack
+from rankframe.analysis.fusion.registry import (
+    METHODS,
+    Floats,
+    Learned,
+    Limits,
+    compute_distinct,
+    registered,
+)
+from rankframe.analysis.fusion.training import Hits, Ints
+from rankframe.kernel.segments import position, rectangles
+
+__all__ = ["METHODS"]  # which these functions fill
+
+_BORDA = "points N − r + 1, and (N − L + 1)/2 where the run lacks the document"
+# Sums of weights that differ by less, as a share of all weights, are equal: .1 + .2 and .3.
+_EQUAL = 1e-12
+# The ends of Aslam and Montague's segments of ranks, and of Shokouhi's.
+_BAYES = np.array([5, 10, 15, 20, 30, 100, 200, 500, 1000])
+_SEGMENTS = np.array([10 * 2**j - 5 for j in range(10)])
+# What bayesfuse takes for a probability of 0, or for an unknown one.
+_LEAST = 0.001
+_ABSENT = math.log(_LEAST / (1 - _LEAST))
+
+
+# Scores after a norm: Fox and Shaw's comb family, and weighted sums -------------------------------
+
+
+@registered(family="Scores", formula="min s", scored=True, synonyms=("comb_min", "combmin"))
+def min_of(documents: NormalisedStack) -> Floats:
+    """The least of a document's scores."""
+    return _extreme(documents, np.minimum, np.inf)
+
+
+@registered(family="Scores", formula="max s", scored=True, synonyms=("comb_max", "combmax"))
+def max_of(documents: NormalisedStack) -> Floats:
+    """The best of a document's scores."""
+    return _extreme(documents, np.maximum, -np.inf)
+
+
+@registered(
+    family="Scores", formula="median s", scored=True, synonyms=("comb_med", "combmed", "median")
+)
+def med(documents: NormalisedStack) -> Floats:
+    """The median of a document's scores; of an even number, the mean of the middle two."""
+    scores = np.array(
+        [
+            np.where(documents.has_score(run), documents.scores(run), np.inf)
+            for run in documents.runs
+        ]
+    )
+    scores.sort(axis=0)
+    counts = documents.score_counts.astype(np.int64)
+    column = np.arange(documents.height)
+    return (scores[(counts - 1) // 2, column] + scores[counts // 2, column]) / 2
+
+
+@registered(family="Scores", formula="Σs", scored=True, synonyms=("comb_sum", "combsum"))
+def sum_of(documents: NormalisedStack) -> Floats:
+    """The sum of a document's scores."""
+    return documents.add_up(documents.scores)
+
+
+@registered(family="Scores", formula="Σs / n", scored=True, synonyms=("comb_anz", "combanz"))
+def anz(documents: NormalisedStack) -> Floats:
+    """The mean of a document's scores over the runs that have it (average of non-zeros)."""
+    return documents.add_up(documents.scores) / documents.score_counts
+
+
+@registered(family="Scores", formula="n · Σs", scored=True, synonyms=("comb_mnz", "combmnz"))
+def mnz(documents: NormalisedStack) -> Floats:
+    """The sum of a document's scores, times how many runs have it (multiplied by non-zeros)."""
+    return documents.add_up(documents.scores) * documents.score_counts
+
+
+@registered(
+    family="Scores",
+    formula="n^γ · Σs",
+    scored=True,
+    synonyms=("comb_gmnz", "combgmnz"),
+    limits={"gamma": Limits(-100, 100)},
+)
+def gmnz(documents: NormalisedStack, *, gamma: float) -> Floats:
+    """The sum of a document's scores, times a power of how many runs have it.
+
+    With gamma=0 it is `sum`, with 1 `mnz`, with -1 `anz`.
+    """
+    factor = compute_distinct(lambda n: float(n) ** gamma, documents.score_counts)
+    return documents.add_up(documents.scores) * factor
+
+
+@registered(
+    family="Scores", formula="Σ w·s", scored=True, synonyms=("weighted_sum", "linear", "convex")
+)
+def wsum(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+    """The weighted sum of a document's scores: hybrid search's convex combination."""
+    return documents.add_up(documents.scores, weights)
+
+
+@registered(family="Scores", formula="(Σw of the runs that have it) · Σs", scored=True)
+def wmnz(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+    """The sum of a document's scores, times the weights of the runs that have it."""
+    return documents.add_up(documents.scores) * documents.add_up(documents.has_score, weights)
+
+
+@registered(family="Scores", formula="√n · Σ w·s", scored=True)
+def mixed(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+    """The weighted sum of a document's scores, times the root of how many runs have it."""
+    factor = compute_distinct(math.sqrt, documents.score_counts)
+    return documents.add_up(documents.scores, weights) * factor
+
+
+def _extreme(documents: NormalisedStack, better: np.ufunc, worst: float) -> Floats:
+    """Return the best of each document's scores."""
+    best = np.full(documents.height, worst)
+    for run in documents.runs:
+        better(best, documents.scores(run), out=best, where=documents.has_score(run))
+    return best
+
+
+# Ranks alone, which need no norm ------------------------------------------------------------------
+
+
+@registered(
+    family="Ranks",
+    formula="Σ 1/(k + r)",
+    synonyms=("reciprocal_rank_fusion",),
+    limits={"k": Limits(0, 1e9)},
+)
+def rrf(documents: NormalisedStack, *, k: float = 60) -> Floats:
+    """Reciprocal rank fusion: what most hybrid search does.
+
+    Cormack, Clarke and Büttcher (2009). The larger k, the less the first ranks stand out.
+    """
+    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank), exact=True)
+
+
+@registered(
+    family="Ranks",
+    formula="Σ (1 − φ)·φ^(r−1)",
+    synonyms=("rank_biased_centroid",),
+    limits={"phi": Limits(0, 1, below=True)},
+)
+def rbc(documents: NormalisedStack, *, phi: float) -> Floats:
+    """Rank-biased centroid: a reader goes on to the next rank with probability phi.
+
+    Bailey and others (2017).
+    """
+    return _add_up_ranks(documents, lambda rank: (1.0 - phi) * phi ** (rank - 1))
+
+
+@registered(family="Ranks", formula="n · Σ 1/r²")
+def isr(documents: NormalisedStack) -> Floats:
+    """Inverse square ranks, times how many runs have the document."""
+    return _inverse_squares(documents) * documents.stack.runs_with
+
+
+@registered(family="Ranks", formula="ln(n) · Σ 1/r²")
+def log_isr(documents: NormalisedStack) -> Floats:
+    """Inverse square ranks, times the logarithm of how many runs have the document.
+
+    What one run alone has scores 0.
+    """
+    factor = compute_distinct(math.log, documents.stack.runs_with)
+    return _inverse_squares(documents) * factor
+
+
+@registered(family="Ranks", formula="ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
+def logn_isr(documents: NormalisedStack, *, sigma: float = 0.01) -> Floats:
+    """Inverse square ranks as in `log_isr`; what one run alone has counts a little, by sigma."""
+    factor = compute_distinct(lambda n: math.log(n + sigma), documents.stack.runs_with)
+    return _inverse_squares(documents) * factor
+
+
+@registered(family="Ranks", formula=f"Σ points: {_BORDA}", synonyms=("borda_fuse",))
+def bordafuse(documents: NormalisedStack) -> Floats:
+    """Borda's count: each run gives its first of N documents N points, the next one less.
+
+    What a run lacks shares the points that are left.
+    """
+    return _add_points(documents)
+
+
+@registered(
+    family="Ranks", formula=f"Σ w·points: {_BORDA}", synonyms=("weighted_bordafuse", "wbordafuse")
+)
+def w_bordafuse(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+    """Borda's count with a weight for each run's points."""
+    return _add_points(documents, weights)
+
+
+def _add_up_ranks(
+    documents: NormalisedStack, value: Callable[[Any], Any], *, exact: bool = False
+) -> Floats:
+    """Add up the value of each rank (`exact`: as in `compute_distinct`)."""
+    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run), exact=exact))
+
+
+def _inverse_squares(documents: NormalisedStack) -> Floats:
+    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank), exact=True)
+
+
+def _add_points(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:
+    candidates = documents.stack.spread_to_documents(documents.stack.lengths)
+
+    def points(run: int) -> Floats:
+        rank = documents.ranks(run)
+        rest = (candidates - documents.list_lengths(run) + 1) / 2
+        return np.where(rank > 0, candidates - rank + 1.0, rest)
+
+    return documents.add_up(points, weights)
+
+
+# Votes: each run votes on every pair of a query's documents ---------------------------------------
+
+
+@registered(family="Votes", formula="wins − losses over all pairs (Copeland)")
+def condorcet(documents: NormalisedStack) -> Floats:
+    """Condorcet's method: a document beats another one if more runs put it above than below.
+
+    Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
+    that a run lacks stands below its own, and ties with others that it lacks. Equal ones are
+    ordered by all votes for them, which add less than half a point. (ranx sorts by the majority of
+    each pair, which need not be in any order: a may beat b, b c, and c a.)
+    """
+    return _copeland(documents)
+
+
+@registered(
+    family="Votes",
+    formula="wins − losses over all pairs by weighted votes",
+    synonyms=("weighted_condorcet", "wcondorcet"),
+)
+def w_condorcet(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+    """Condorcet's method with a weight for each run's votes."""
+    return _copeland(documents, weights)
+
+
+def _copeland(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:
+    stack = documents.stack
+    candidates = stack.spread_to_documents(stack.lengths)
+    weights_or_ones = [1.0] * len(stack.runs) if weights is None else weights
+    votes = np.zeros(stack.height)
+    places: list[NDArray[np.signedinteger]] = []
+    for run, weight in zip(stack.runs, weights_or_ones, strict=True):
+        place = run.spread_to_documents(position(run.ranked.starts, run.height) + 1)
+        votes += np.where(run.has_document, candidates - place, 0) * weight
+        below = int(place.max(initial=0)) + 1
+        dtype = np.int16 if below < np.iinfo(np.int16).max else np.int32
+        places.append(np.where(run.has_document, place, below).astype(dtype))
+    net = np.zeros(stack.height, np.int32)
+    for queries in rectangles(stack.starts, stack.lengths):
+        columns = [np.ascontiguousarray(queries.filled(place, 0).T) for place in places]
+        exists = None
+        if queries.cells is not None:
+            exists = np.ascontiguousarray(queries.filled(np.ones(stack.height, np.int8), 0).T)
+        queries.put(net, _net_wins(columns, weights, exists).T)
+    all_votes = sum(map(abs, weights_or_ones))
+    return net + votes / (2.0 * all_votes * candidates)
+
+
+def _net_wins(
+    places: Sequence[NDArray[np.signedinteger]],
+    weights: Sequence[float] | None,
+    exists: NDArray[np.int8] | None,
+) -> NDArray[np.int32]:
+    """Return wins minus losses of each document (the first axis) of several queries.
+
+    Each document is compared with all below it in every query at a time, so that nothing but their
+    signs is in memory.
+
+    Args:
+        places: the place of each document in each run.
+        weights: of the runs; None: all are 1.
+        exists: which documents exist, if queries have different numbers of them.
+    """
+    height, queries = places[0].shape
+    net = np.zeros((height, queries), np.int32)
+    tolerance = 0.0 if weights is None else _EQUAL * sum(map(abs, weights))
+    for row in range(height - 1):
+        lead = np.zeros((height - row - 1, queries), np.int8 if weights is None else np.float64)
+        for run, place in enumerate(places):
+            own, rest = place[row], place[row + 1 :]
+            above = (own < rest).view(np.int8) - (own > rest).view(np.int8)
+            lead += above if weights is None else above * weights[run]
+        wins = (lead > tolerance).view(np.int8) - (lead < -tolerance).view(np.int8)
+        if exists is not None:
+            wins *= exists[row + 1 :]
+        net[row] += wins.sum(axis=0, dtype=np.int32)
+        net[row + 1 :] -= wins
+    return net
+
+
+# Trained on judgments: what the ranks of a run are worth, learned from `Hits` ---------------------
+
+
+def _maps(hits: Sequence[Hits]) -> Learned:
+    return [np.array([run.map]) for run in hits]
+
+
+@registered(family="Trained on judgments", formula="Σ MAP of the run / r", learns=_maps)
+def mapfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+    """The mean average precision of each run that has the document, divided by its rank there."""
+
+    def share(run: int) -> Floats:
+        rank, (precision,) = documents.ranks(run), learned[run]
+        return np.where(rank > 0, precision / np.maximum(rank, 1), 0.0)
+
+    return documents.add_up(share)
+
+
+def _chances(hits: Sequence[Hits], **_: object) -> Learned:
+    return [run.chances() for run in hits]
+
+
+@registered(family="Trained on judgments", formula="Σ P(relevant at r)", learns=_chances)
+def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+    """The share of judged queries for which the run has a relevant document at this rank.
+
+    Lists that end before the rank do not count; beyond the longest list it is 0.
+    """
+
+    def chance(run: int) -> Floats:
+        padded = np.concatenate([[0.0], learned[run], [0.0]])  # rank 0: the run lacks it
+        return padded[np.minimum(documents.ranks(run), len(learned[run]) + 1)]
+
+    return documents.add_up(chance)
+
+
+@registered(
+    family="Trained on judgments",
+    formula="Σ mean of P(relevant at r − w … r + w)",
+    learns=_chances,
+    parameter_synonyms={"w": "window"},
+    limits={"window": Limits(0, 1e9, whole=True)},
+)
+def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> Floats:
+    """The mean chance of `posfuse` over a window of ranks on both sides, within the list."""
+
+    def mean_chance(run: int) -> Floats:
+        rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])
+        first = np.maximum(rank - window, 1)
+        last = np.minimum(rank + window, documents.list_lengths(run))
+        # Sums up to each rank; beyond the last known one there is nothing.
+        upto = np.concatenate([[0.0], np.cumsum(learned[run])])
+        inside = upto[np.minimum(last, last_known)] - upto[np.minimum(first - 1, last_known)]
+        return np.where(rank > 0, inside / np.maximum(last - first + 1, 1), 0.0)
+
+    return documents.add_up(mean_chance)
+
+
+def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
+    learned: list[Floats] = []
+    for run in hits:
+        length, rank, count = run.relevant.values()
+        size = -(-length // segments)
+        segment = (rank - 1) // size
+        # The last segment of a list may be shorter.
+        width = np.minimum(size, length - segment * size)
+        chances = np.zeros(segments)
+        keys, group = np.unique(np.stack([segment, width]), axis=1, return_inverse=True)
+        counts = np.bincount(group.ravel(), count, minlength=keys.shape[1])
+        np.add.at(chances, keys[0], counts / keys[1])  # in order of the keys: the same bits
+        learned.append(chances / max(run.queries, 1))
+    return learned
+
+
+@registered(
+    family="Trained on judgments",
+    formula="Σ P(relevant in the segment) / number of the segment",
+    learns=_segment_chances,
+    parameter_synonyms={"n_segments": "segments", "x": "segments"},
+    limits={"segments": Limits(1, 100_000, whole=True)},
+)
+def probfuse(documents: NormalisedStack, learned: Learned, *, segments: int) -> Floats:
+    """Each list is cut into so many segments; the mean precision of a document's segment counts.
+
+    Divided by the segment's number. Lillis and others (2006).
+    """
+
+    def chance(run: int) -> Floats:
+        rank = documents.ranks(run)
+        size = np.maximum(-(-documents.list_lengths(run) // segments), 1)
+        segment = np.maximum(rank - 1, 0) // size
+        return np.where(rank > 0, learned[run][segment] / (segment + 1), 0.0)
+
+    return documents.add_up(chance)
+
+
+def _precisions(hits: Sequence[Hits], ends: Ints) -> list[Floats]:
+    """Return the mean precision of each run in segments of ranks that end at `ends`."""
+    sizes = np.diff(ends, prepend=0)
+    return [run.in_segments(ends) / sizes / max(run.queries, 1) for run in hits]
+
+
+def _doubling(hits: Sequence[Hits]) -> Learned:
+    return _precisions(hits, _SEGMENTS)
+
+
+@registered(
+    family="Trained on judgments",
+    formula="Σ P(relevant in the segment) · (1 + s), segments up to 5, 15, 35, 75, …, 5115",
+    learns=_doubling,
+    scored=True,
+)
+def segfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+    """The precision of a document's segment of ranks, where segments double, times 1 + score.
+
+    Shokouhi (2007).
+    """
+    return documents.add_up(
+        lambda run: (
+            _in_segment(learned[run], _SEGMENTS, documents.ranks(run))
+            * (1.0 + documents.scores(run))
+        )
+    )
+
+
+def _odds(hits: Sequence[Hits]) -> Learned:
+    learned: list[Floats] = []
+    for precision in _precisions(hits, _BAYES):
+        relevant = np.where(precision == 0, _LEAST, precision)
+        other = np.where(relevant == 1, _LEAST, 1 - relevant)
+        learned.append(np.array([math.log(p / q) for p, q in zip(relevant, other, strict=True)]))
+    return learned
+
+
+@registered(
+    family="Trained on judgments",
+    formula="Σ ln(p/(1 − p)), p the mean precision at ranks 1–5, 6–10, 11–15, 16–20, 21–30, "
+    "31–100, 101–200, 201–500, 501–1000; ln(.001/.999) where the run lacks the document",
+    learns=_odds,
+)
+def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+    """The log odds of relevance in each run, as if these were independent.
+
+    Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
+    """
+
+    def odds(run: int) -> Floats:
+        rank = documents.ranks(run)
+        inside = (rank > 0) & (rank <= _BAYES[-1])
+        return np.where(inside, _in_segment(learned[run], _BAYES, rank), _ABSENT)
+
+    return documents.add_up(odds)
+
+
+def _in_segment(values: Floats, ends: Ints, rank: NDArray[np.int32]) -> Floats:
+    """Return the value of each rank's segment; 0 beyond the last, and where there is no rank."""
+    padded = np.append(values, 0.0)
+    return np.where(rank > 0, padded[np.searchsorted(ends, rank)], 0.0)

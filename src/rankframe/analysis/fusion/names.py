@@ -1,19 +1,23 @@
-"""Names of methods: `"rrf(k=60)"`, `"wsum(weights=[.3, .7])"` → a method with its parameters."""
+"""Names of methods: `"rrf(k=60)"`, `"wsum(weights=[.3, .7])"` → a method with its parameters.
+
+A user's own method is an expression over the stacked frame, grouped by document.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from rankframe.analysis.fusion.expression import define_method
-from rankframe.analysis.fusion.methods import METHODS, NORMS, Definition
-from rankframe.analysis.fusion.norms import RAW, Norm
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.norms import NORMS, RAW, Norm, NormalisedStack
+from rankframe.analysis.fusion.registry import Definition, Floats, Method
 from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number
+from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown
 from rankframe.metrics.metric import refuse_long
@@ -27,21 +31,6 @@ Weights: TypeAlias = Sequence[float] | Mapping[str, float]
 _NAME = re.compile(r"\s*(?P<name>[^()]+?)\s*(\((?P<params>.*)\))?\s*", re.DOTALL)
 _DEFAULT_NORM = "min_max"
 _ALIKE = 0.6  # names are short: two letters exchanged, and a third differs
-
-
-@dataclass(frozen=True)
-class Method:
-    """Hold a definition with values of its parameters and a norm."""
-
-    label: str
-    norm: Norm | None
-    definition: Definition
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def needs_scores(self) -> bool:
-        """Return whether every run must have scores."""
-        return self.definition.scored and (self.norm is None or self.norm.scored)
 
 
 def resolve(
@@ -59,25 +48,19 @@ def resolve(
     """
     if isinstance(method, pl.Expr):
         if weights is not None:
-            raise OptionError(
-                Option("weights", bare=True), ": an expression has its own. Write them into it."
-            )
+            raise _refusal(": an expression has its own. Write them into it.")
         definition = define_method(method)
         return Method(definition.name, _norm_for(definition, norm), definition)
     if not isinstance(method, str):
         raise OptionError(f"a method is a name or a polars expression, not {shown(method)}.")
     definition, params = parse(method)
-    if weights is not None:
-        if not definition.weighted:
-            names = [other.name for other in METHODS.values() if other.weighted]
-            raise OptionError(
-                Option("weights", bare=True),
-                f": {definition.name} has none. Methods that do: {', '.join(names)}.",
-            )
-        if "weights" in params:
-            raise OptionError(f"{method!r} has weights, and so has ", Option("weights"), ".")
-        params["weights"] = weights
+    if weights is not None and not definition.weighted:
+        names = [other.name for other in METHODS.values() if other.weighted]
+        raise _refusal(f": {definition.name} has none. Methods that do: {', '.join(names)}.")
+    if weights is not None and "weights" in params:
+        raise OptionError(f"{method!r} has weights, and so has ", Option("weights"), ".")
     if definition.weighted:
+        params = params if weights is None else {**params, "weights": weights}
         if "weights" not in params:
             raise OptionError(
                 f"{definition.name} needs a weight for each of {len(runs)} runs: pass ",
@@ -115,11 +98,10 @@ def parse(text: str) -> tuple[Definition, dict[str, Any]]:
         if not equals:
             raise OptionError(f"{text!r}: parameters read name=value, not {item!r}.")
         if name not in parameters:
-            takes = f"It takes {', '.join(parameters)}." if parameters else "It takes none."
             near = did_you_mean(name, parameters)
             raise OptionError(
-                f"{text!r}: {definition.name} has no parameter {name!r}. {near}"
-                f"{' ' if near else ''}{takes}"
+                f"{text!r}: {definition.name} has no parameter {name!r}. "
+                + f"{near} It takes {', '.join(parameters) or 'none'}.".lstrip()
             )
         if name in params:
             raise OptionError(f"{text!r} sets {name} twice.")
@@ -164,32 +146,30 @@ def _check_weights(weights: Any, runs: Sequence[str]) -> list[float]:
     """Return a weight for each run, in their order."""
     if isinstance(weights, Mapping):
         if odd := [name for name in weights if name not in runs]:
-            raise OptionError(
-                Option("weights", bare=True),
-                f" speak of {odd[0]!r}, and the runs are {listing(list(runs))}.",
-            )
+            raise _refusal(f" speak of {odd[0]!r}, and the runs are {listing(list(runs))}.")
         if left := [name for name in runs if name not in weights]:
-            raise OptionError(Option("weights", bare=True), f" have none for {left[0]!r}.")
+            raise _refusal(f" have none for {left[0]!r}.")
         weights = [weights[name] for name in runs]
     listed = list(weights) if isinstance(weights, list | tuple) else None
     if listed is None or not all(is_number(w) and abs(w) <= LARGEST_WEIGHT for w in listed):
-        raise OptionError(
-            Option("weights", bare=True),
-            f" are finite numbers, one for each run, not {shown(weights)}.",
-        )
+        raise _refusal(f" are finite numbers, one for each run, not {shown(weights)}.")
     if len(listed) != len(runs):
-        raise OptionError(
-            Option("weights", bare=True),
+        raise _refusal(
             f": {len(listed)} for {number_of(len(runs), 'run')}, {listing(list(runs))}. "
-            "Give one for each.",
+            "Give one for each."
         )
     if not any(listed):
-        raise OptionError(Option("weights", bare=True), " are all 0: all documents would be equal.")
+        raise _refusal(" are all 0: all documents would be equal.")
     return [float(weight) for weight in listed]
 
 
+def _refusal(problem: str) -> OptionError:
+    """Return the error of weights with this problem."""
+    return OptionError(Option("weights", bare=True), problem)
+
+
 def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
-    if definition.scored or definition.own:
+    if definition.scored or definition.expression is not None:
         return norm_named(_DEFAULT_NORM if norm is None else norm)
     if norm is not None:
         norm_named(norm)  # an unknown name is refused as such
@@ -198,3 +178,48 @@ def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
             f" changes nothing: {definition.name} looks at ranks alone. Leave it out.",
         )
     return None
+
+
+def define_method(expression: pl.Expr, name: str = "an expression") -> Definition:
+    """Define a method by an expression; refuse one that cannot be computed."""
+    if expression.meta.has_multiple_outputs():
+        raise OptionError("the expression stands for several columns. Give one that is a score.")
+    roots, columns = sorted(set(expression.meta.root_names())), list(STACKED_FRAME.columns)
+    for column in roots:
+        if column not in columns:
+            near = did_you_mean(column, columns)
+            raise OptionError(
+                f"the stacked frame has no column {column!r}. "
+                + f"{near} It has {', '.join(columns)}.".lstrip()
+            )
+    return Definition(
+        name=name,
+        family=None,
+        formula=str(expression),
+        scored="normalised" in roots,
+        function=partial(_evaluate, expression, roots),
+        expression=expression,
+    )
+
+
+def _evaluate(expression: pl.Expr, columns: list[str], documents: NormalisedStack) -> Floats:
+    """Evaluate an expression for each document, over these columns of its rows."""
+    rows = documents.frame(columns)
+    try:
+        # With sorted keys polars adds up each group in the order of its rows, not by threads.
+        scores = (
+            rows.with_columns(pl.col("_document").set_sorted())
+            .lazy()
+            .group_by("_document", maintain_order=True)
+            .agg(expression.alias("_fused"))
+            .collect(engine="in-memory")["_fused"]
+        )
+    except pl.exceptions.PolarsError as error:
+        problem = str(error).split("\n")[0]
+        raise OptionError(f"the expression failed: {problem}.") from error
+    if not (scores.dtype.is_numeric() or scores.dtype in (pl.Boolean, pl.Null)):
+        raise OptionError(
+            f"the expression gives {scores.dtype} per document, not one number. Aggregate it "
+            "over the runs, for instance with .sum(), .max() or .mean()."
+        )
+    return scores.cast(pl.Float64).fill_null(float("nan")).to_numpy()

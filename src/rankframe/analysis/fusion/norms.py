@@ -1,18 +1,19 @@
-"""Norms: functions that make the scores of different runs comparable, list by list."""
+"""Norms make the scores of different runs comparable, list by list: as methods see documents."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.stack import StackedRun
-
-Floats = NDArray[np.float64]
+from rankframe.analysis.fusion.stack import Floats, Ints, Stack, StackedRun
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
+from rankframe.kernel.batch import taken
 
 # Divisors are at least this, as in ranx.
 _LEAST = 1e-9
@@ -133,3 +134,107 @@ def _bounds(run: StackedRun) -> tuple[Floats, Floats]:
 def _divide(run: StackedRun, values: Floats, divisors: Floats) -> Floats:
     """Divide the value of each row by the divisor of its list, which is at least 1e-9."""
     return values / run.spread_to_rows(np.maximum(divisors, _LEAST))
+
+
+class NormalisedStack:
+    """Hold a stack and a norm (None: scores as they are); scores are normalised once, when needed.
+
+    Values per document are arrays in the order of the stack; runs go by their numbers.
+    """
+
+    def __init__(self, stack: Stack, norm: Norm | None) -> None:
+        self.stack = stack
+        self.norm = norm
+        # whether documents that a run lacks have scores
+        self._scores_all = norm is not None and norm.absent is not None
+        self._scores: dict[int, Floats] = {}
+
+    @property
+    def height(self) -> int:
+        """Return the number of documents."""
+        return self.stack.height
+
+    @property
+    def runs(self) -> range:
+        """Return the numbers of the runs."""
+        return range(len(self.stack.runs))
+
+    def ranks(self, run: int) -> NDArray[np.int32]:
+        """Return the rank of each document in a run; 0 where the run lacks it."""
+        return self.stack.runs[run].document_ranks
+
+    def list_lengths(self, run: int) -> Ints:
+        """Return the length of a run's list for the query of each document."""
+        return self.stack.spread_to_documents(self.stack.list_lengths(run))
+
+    def scores(self, run: int) -> Floats:
+        """Return the normalised score of each document in a run; 0 where it has none."""
+        if run not in self._scores:
+            self._scores[run] = self._normalise(run)
+        return self._scores[run]
+
+    def has_score(self, run: int) -> NDArray[np.bool_]:
+        """Return which documents have a score in a run; some norms give one to all documents."""
+        has_document = self.stack.runs[run].has_document
+        return np.ones(self.height, np.bool_) if self._scores_all else has_document
+
+    @property
+    def score_counts(self) -> NDArray[np.int32]:
+        """Return in how many runs each document has a score."""
+        if self._scores_all:
+            return np.full(self.height, len(self.runs), np.int32)
+        return self.stack.runs_with
+
+    def add_up(
+        self, values: Callable[[int], NDArray[Any]], weights: Sequence[float] | None = None
+    ) -> Floats:
+        """Add up values of each run per document, times the run's weight, in order of the runs."""
+        total = np.zeros(self.height)
+        for run in self.runs:
+            total += values(run) if weights is None else values(run) * weights[run]
+        return total
+
+    def _normalise(self, run: int) -> Floats:
+        listed = self.stack.runs[run]
+        if self.norm is None:
+            return listed.spread_to_documents(listed.scores)
+        scores = listed.spread_to_documents(self.norm.listed(listed))
+        if self.norm.absent is None:
+            return scores
+        candidates = self.stack.lengths.astype(np.float64)
+        lengths = self.stack.list_lengths(run).astype(np.float64)
+        absent = self.stack.spread_to_documents(self.norm.absent(lengths, candidates))
+        return np.where(listed.has_document, scores, absent)
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """Return the stacked frame with these columns, and `_document`, the number of each row's.
+
+        Rows are ordered by document, then by run.
+        """
+        parts = [self._frame_of_run(run, columns) for run in self.runs]
+        return pl.concat(parts).sort("_document", maintain_order=True)
+
+    def _frame_of_run(self, run: int, columns: Collection[str]) -> pl.DataFrame:
+        stack, listed = self.stack, self.stack.runs[run]
+        rows = np.flatnonzero(listed.has_document)
+
+        def score() -> Floats | None:
+            if listed.ranked.score is None:
+                return None
+            return listed.spread_to_documents(listed.ranked.score)[rows]
+
+        makers: dict[str, Callable[[], Any]] = {
+            QUERY: lambda: taken(stack.queries, stack.code[rows]),
+            DOC: lambda: stack.taken(rows),
+            "run": lambda: stack.names[run],
+            RANK: lambda: self.ranks(run)[rows],
+            SCORE: score,
+            "normalised": lambda: self.scores(run)[rows],
+            "length": lambda: self.list_lengths(run)[rows],
+            "runs_with": lambda: stack.runs_with[rows],
+            "candidates": lambda: stack.lengths[stack.code[rows]],
+        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = {column: makers[column]() for column in columns}
+        types = {column: STACKED_FRAME.columns[column].type for column in columns}
+        return pl.DataFrame({"_document": rows, **made}).cast({"_document": pl.Int64, **types})

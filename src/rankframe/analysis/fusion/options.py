@@ -60,15 +60,6 @@ class FusionPolicies(Options):
         """Tell whether units have the ranks of their best chunks."""
         return self.unit is not None and self.unit_ranks == "kept"
 
-    def described(self) -> dict[str, str]:
-        """Return the lines of the ledger; that of gaps only with units."""
-        lines = super().described()
-        return (
-            lines
-            if self.unit is not None
-            else {k: v for k, v in lines.items() if k != "unit_ranks"}
-        )
-
 
 class _EachRunOptions(TypedDict, total=False):
     order: Order

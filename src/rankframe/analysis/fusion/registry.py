@@ -1,18 +1,26 @@
 """Registry of fusion methods: `@registered` turns a function into a documented, named method.
 
 A method declares its formula, synonyms and limits there, once. The name parser, the command line's
-reference, the documentation and the common tests read them.
+reference, the documentation and the common tests read them. A `Method` is a definition with values
+of its parameters and a norm, ready to score the documents of any stack.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
+
+from rankframe.analysis.fusion.norms import Norm, NormalisedStack
+from rankframe.analysis.fusion.stack import Stack
+from rankframe.analysis.fusion.training import Hits
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
 
 P = ParamSpec("P")
 Floats: TypeAlias = NDArray[np.float64]
@@ -58,7 +66,7 @@ class Facts:
     limits: Mapping[str, Limits] = field(default_factory=dict)
     # whether it uses normalised scores, not ranks alone
     scored: bool = False
-    # learns from the hits of each run by rank (`hits.Hits`)
+    # learns from the hits of each run by rank (`training.Hits`)
     learns: Callable[..., Learned] | None = None
 
 
@@ -69,11 +77,8 @@ class Definition(Facts):
     name: str
     # documents (and what was learned), parameters → the score of each document
     function: Callable[..., Floats]
-
-    @property
-    def own(self) -> bool:
-        """Return whether a user wrote the method, as an expression."""
-        return self.family is None
+    # a user's own method, which the function evaluates
+    expression: pl.Expr | None = None
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -109,6 +114,71 @@ class Definition(Facts):
             for name, p in self.parameters.items()
         ]
         return f"{self.name}({', '.join(parameters)})" if parameters else self.name
+
+
+@dataclass(frozen=True)
+class Method:
+    """Hold a definition with values of its parameters, a norm, and what it learned."""
+
+    label: str
+    norm: Norm | None
+    definition: Definition
+    params: Mapping[str, Any] = field(default_factory=dict)
+    learned: Learned | None = None
+
+    @property
+    def needs_scores(self) -> bool:
+        """Return whether every run must have scores."""
+        return self.definition.scored and (self.norm is None or self.norm.scored)
+
+    def check_judged(self, *, judged: bool) -> None:
+        """Refuse judgments that no method learns from, and a trained method without judgments."""
+        if judged and not self.definition.trained:
+            raise OptionError(
+                Option("qrels"), f" is for methods that are trained, and {self.label} is not."
+            )
+        if self.definition.trained and not judged:
+            raise OptionError(
+                f"{self.definition.name} is trained on judgments. Pass them with ",
+                Option("qrels"),
+                ", best of queries that are not fused.",
+            )
+
+    def refuse_unscored(self, unscored: Sequence[str]) -> None:
+        """Refuse runs without scores, given by their names, where the method needs scores."""
+        if not (unscored and self.needs_scores):
+            return
+        norm = "scores as they are" if self.norm is None else f"the norm {self.norm.name}"
+        raise OptionError(
+            f"run {unscored[0]!r} has no scores, only an order, and {self.label} by {norm} needs "
+            'scores. Choose the norm "rank" or "borda", or a method over ranks, such as rrf.'
+        )
+
+    def train(self, hits: Sequence[Hits]) -> Method:
+        """Let the method learn from the hits of each run."""
+        assert self.definition.learns is not None  # `check_judged` saw to it
+        return replace(self, learned=self.definition.learns(hits, **self.params))
+
+    def fuse(self, stack: Stack, k_max: int | None = None) -> pl.DataFrame:
+        """Return the fused run of the queries of a stack."""
+        return stack.make_run(self.scores(NormalisedStack(stack, self.norm)), k_max)
+
+    def scores(self, documents: NormalisedStack) -> Floats:
+        """Return the fused score of each document, whose scores the norm made comparable."""
+        learned = () if self.learned is None else (self.learned,)
+        # Overflows are refused below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.definition.function(documents, *learned, **self.params)
+        bad = ~np.isfinite(scores)
+        if bad.any():
+            first, stack = int(np.flatnonzero(bad)[0]), documents.stack
+            query = stack.queries[int(stack.code[first])]
+            raise OptionError(
+                f"{self.label} gives no finite score to {int(bad.sum()):,} of {len(scores):,} "
+                f"documents, e.g. {stack.docs[first]!r} of query {query!r}. "
+                "Scale the scores, or choose another method."
+            )
+        return scores
 
 
 METHODS: dict[str, Definition] = {}

@@ -1,34 +1,49 @@
-"""Runs to be fused: opened by their names, loaded, and brought together in blocks of queries."""
+"""Runs to be fused: opened by their names, and loaded, all at once or partition by partition.
+
+Loaded runs are stacked in blocks of queries.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.stack import Stack, stack_runs
+from rankframe.analysis.fusion.stack import Ints, Stack, stack_runs
+from rankframe.core.allocators import trim
 from rankframe.core.columns import QUERY, RANK, SCORE
-from rankframe.core.errors import DuplicateError, OptionError
+from rankframe.core.errors import (
+    DuplicateError,
+    EmptyInputError,
+    OptionError,
+    UnreadableInputError,
+)
 from rankframe.core.messages import masked, shown
 from rankframe.core.wording import naming_the_run
+from rankframe.engine.memory import bytes_at_once, count_partitions
+from rankframe.engine.partitions import HashedInput
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches
 from rankframe.io.formats.packing import bare_name
-from rankframe.io.input_table import InputTable, comparable
+from rankframe.io.input_table import InputTable, comparable, part_of
 from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
-from rankframe.io.validate import load_unique
+from rankframe.io.scratch import scratch_folder
+from rankframe.io.validate import count_rows, load_unique
 from rankframe.kernel.batch import Column, as_text, taken, text_order
 from rankframe.kernel.matching import QueryIndex, group_equal
 
-Ints = NDArray[np.int64]
+# Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
+# 110 were measured, and partitions have temporary files beside them.
+ROW_BYTES = 200
 # Rows that are brought together at a time: the more, the less often threads wait for each other
 # (60,000 took half as long again); but no more than a part of all rows.
 _LEAST_BLOCK, _LARGEST_BLOCK, _BLOCKS = 60_000, 1 << 18, 8
@@ -115,11 +130,6 @@ class LoadedRuns:
         queries, numbers = _all_queries(rankings)
         return cls(runs, rankings, policies, queries, numbers)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the runs, in their order."""
-        return tuple(self.inputs)
-
     @cached_property
     def lengths(self) -> Ints:
         """Return the number of rows that each query has in all runs."""
@@ -154,7 +164,7 @@ class LoadedRuns:
             for ranking, numbers in zip(self.rankings, self.numbers, strict=True)
         ]
         try:
-            return stack_runs(self.names, taken(self.queries, block), sides, self.policies)
+            return stack_runs(tuple(self.inputs), taken(self.queries, block), sides, self.policies)
         except DuplicateError:
             # Count them, and find their rows, in the whole input.
             for name, run in self.inputs.items():
@@ -165,6 +175,85 @@ class LoadedRuns:
     def find_duplicates(self, error: DuplicateError) -> DuplicateError:
         """Return the error as it is: it counts the duplicates of the whole input."""
         return error
+
+
+@dataclass(frozen=True)
+class PartitionedRuns:
+    """Hold runs in temporary files, partitioned by query; `partitions` reads them any number of
+    times.
+    """
+
+    splits: Mapping[str, HashedInput]
+    # the number of rows of each run
+    counts: Mapping[str, int]
+    policies: FusionPolicies
+    folder: Path
+
+    @classmethod
+    def write(
+        cls, runs: Mapping[str, InputTable], policies: FusionPolicies, partitions: int, folder: Path
+    ) -> PartitionedRuns:
+        """Write the rows of all runs to files."""
+        at_once = bytes_at_once(*runs.values())
+        counts, splits = {}, {}
+        for number, (name, run) in enumerate(runs.items()):
+            with naming_the_run(repr(name)):
+                counts[name] = count_rows(run)
+                if not counts[name]:
+                    raise EmptyInputError(run.role, run.name)
+                splits[name] = HashedInput.write(run, folder / f"run-{number}", partitions, at_once)
+        return cls(splits, counts, policies, folder)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows of all runs."""
+        return sum(self.counts.values())
+
+    def partitions(self) -> Iterator[LoadedRuns]:
+        """Yield the partitions that have rows; refuse files that lost rows."""
+        rows_read = dict.fromkeys(self.splits, 0)
+        for number in range(next(iter(self.splits.values())).partitions):
+            parts: dict[str, InputTable] = {}
+            before = sum(rows_read.values())
+            for name, split in self.splits.items():
+                with naming_the_run(repr(name)):
+                    frame = split.read_checked(number)
+                rows_read[name] += frame.height
+                parts[name] = part_of(frame, "run")
+                del frame
+            if sum(rows_read.values()) > before:
+                yield LoadedRuns.read(parts, self.policies)
+            del parts
+            trim()
+        for name, count in self.counts.items():
+            if count != rows_read[name]:
+                raise UnreadableInputError(
+                    self.splits[name].table.name,
+                    f"it has {count:,} rows, of which {rows_read[name]:,} were read",
+                    "It changed meanwhile, or somebody removed temporary files. Try again",
+                )
+
+    def find_duplicates(self, error: DuplicateError) -> DuplicateError:
+        """Return an error that counts the duplicates of the whole input, not of a partition."""
+        for name, split in self.splits.items():
+            if repr(name) == error.run:
+                error = split.all_duplicates()
+                error.run = repr(name)
+        return error
+
+
+@contextmanager
+def load_runs(
+    runs: Mapping[str, InputTable], policies: FusionPolicies, max_memory: str | int | None
+) -> Iterator[LoadedRuns | PartitionedRuns]:
+    """Load runs into memory, or into as many partitions as it takes to stay within a limit."""
+    inputs = list(runs.values())
+    partitions = count_partitions(inputs, [ROW_BYTES] * len(inputs), max_memory)
+    if partitions == 1:
+        yield LoadedRuns.read(runs, policies)
+        return
+    with scratch_folder() as folder:
+        yield PartitionedRuns.write(runs, policies, partitions, folder)
 
 
 def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:

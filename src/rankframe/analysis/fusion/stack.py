@@ -78,14 +78,6 @@ class StackedRun:
         """Return the value of each row's list."""
         return spread(list_values, self.ranked.starts, self.height)
 
-    def spread_to_queries(self, list_values: NDArray[Any], count: int) -> NDArray[Any]:
-        """Return the value of each query's list; 0 for queries that the run lacks."""
-        if self.queries is None:
-            return list_values
-        values = np.zeros(count, list_values.dtype)
-        values[self.queries] = list_values
-        return values
-
 
 @dataclass(frozen=True)
 class Stack:
@@ -136,6 +128,15 @@ class Stack:
     def spread_to_documents(self, query_values: NDArray[Any]) -> NDArray[Any]:
         """Return the value of each document's query."""
         return spread(query_values, self.starts, self.height)
+
+    def list_lengths(self, run: int) -> Ints:
+        """Return the length of a run's list for each query; 0 for queries that the run lacks."""
+        listed = self.runs[run]
+        if listed.queries is None:
+            return listed.list_lengths
+        lengths = np.zeros(len(self.starts), np.int64)
+        lengths[listed.queries] = listed.list_lengths
+        return lengths
 
     def order(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
         """Order the documents of each query by scores, equal ones by doc_id, both descending.

@@ -1,15 +1,16 @@
-"""Judge runs, to train methods on their hits."""
+"""Training: judge runs, and count their relevant documents by rank, which methods learn from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.hits import HIT_SCHEMA, Hits
-from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.options import Policies
@@ -19,6 +20,59 @@ from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact, exact_sum
+
+Ints = NDArray[np.int64]
+
+HIT_SCHEMA: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.Int64}
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Count the lists and relevant documents of a run, in whole numbers and exact sums.
+
+    The counts do not depend on the order of rows, and counts of different queries add up.
+    """
+
+    # length, rank, count: relevant documents at a rank of lists with a length; at rank 0, the lists
+    table: pl.DataFrame
+    # the sum of average precision
+    precision: Exact
+    # judged queries, also if the run lacks them
+    queries: int
+
+    def merge(self, other: Hits) -> Hits:
+        """Return the counts of these queries and of others."""
+        table = pl.concat([self.table, other.table]).group_by("length", "rank").sum()
+        return Hits(table, self.precision + other.precision, self.queries + other.queries)
+
+    @property
+    def map(self) -> float:
+        """Return the mean average precision."""
+        return float(self.precision) / self.queries if self.queries else 0.0
+
+    @cached_property
+    def relevant(self) -> dict[str, Ints]:
+        """Return length, rank and count of relevant documents, as arrays in this order."""
+        rows = self.table.filter(pl.col("rank") > 0).sort("length", "rank")
+        return {name: rows[name].to_numpy() for name in HIT_SCHEMA}
+
+    def in_segments(self, ends: Ints) -> Ints:
+        """Count relevant documents in segments of ranks that end at `ends`, not beyond the last."""
+        segment = np.searchsorted(ends, self.relevant["rank"])
+        inside = segment < len(ends)
+        counts = self.relevant["count"][inside]
+        return np.bincount(segment[inside], counts, minlength=len(ends)).astype(np.int64)
+
+    def chances(self) -> NDArray[np.float64]:
+        """Return for each rank the share of the lists reaching it that have a relevant document.
+
+        Ranks go from 1 to the length of the longest list.
+        """
+        lists = self.table.filter(pl.col("rank") == 0)
+        counts = np.bincount(lists["length"].to_numpy(), lists["count"].to_numpy(), minlength=1)
+        reaching = np.cumsum(counts.astype(np.int64)[::-1])[::-1][1:]
+        ranks = np.arange(1, len(reaching) + 1)
+        return self.in_segments(ranks) / reaching
 
 
 @dataclass(frozen=True)
@@ -46,39 +100,31 @@ class JudgedRun:
         return Hits(table, total, judged)
 
 
-def columns_needed(method: Method) -> dict[str, bool]:
-    """Return whether a trained method learns from ranks, or from mean average precision."""
-    means = method.definition.name == "mapfuse"
-    return {"by_rank": not means, "means": means}
-
-
 def judge_runs(
     qrels: InputTable,
     runs: Mapping[str, InputTable],
     policies: FusionPolicies,
-    *,
-    by_rank: bool = True,
-    means: bool = True,
+    method: str | None = None,
 ) -> list[JudgedRun]:
-    """Judge each run: judged documents by rank, and average precision, whichever is needed.
+    """Judge each run: judged documents by rank, and average precision.
 
-    Judged queries that a run lacks count as empty lists.
+    With the name of a method, whichever of them it does not learn from is left out. Judged queries
+    that a run lacks count as empty lists.
     """
-    shared = set(vars(FusionPolicies())) & set(vars(Policies())) - {"k_max"}
-    options: dict[str, Any] = {name: getattr(policies, name) for name in shared}
-    options["k_max"] = policies.depth
+    # The judgments have their grade already.
+    options = {**vars(policies), "k_max": policies.depth, "relevance": None}
+    del options["depth"]
     evaluation = evaluate_judged(
         resolve("map"), Policies(**options, no_overlap="zero"), summed=False
     )
-    del options["relevance"]  # the judgments have it already
     judged: list[JudgedRun] = []
     for name, run in runs.items():
         documents = precision = None
         with naming_the_run(repr(name)):
-            if by_rank:
+            if method != "mapfuse":
                 frame = judge(qrels, run, **options)
                 documents = frame.select(QUERY, RANK, "relevant", "retrieved").collect()
-            if means:
+            if method in (None, "mapfuse"):
                 precision = evaluation.evaluate(qrels, run).join().values
         judged.append(JudgedRun(documents, precision))
     return judged

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.fusion.expression import ByDocument, define_method
-from rankframe.analysis.fusion.methods import METHODS, Definition
-from rankframe.analysis.fusion.names import Method, norm_named, parse, resolve
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.names import define_method, norm_named, parse, resolve
 from rankframe.analysis.fusion.norms import RAW
+from rankframe.analysis.fusion.registry import Definition, Method
 from rankframe.analysis.tuning.grid import (
     WEIGHTS,
     Grid,
@@ -99,11 +99,11 @@ def list_families(
     norm_names = [RAW if norm is None else norm.name for norm in named]
     families: list[Family] = []
     for definition, fixed in varied:
-        function = definition.function
-        expression = function.expression if isinstance(function, ByDocument) else None
         for norm in norm_names if definition.scored else (None,):
             for parameters in _combine(definition, fixed, grid):
-                family = Family(Candidate(definition.name, norm, parameters, None, expression))
+                family = Family(
+                    Candidate(definition.name, norm, parameters, None, definition.expression)
+                )
                 if WEIGHTS in fixed:
                     family = replace(family, weights=weight_lists([fixed[WEIGHTS]], len(runs)))
                 elif definition.weighted:
@@ -139,7 +139,7 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
         # Its name is its alias, or else how it is written.
         plain = expression.meta.eq(expression.meta.undo_aliases())
         name = str(expression) if plain else expression.meta.output_name()
-        definition = replace(define_method(expression), name=name)
+        definition = define_method(expression, name)
         if name in METHODS or name in (other.name for other, _ in varied):
             raise OptionError(
                 f"two methods are called {shown(name)}. Give the expression another name, with "

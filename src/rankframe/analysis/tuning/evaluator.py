@@ -15,10 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.fuser import Fuser
-from rankframe.analysis.fusion.normalised import NormalisedStack
-from rankframe.analysis.fusion.partitions import PartitionedRuns
-from rankframe.analysis.fusion.runs import LoadedRuns
+from rankframe.analysis.fusion.norms import NormalisedStack
+from rankframe.analysis.fusion.registry import Method
+from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.progress import Progress, Report
@@ -107,34 +106,34 @@ class Evaluator:
     rank_bytes: int | None = None
     _kept: dict[int, JudgedBlock] = field(default_factory=dict)
 
-    def evaluate(self, fusers: Sequence[Fuser]) -> Iterator[Terms]:
+    def evaluate(self, methods: Sequence[Method]) -> Iterator[Terms]:
         """Yield the values of each fusion in every query, in byte order of the queries."""
         size = 4 * self.judgments.height + 32 * len(self.judgments.starts)
         limit = min(_RANK_BYTES if self.rank_bytes is None else self.rank_bytes, _RANK_BYTES)
         together = max(limit // max(size, 1), 1)
-        for first in range(0, len(fusers), together):
-            part = fusers[first : first + together]
-            stage = f"{first + len(part):,} of {len(fusers):,} fusions"
+        for first in range(0, len(methods), together):
+            part = methods[first : first + together]
+            stage = f"{first + len(part):,} of {len(methods):,} fusions"
             for found in self._rank(part, stage):
                 yield Terms.of(self.metric, self.judged.values(found), self.weights)
 
-    def _rank(self, fusers: Sequence[Fuser], stage: str) -> list[Found]:
+    def _rank(self, methods: Sequence[Method], stage: str) -> list[Found]:
         """Return the ranks of judged documents in each fusion."""
         tied = "tied_rank" in self.judged.plan.columns
         # Fused documents are numbered from 1, even if runs keep their ranks.
         policies = replace(self.judged.policies, ranks="renumbered")
-        found = [Found(self.judgments, policies, tied_rank=tied) for _ in fusers]
+        found = [Found(self.judgments, policies, tied_rank=tied) for _ in methods]
         rows = 0
         with ThreadPoolExecutor(workers()) as pool:
             for runs in self.runs.partitions():
                 judged = runs.queries.is_in(as_text(self.judgments.queries).implode())
                 blocks = runs.blocks(np.flatnonzero(judged.to_numpy()))
                 done = rows
-                rank = partial(self._rank_block, runs, fusers, found)
+                rank = partial(self._rank_block, runs, methods, found)
                 for count in pool.map(rank, range(len(blocks)), blocks):
                     done += count
                     if self.on_progress is not None:
-                        work, total = (n * len(fusers) for n in (done, self.runs.rows))
+                        work, total = (n * len(methods) for n in (done, self.runs.rows))
                         self.on_progress(Progress(stage, work, total, 0, "documents"))
                 rows += runs.rows
         return found
@@ -142,7 +141,7 @@ class Evaluator:
     def _rank_block(
         self,
         runs: LoadedRuns,
-        fusers: Sequence[Fuser],
+        methods: Sequence[Method],
         found: Sequence[Found],
         number: int,
         queries: Ints,
@@ -154,11 +153,11 @@ class Evaluator:
             if runs is self.runs and runs.rows <= _KEPT_ROWS:
                 self._kept[number] = block
         stacks: dict[str | None, NormalisedStack] = {}
-        for fuser, ranks in zip(fusers, found, strict=True):
-            norm = fuser.method.norm
+        for method, ranks in zip(methods, found, strict=True):
+            norm = method.norm
             name = None if norm is None else norm.name
             if name not in stacks:
                 stacks[name] = NormalisedStack(block.stack, norm)
-            by_score = block.rank(fuser.scores(stacks[name]))
+            by_score = block.rank(method.scores(stacks[name]))
             ranks.put(block.batch, block.numbers, block.rows, block.judged, by_score)
         return int(runs.lengths[queries].sum())

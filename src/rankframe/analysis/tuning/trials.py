@@ -10,11 +10,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.fuser import Fuser
-from rankframe.analysis.fusion.hits import Hits
-from rankframe.analysis.fusion.names import Method
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.training import JudgedRun, judge_runs
+from rankframe.analysis.fusion.registry import Method
+from rankframe.analysis.fusion.training import Hits, JudgedRun, judge_runs
 from rankframe.analysis.tuning.candidates import Candidate, Family
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds, QueryValues, goodness
@@ -64,6 +62,8 @@ class Trial:
 class Trials:
     """Hold the values of candidates that were tried."""
 
+    # of the runs
+    names: Sequence[str]
     evaluator: Evaluator
     folds: Folds
     training: Training
@@ -86,11 +86,11 @@ class Trials:
     def evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Evaluate the candidates that have no values yet."""
         new = {
-            candidate: candidate.resolve(self.evaluator.runs.names)
+            candidate: candidate.resolve(self.names)
             for candidate in candidates
             if candidate not in self.values
         }
-        plain = {c: Fuser(method) for c, method in new.items() if not method.definition.trained}
+        plain = {c: method for c, method in new.items() if not method.definition.trained}
         terms = self.evaluator.evaluate(list(plain.values()))
         self.values.update(zip(plain, map(QueryValues, terms), strict=True))
         for candidate, method in new.items():
@@ -105,8 +105,8 @@ class Trials:
         """
         folds = range(self.folds.count)
         unseen = [frozenset(pair) for pair in combinations_with_replacement(folds, 2)]
-        fusers = [Fuser.train(method, self.training.hits_without(pair)) for pair in unseen]
-        terms = dict(zip(unseen, self.evaluator.evaluate(fusers), strict=True))
+        trained = [method.train(self.training.hits_without(pair)) for pair in unseen]
+        terms = dict(zip(unseen, self.evaluator.evaluate(trained), strict=True))
         without = (
             self.folds.join([terms[frozenset((fold, other))] for other in folds]) for fold in folds
         )
@@ -122,7 +122,7 @@ class Trials:
         With each come the folds whose search found it.
         """
         folds, higher = self.folds.count, self.evaluator.metric.higher_is_better
-        runs = len(self.evaluator.runs.names)
+        runs = len(self.names)
         points = starting_points(runs, denominator, self.budget, self.seed)
         averages: dict[Point, list[float]] = {}
 

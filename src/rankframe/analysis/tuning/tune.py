@@ -11,11 +11,15 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.differences import Setup
-from rankframe.analysis.fusion.fuser import refuse_unscored
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.partitions import PartitionedRuns, load_runs
-from rankframe.analysis.fusion.runs import LoadedRuns, named_runs, unscored
+from rankframe.analysis.fusion.runs import (
+    LoadedRuns,
+    PartitionedRuns,
+    load_runs,
+    named_runs,
+    unscored,
+)
 from rankframe.analysis.systems import Runs, System, evaluate_runs, refuse_unshared
 from rankframe.analysis.tuning.candidates import Candidate, list_families
 from rankframe.analysis.tuning.evaluator import Evaluator
@@ -151,7 +155,7 @@ def tune(
     single = SingleRuns(tuned_by, policies, systems, cached, of_queries.weights)
     dealt = single.deal(folds, intervals.seed, skip_missing=shared.missing == "skip")
     for family in families:
-        refuse_unscored(next(family.candidates()).resolve(names), unscored(single.inputs))
+        next(family.candidates()).resolve(names).refuse_unscored(unscored(single.inputs))
     limits = limit_runs(
         count_values(families, names, budget, folds),
         len(ids),
@@ -161,6 +165,7 @@ def tune(
     )
     with load_runs(single.inputs, fusing, limits.max_memory) as loaded:
         trials = Trials(
+            names,
             single.make_evaluator(loaded, limits.rank_bytes, progress),
             dealt,
             Training(cached.left, single.inputs, fusing, ids, dealt),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rankframe.analysis.fusion.recorded import Recorded, recorded
+from rankframe.analysis.fusion.fuse import Recorded, recorded
 from rankframe.analysis.fusion.registry import METHODS
 from rankframe.analysis.fusion.runs import unscored
 from rankframe.analysis.tuning.outcome import Tuning

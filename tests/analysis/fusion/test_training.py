@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.fusion.hits import HIT_SCHEMA, Hits
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import open_runs
-from rankframe.analysis.fusion.training import judge_runs
+from rankframe.analysis.fusion.training import HIT_SCHEMA, Hits, judge_runs
 from rankframe.core.errors import RankframeError
 from rankframe.io.opening import open_table
 from rankframe.stats.exact import Exact
@@ -69,4 +68,6 @@ def test_chances_and_segments() -> None:
     hits = Hits(pl.DataFrame(rows, HIT_SCHEMA, orient="row"), Exact(), 3)
     assert hits.chances().tolist() == [0.5, 0.5, 1.0]
     assert hits.in_segments(np.array([2, 4])).tolist() == [2, 1]
-    assert Hits.from_missing_run(2).chances().tolist() == []
+    rest = Hits(pl.DataFrame([(3, 0, 2), (3, 3, 1)], HIT_SCHEMA, orient="row"), Exact(), 2)
+    assert hits.merge(rest).chances().tolist() == [0.25, 0.25, 2 / 3]
+    assert hits.merge(rest).queries == 5
