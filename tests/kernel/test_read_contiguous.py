@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,31 +21,41 @@ from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
 from rankframe.kernel import reading
 from rankframe.kernel.batch import Batch
-from rankframe.kernel.reading import read_contiguous, workers
+from rankframe.kernel.reading import RepeatedQueryError, read_contiguous, workers
 from tests.support.counted import Changing
 from tests.support.looked_up import layouts
 
 
 class Taken:
-    """Takes chunks, and remembers them; False where a query came before, as it must be told."""
+    """Take batches, and remember them; refuse a query that came before, as a consumer must."""
 
     def __init__(self) -> None:
         self.frames: list[pl.DataFrame] = []
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
-    def __call__(self, chunk: Batch) -> bool:
+    def __call__(self, chunk: Batch) -> None:
         queries = chunk.queries.to_list()
         with self._lock:
             self.frames.append(chunk.frame())
             fresh = len(set(queries)) == len(queries) and self._seen.isdisjoint(queries)
             self._seen.update(queries)
-        return fresh
+        if not fresh:
+            raise RepeatedQueryError
 
     @property
     def rows(self) -> pl.DataFrame:
         """All rows, query by query, those of each as they came."""
         return pl.concat(self.frames).sort("query_id", maintain_order=True)
+
+
+def reads(read: Callable[..., None], *args: Any, **options: Any) -> bool:
+    """Return whether an input was read to its end, and no query came twice."""
+    try:
+        read(*args, **options)
+    except RepeatedQueryError:
+        return False
+    return True
 
 
 def run_of(lengths: list[int]) -> pl.DataFrame:
@@ -66,7 +78,7 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
     run, taken, told = run_of(lengths), Taken(), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BATCH_ROWS", rows)
-        assert read_contiguous(batches(run), taken, told.append)
+        assert reads(read_contiguous, batches(run), taken, told.append)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))
     assert told == sorted(told)
     assert told[-1] == run.height
@@ -84,7 +96,7 @@ def test_queries_longer_and_shorter_than_a_batch(
     run.write_parquet(tmp_path / "run.parquet", row_group_size=5)
     for source in (run, tmp_path / "run.parquet"):
         taken = Taken()
-        assert read_contiguous(batches(source), taken)
+        assert reads(read_contiguous, batches(source), taken)
         assert taken.rows.equals(run.sort("query_id", maintain_order=True))
 
 
@@ -93,8 +105,8 @@ def test_a_query_that_comes_again_at_the_end(rows: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(reading, "BATCH_ROWS", rows)
     run = run_of([5] * 60)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
-    assert not read_contiguous(batches(again), Taken())
-    assert not read_contiguous(batches(layouts(run)["scattered"]), Taken())
+    assert not reads(read_contiguous, batches(again), Taken())
+    assert not reads(read_contiguous, batches(layouts(run)["scattered"]), Taken())
 
 
 def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +115,7 @@ def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.Monke
     run = pl.DataFrame({"query_id": [*"aaaabb", *"cdddcc", *"eeffff"], "score": 1.0})
     run = run.with_columns(doc_id=pl.int_range(pl.len()).cast(pl.String))
     taken = Taken()
-    if read_contiguous(batches(run), taken):
+    if reads(read_contiguous, batches(run), taken):
         ordered = run.sort("query_id", maintain_order=True)
         assert taken.rows.select(run.columns).equals(ordered)
 
@@ -111,16 +123,16 @@ def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.Monke
 def test_what_is_known_to_be_together_is_not_looked_at_first() -> None:
     taken = Taken()
     scattered = layouts(run_of([3, 3]))["scattered"]
-    assert not read_contiguous(batches(scattered), taken)
+    assert not reads(read_contiguous, batches(scattered), taken)
     assert not taken.frames
-    assert not read_contiguous(batches(scattered), taken, sure=True)
+    assert not reads(read_contiguous, batches(scattered), taken, sure=True)
     assert taken.frames
 
 
 def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 9)
 
-    def fail(_: Batch) -> bool:
+    def fail(_: Batch) -> None:
         raise KeyError("chunk")
 
     with pytest.raises(KeyError, match="chunk"):
@@ -130,7 +142,7 @@ def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_part_without_rows() -> None:
     part = part_of(run_of([3]).head(0), "run")
     taken = Taken()
-    assert read_contiguous(Batches(part, part.frame), taken)
+    assert reads(read_contiguous, Batches(part, part.frame), taken)
     assert not taken.frames
 
 

@@ -13,7 +13,7 @@ from rankframe.io.input_table import comparable
 from rankframe.io.opening import open_table
 from rankframe.kernel import batch
 from rankframe.kernel.reading import read_shuffled
-from tests.kernel.test_read_contiguous import Taken, batches, run_of
+from tests.kernel.test_read_contiguous import Taken, batches, reads, run_of
 from tests.support.looked_up import POOR_HASHES, layouts
 
 
@@ -30,7 +30,7 @@ def test_every_row_is_taken_once_in_order_with_all_others_of_its_query(
     some.write_parquet(tmp_path / "run.parquet", row_group_size=100)
     for source in (some, tmp_path / "run.parquet", run):
         taken, told = Taken(), []
-        assert read_shuffled(batches(source), taken, told.append)
+        assert reads(read_shuffled, batches(source), taken, told.append)
         assert taken.rows.equals(run.sort("query_id", maintain_order=True))
         assert told == sorted(told)
         assert told[-1] == run.height
@@ -44,7 +44,7 @@ def test_a_query_with_more_rows_than_two_bytes_count() -> None:
         doc_id=pl.int_range(pl.len()).cast(pl.String), score=pl.Series(random.random(300_000))
     )
     taken = Taken()
-    assert read_shuffled(batches(run), taken)
+    assert reads(read_shuffled, batches(run), taken)
     assert max(frame.height for frame in taken.frames) > 1 << 16
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))
 
@@ -55,7 +55,7 @@ def test_ids_stay_as_they_are(dtype: pl.DataType) -> None:
         pl.col("query_id", "doc_id").cast(dtype)
     )
     taken = Taken()
-    assert read_shuffled(batches(run), taken)
+    assert reads(read_shuffled, batches(run), taken)
     rows = pl.concat(taken.frames)
     assert rows.schema == run.schema
     assert rows.sort("doc_id").equals(run.sort("doc_id"))
@@ -66,14 +66,10 @@ def test_queries_with_the_same_hash_are_noticed(poor: str, monkeypatch: pytest.M
     monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
     run = run_of([3] * 60)
     taken = Taken()
-    fresh = read_shuffled(batches(layouts(run)["scattered"]), taken)
+    fresh = reads(read_shuffled, batches(layouts(run)["scattered"]), taken)
     assert fresh == (poor in ("few for documents", "the same for all documents"))
     if fresh:
         assert taken.rows.equals(run.sort("query_id", maintain_order=True))
-
-
-def test_a_chunk_that_is_refused_ends_it() -> None:
-    assert not read_shuffled(batches(run_of([3] * 60)), lambda _: False)
 
 
 def test_what_is_wrong_is_said(refusal) -> None:
@@ -84,5 +80,5 @@ def test_what_is_wrong_is_said(refusal) -> None:
 def test_rows_without_numbers() -> None:
     run = layouts(run_of([4] * 30))["scattered"].drop("score")
     taken, scanned = Taken(), open_table(run, "run")
-    assert read_shuffled(Batches(scanned, comparable(scanned)[0]), taken)
+    assert reads(read_shuffled, Batches(scanned, comparable(scanned)[0]), taken)
     assert taken.rows.equals(run.sort("query_id", maintain_order=True))

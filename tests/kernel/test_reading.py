@@ -15,7 +15,12 @@ from rankframe.io.opening import open_table
 from rankframe.kernel import batch as batches
 from rankframe.kernel import reading
 from rankframe.kernel.batch import Batch, as_text
-from rankframe.kernel.reading import SeenQueries, read_batches, read_if_contiguous
+from rankframe.kernel.reading import (
+    RepeatedQueryError,
+    SeenQueries,
+    read_batches,
+    read_if_contiguous,
+)
 from tests.support.looked_up import POOR_HASHES, layouts
 
 
@@ -91,10 +96,12 @@ def test_duplicates_are_told_of_the_whole_input() -> None:
 def test_queries_are_compared_when_there_are_twice_as_many() -> None:
     queries = SeenQueries()
     hashes = np.arange(100, dtype=np.uint64)
-    assert queries.add(hashes[:10])
-    assert queries.add(hashes[5:6])  # not compared yet
-    assert queries.repeat()
-    assert not queries.add(hashes[20:40])
-    fresh = SeenQueries()
-    assert not fresh.add(hashes[[3, 4, 3]])
-    assert not SeenQueries().repeat()
+    queries.add(hashes[:10])
+    queries.add(hashes[5:6])  # not compared yet
+    with pytest.raises(RepeatedQueryError):
+        queries.refuse_repeats()
+    with pytest.raises(RepeatedQueryError):
+        queries.add(hashes[20:40])
+    with pytest.raises(RepeatedQueryError):
+        SeenQueries().add(hashes[[3, 4, 3]])
+    SeenQueries().refuse_repeats()

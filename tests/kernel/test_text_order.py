@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankframe.kernel.batch import (
-    Column,
+    Ids,
     text_order,
     text_order_within,
 )
@@ -23,7 +23,7 @@ texts = st.lists(st.text("abé😀", min_size=1, max_size=3), min_size=1, max_si
 def many(request: pytest.FixtureRequest) -> Iterator[None]:
     """Few ids by their bytes too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankframe.kernel.batch._MANY", request.param)
+        patch.setattr("rankframe.kernel.batch._FEW", request.param)
         yield
 
 
@@ -62,7 +62,7 @@ def test_each_segment_is_put_in_byte_order(
     # as part of a longer column too
     for ids in (pl.Series(flat, dtype=pl.String), pl.Series(["", *flat, "é" * 20])[1:-1]):
         # whichever rows of the column these are
-        column, rows = Column(ids.reverse()), np.arange(len(flat))[::-1].copy()
+        column, rows = Ids(ids.reverse()), np.arange(len(flat))[::-1].copy()
         found = text_order_within(column, rows, starts, descending=descending)
         assert column.taken(found).to_list() == [
             text
@@ -75,7 +75,7 @@ def test_ids_of_a_real_size_are_put_in_order() -> None:
     numbers = np.random.default_rng(0).permutation(5_000)
     for shape in ("d{}", "{:07}", "product-{}", "a-rather-long-id-{}", "é{}"):
         texts = [shape.format(number) for number in numbers]
-        column, rows = Column(pl.Series(texts)), np.arange(5_000)
+        column, rows = Ids(pl.Series(texts)), np.arange(5_000)
         found = text_order_within(column, rows, np.arange(0, 5_000, 100), descending=True)
         assert [texts[at] for at in found] == [
             text

@@ -69,6 +69,7 @@ def map_ahead(
     try:
         for item in items:
             waiting.append(pool.submit(function, item))
+            del item  # not held while the next one is made
             if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:

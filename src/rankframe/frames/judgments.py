@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.kernel.batch import as_text, text_hashes
-from rankframe.kernel.matching import IndexedIds, QueryIndex, group_equal
+from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
 _MASK = (1 << 64) - 1
@@ -242,7 +242,7 @@ def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
 
     rows = np.arange(every.height)
     code = number_segments(every.starts, every.height)
-    same = group_equal(every.key, IndexedIds(every, rows), code)
+    same = group_equal(every.key, every.ids_of(DOC, rows), code)
     firsts = np.flatnonzero(same == rows)
     document = np.searchsorted(firsts, same)
     codes, names = numbered(table[GROUP])

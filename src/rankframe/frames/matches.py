@@ -91,7 +91,7 @@ class Listing:
             columns["tied_rank"] = (found.first + last) / 2
         part = pl.DataFrame(columns)
         if self.docs:
-            part = part.with_columns(as_text(chunk.docs.taken(np.arange(chunk.height))).alias(DOC))
+            part = part.with_columns(as_text(chunk.docs.every).alias(DOC))
         keep = query >= 0
         if self.k_max is not None:
             keep &= found.rank <= self.k_max

@@ -121,10 +121,7 @@ class Pairs:
         return {}
 
     def _docs(self) -> pl.Series:
-        ours, theirs = (
-            as_text(side.batch.docs.taken(side.take(np.arange(side.batch.height))))
-            for side in self.ranked
-        )
+        ours, theirs = (as_text(side.docs) for side in self.ranked)
         both = pl.concat([ours, theirs], rechunk=True)
         return both.gather(np.where(self.a.present, self.a.at, len(ours) + self.b.at))
 

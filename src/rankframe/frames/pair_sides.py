@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Duplicates
-from rankframe.kernel.batch import Batch, Documents
+from rankframe.kernel.batch import Batch, Documents, Ids
 from rankframe.kernel.duplicates import keep_one
 from rankframe.kernel.matching import QueryIndex, find_documents
 from rankframe.kernel.ranking import RankedBatch
@@ -69,7 +69,14 @@ class Side:
     def without_rows(self) -> Side:
         """Return the side of a ranking that lacks all of these queries."""
         batch, empty = self.batch, np.empty(0, np.int64)
-        none = Batch(batch.key[:0], empty, batch.queries[:0], batch.hashes[:0], batch.docs, {})
+        none = Batch(
+            batch.key[:0],
+            empty,
+            batch.queries[:0],
+            batch.hashes[:0],
+            Ids(batch.docs.column[:0]),
+            {},
+        )
         return Side(none, empty, self.queries, 0)
 
     def unique(self, role: str, duplicates: Duplicates) -> Side:

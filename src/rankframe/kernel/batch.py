@@ -6,52 +6,58 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, TEXTS
-from rankframe.kernel.segments import number_segments, order_by_lead, ranges, segment_lengths
+from rankframe.kernel.segments import (
+    equal_neighbours,
+    number_segments,
+    order_by_lead,
+    ranges,
+    segment_lengths,
+)
 
 # What `hashed` adds to a table.
 QUERY_HASH, KEY = "_query_hash", "_key"
 HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
 SHORT = 12  # bytes of an id that lies in its column itself
-_FEW = 1 << 10  # ids that are compared as they are
+_FEW = 1 << 10  # ids that are compared and sorted as they are, not by their bytes
 
 
-class Ids(Protocol):
-    """Look up ids by their rows."""
-
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Return the ids of these rows."""
-        ...
+def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
+    """Select rows of a column. (The quickest way that polars has: 10 µs, where others take 200.)"""
+    return values[pl.Series(rows.astype(np.uint32, copy=False))]
 
 
 @dataclass(frozen=True)
-class Column:
-    """Look up ids in a column."""
+class Ids:
+    """Look up the ids of rows in a column that may be in another order."""
 
-    ids: pl.Series
+    column: pl.Series
+    # where each row's id is in the column; None: in this order
+    places: AnyInts | None = None
 
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+    @property
+    def every(self) -> pl.Series:
+        """Return the ids of all rows."""
+        return self.column if self.places is None else taken(self.column, self.places)
+
+    def taken(self, rows: AnyInts) -> pl.Series:
         """Return the ids of these rows."""
-        return taken(self.ids, rows)
-
-
-def taken(values: pl.Series, rows: NDArray[np.integer]) -> pl.Series:
-    """Select rows of a column. (The quickest way that polars has: 10 µs, where others take 200.)"""
-    return values[pl.Series(rows.astype(np.uint32, copy=False))]
+        return taken(self.column, rows if self.places is None else self.places[rows])
 
 
 class Documents(NamedTuple):
     """Hold what documents are matched by: keys, numbers of their queries, and ids."""
 
-    key: NDArray[np.uint64]
-    code: NDArray[np.integer]
+    key: Keys
+    code: AnyInts
     docs: Ids
 
 
@@ -60,14 +66,14 @@ class Batch:
     """Hold the rows of whole queries, contiguous by query."""
 
     # of the query and the document together
-    key: NDArray[np.uint64]
+    key: Keys
     # the first row of each query, its id and the hash of it
-    starts: NDArray[np.int64]
+    starts: Ints
     queries: pl.Series
-    hashes: NDArray[np.uint64]
+    hashes: Keys
     docs: Ids
     # score, rank: as far as there are any
-    numbers: Mapping[str, NDArray[np.float64]]
+    numbers: Mapping[str, Floats]
 
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> Batch:
@@ -75,7 +81,7 @@ class Batch:
         return cls.from_hashed(hashed(table.lazy()).collect(engine="in-memory"))
 
     @classmethod
-    def from_hashed(cls, table: pl.DataFrame, starts: NDArray[np.int64] | None = None) -> Batch:
+    def from_hashed(cls, table: pl.DataFrame, starts: Ints | None = None) -> Batch:
         """Make a batch of a table with hashes; `starts`: the first row of each query."""
         if starts is None:
             starts = query_starts(table[QUERY])
@@ -84,7 +90,7 @@ class Batch:
             starts,
             taken(table[QUERY], starts),
             table[QUERY_HASH].to_numpy()[starts],
-            Column(table[DOC]),
+            Ids(table[DOC]),
             {name: table[name].to_numpy() for name in numbers_of(table)},
         )
 
@@ -95,17 +101,11 @@ class Batch:
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
-        rows = np.arange(self.height)
-        return pl.DataFrame(
-            {
-                QUERY: taken(self.queries, self.code),
-                DOC: self.docs.taken(rows),
-                **self.numbers,
-            }
-        )
+        ids = {QUERY: taken(self.queries, self.code), DOC: self.docs.every}
+        return pl.DataFrame({**ids, **self.numbers})
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """Count the rows of each query."""
         return segment_lengths(self.starts, self.height)
 
@@ -115,7 +115,7 @@ class Batch:
         return Documents(self.key, self.code, self.docs)
 
     @cached_property
-    def code(self) -> NDArray[np.int32]:
+    def code(self) -> Codes:
         """Return the number of each row's query."""
         return number_segments(self.starts, self.height)
 
@@ -140,7 +140,7 @@ def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
     return (column.to_physical() if _is_categorical(dtype) else column).hash(seed)
 
 
-def text_hashes(name: str, ids: pl.Series) -> NDArray[np.uint64]:
+def text_hashes(name: str, ids: pl.Series) -> Keys:
     """Hash the text of ids, whatever their type; a key combines the hashes of both of its ids."""
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
@@ -162,7 +162,7 @@ def as_text(ids: pl.Series) -> pl.Series:
     return ids if ids.dtype == pl.String else ids.cast(pl.String)
 
 
-def query_starts(query: pl.Series) -> NDArray[np.int64]:
+def query_starts(query: pl.Series) -> Ints:
     """Return the rows whose query is not that of the row above."""
     if _is_categorical(query.dtype):
         query = query.to_physical()
@@ -172,7 +172,7 @@ def query_starts(query: pl.Series) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(min(len(query), 1), np.int64), differ])
 
 
-def _differing_bytes(ids: pl.Series) -> NDArray[np.int64] | None:
+def _differing_bytes(ids: pl.Series) -> Ints | None:
     """Return the rows whose text is not that of the row above; None where that takes long.
 
     What lies in the same place, or in the column itself with the same bytes, is the same; only
@@ -209,33 +209,32 @@ def _is_categorical(dtype: pl.DataType) -> bool:
     return dtype in (pl.Categorical, pl.Enum)
 
 
-_MANY = 1 << 10  # ids that are put in order by their bytes; fewer are sorted as they are
-
-
-def text_order(ids: pl.Series) -> NDArray[np.int64]:
+def text_order(ids: pl.Series) -> Ints:
     """Return the permutation that puts distinct strings in byte order.
 
     Eight bytes of each, after the bytes that they share, are sorted as whole numbers; only strings
     that are equal in these are compared. (1M ids: a fifth of the time of a sort of them.)
     """
-    lead = None if len(ids) < _MANY else _lead(ids)
+    lead = None if len(ids) < _FEW else _lead(ids)
     if lead is None:
         return ids.arg_sort().to_numpy().astype(np.int64)
     order = np.argsort(lead)
-    lead = lead[order]
-    unsure = np.zeros(len(ids), np.bool_)
-    unsure[1:] = lead[1:] == lead[:-1]
-    unsure[:-1] |= unsure[1:]
-    if unsure.any():
-        rows = order[unsure]
-        alike = pl.DataFrame({"lead": lead[unsure], "id": ids[rows], "row": rows})
-        order[unsure] = alike.sort("lead", "id")["row"].to_numpy()
+    alike = equal_neighbours(lead[order], np.zeros(1, np.int64))
+    return _sort_alike(order, alike, lead, ids, descending=False)
+
+
+def _sort_alike(
+    order: Ints, alike: Flags, group: NDArray[Any], ids: pl.Series, *, descending: bool
+) -> Ints:
+    """Sort rows whose leading bytes are `alike` by their groups and ids, in place."""
+    if alike.any():
+        rows = order[alike]
+        table = pl.DataFrame({"group": group[rows], "id": ids[rows], "row": rows})
+        order[alike] = table.sort("group", "id", descending=[False, descending])["row"].to_numpy()
     return order
 
 
-def text_order_within(
-    docs: Ids, rows: NDArray[np.int64], starts: NDArray[np.int64], *, descending: bool
-) -> NDArray[np.int64]:
+def text_order_within(docs: Ids, rows: Ints, starts: Ints, *, descending: bool) -> Ints:
     """Sort the rows of each segment in byte order of their ids, which are distinct."""
     lengths = segment_lengths(starts, len(rows))
     ordered = rows.copy()
@@ -256,27 +255,17 @@ def text_order_within(
     return ordered
 
 
-def _sorted_within(
-    ids: pl.Series, starts: NDArray[np.int64], lengths: NDArray[np.int64], *, descending: bool
-) -> NDArray[np.int64]:
+def _sorted_within(ids: pl.Series, starts: Ints, lengths: Ints, *, descending: bool) -> Ints:
     code = number_segments(starts, len(ids))
-    lead = None if len(ids) < _MANY else _lead(ids)
+    lead = None if len(ids) < _FEW else _lead(ids)
     if lead is None:
-        rows = pl.DataFrame({"code": code, "id": ids}).with_row_index("row")
-        ordered = rows.sort("code", "id", descending=[False, descending])
-        return ordered["row"].to_numpy().astype(np.int64)
-    if descending:
-        lead = ~lead
-    order, unsure = order_by_lead(lead, starts, lengths)
-    if unsure.any():
-        rows = order[unsure]
-        alike = pl.DataFrame({"code": code[rows], "id": ids[rows], "row": rows})
-        ordered = alike.sort("code", "id", descending=[False, descending])
-        order[unsure] = ordered["row"].to_numpy()
-    return order
+        order, alike = np.arange(len(ids)), np.ones(len(ids), np.bool_)
+    else:
+        order, alike = order_by_lead(~lead if descending else lead, starts, lengths)
+    return _sort_alike(order, alike, code, ids, descending=descending)
 
 
-def _lead(ids: pl.Series) -> NDArray[np.uint64] | None:
+def _lead(ids: pl.Series) -> Keys | None:
     """Return eight bytes of each id, after the bytes that all share; None unless all are ASCII."""
     short = _short_lead(ids)
     if short is not None:
@@ -297,7 +286,7 @@ def _lead(ids: pl.Series) -> NDArray[np.uint64] | None:
     )
 
 
-def _short_lead(ids: pl.Series) -> NDArray[np.uint64] | None:
+def _short_lead(ids: pl.Series) -> Keys | None:
     """Return eight bytes of ids of up to 12 bytes, ASCII or not; None where an id is longer.
 
     (A twentieth of the time of asking for it by expressions.)

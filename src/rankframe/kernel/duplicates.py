@@ -8,16 +8,15 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Ints
 from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST, TEXTS
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Duplicates, Ranks, Ties
 from rankframe.kernel.batch import Batch, hash_of
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
-from rankframe.kernel.tables import probe
+from rankframe.kernel.tables import probe, repeats
 
-Ints = NDArray[np.int64]
 _ROW = "_row"
 _ASIDE = {SCORE: "_score_aside", SCORE_REST: "_rest_aside"}
 _BACK = {aside: name for name, aside in _ASIDE.items()}
@@ -118,7 +117,7 @@ def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
     return batch if kept.height == batch.height else Batch.from_table(kept)
 
 
-def keep_best_ranks(rows: pl.DataFrame, rank: NDArray[np.integer]) -> pl.DataFrame:
+def keep_best_ranks(rows: pl.DataFrame, rank: AnyInts) -> pl.DataFrame:
     """Keep the row with the best rank of each document, with this rank.
 
     >>> rows = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["u", "v", "u"]})
@@ -133,4 +132,4 @@ def keep_best_ranks(rows: pl.DataFrame, rank: NDArray[np.integer]) -> pl.DataFra
 
 def may_repeat(batch: Batch) -> bool:
     """Return whether a document may be there twice for a query, as far as keys tell."""
-    return len(probe(batch.key, batch.key[:0]).again) > 0
+    return repeats(batch.key)

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY
 from rankframe.kernel.batch import (
     KEY,
@@ -30,11 +31,7 @@ from rankframe.kernel.batch import (
     taken,
 )
 from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
-from rankframe.kernel.tables import Index, probe, representatives
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Keys = NDArray[np.uint64]
+from rankframe.kernel.tables import Index, probe, repeats, representatives
 
 _LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
 _BLOCK = 1 << 16  # rows that fit in the cache
@@ -59,9 +56,7 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
     judged = np.flatnonzero(numbers >= 0)
     rows = index.rows_of_queries(numbers[judged])
     code = np.repeat(judged, index.lengths[numbers[judged]])
-    found = find_documents(
-        batch.documents, Documents(index.key[rows], code, IndexedIds(index, rows))
-    )
+    found = find_documents(batch.documents, Documents(index.key[rows], code, index.docs_of(rows)))
     if found is None:
         return None
     hit = np.flatnonzero(found >= 0)
@@ -81,32 +76,30 @@ def find_documents(documents: Documents, targets: Documents) -> Ints | None:
         hit = np.flatnonzero(probed.found >= 0)
         if _are_equal(documents, probed.found[hit], targets, hit).all():
             return probed.found
-    ids = [as_text(side.docs.taken(np.arange(len(side.key)))) for side in (documents, targets)]
+    ids = pl.concat([as_text(side.docs.every) for side in (documents, targets)])
     code = np.concatenate([documents.code, targets.code])
-    keys = _number_by_ids(pl.concat(ids), code).view(np.uint64)
+    keys = _number_by_ids(ids, code).view(np.uint64)
     probed = probe(keys[: len(documents.key)], keys[len(documents.key) :])
     return None if len(probed.again) else probed.found
 
 
-def group_equal(keys: Keys, ids: Ids, code: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
+def group_equal(keys: Keys, ids: pl.Series, code: AnyInts | None = None) -> Ints:
     """Return, for each row, a row with the same id (and query): the same row for equal ids."""
     same = representatives(keys).astype(np.int64)
     repeats = np.flatnonzero(same != np.arange(len(same)))
-    equal = (ids.taken(repeats) == ids.taken(same[repeats])).to_numpy()
+    equal = (taken(ids, repeats) == taken(ids, same[repeats])).to_numpy()
     if code is not None:
         equal &= code[repeats] == code[same[repeats]]
-    return same if equal.all() else _number_by_ids(ids.taken(np.arange(len(keys))), code)
+    return same if equal.all() else _number_by_ids(ids, code)
 
 
-def _are_equal(
-    left: Documents, left_rows: Ints, right: Documents, right_rows: Ints
-) -> NDArray[np.bool_]:
+def _are_equal(left: Documents, left_rows: Ints, right: Documents, right_rows: Ints) -> Flags:
     equal = (left.docs.taken(left_rows) == right.docs.taken(right_rows)).to_numpy()
     equal &= left.code[left_rows] == right.code[right_rows]
     return equal
 
 
-def _number_by_ids(ids: pl.Series, code: NDArray[np.integer] | None = None) -> Ints:
+def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
     """Return the first row with the id (and query) of each row: what keys do, where these fail."""
     columns = {"id": as_text(ids)}
     if code is not None:
@@ -203,9 +196,13 @@ class QueryIndex:
         """Return the number of each query of a batch; -1: it is not here."""
         return self._query_ids.find(batch.hashes, batch.queries)
 
-    def ids_of(self, name: str, rows: NDArray[np.integer]) -> pl.Series:
+    def ids_of(self, name: str, rows: AnyInts) -> pl.Series:
         """Return the ids of these rows."""
         return taken(self.ids[name], rows if self.order is None else self.order[rows])
+
+    def docs_of(self, rows: AnyInts) -> Ids:
+        """Return the documents of these rows, looked up when they are needed."""
+        return Ids(self.ids[DOC], rows if self.order is None else self.order[rows])
 
     def rows_of(self, first: int, end: int) -> slice:
         """Return the rows of consecutive queries."""
@@ -224,7 +221,7 @@ class QueryIndex:
             starts=np.cumsum(lengths) - lengths,
             queries=taken(self.queries, numbers),
             hashes=self.index.keys[numbers],
-            docs=IndexedIds(self, rows),
+            docs=self.docs_of(rows),
             numbers={name: values[rows] for name, values in self.numbers.items()},
         )
 
@@ -239,20 +236,7 @@ class QueryIndex:
 
     def may_repeat(self) -> bool:
         """Return whether a document may be there twice for a query, as far as keys tell."""
-        blocks = (self.key[self.rows_of(*block)] for block in self.blocks(_BLOCK))
-        return any(len(probe(key, key[:0]).again) for key in blocks)
-
-
-@dataclass(frozen=True)
-class IndexedIds:
-    """The documents of rows of an index, looked up when they are needed."""
-
-    index: QueryIndex
-    rows: Ints
-
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
-        """Return the documents of these of the rows."""
-        return self.index.ids_of(DOC, self.rows[rows])
+        return any(repeats(self.key[self.rows_of(*block)]) for block in self.blocks(_BLOCK))
 
 
 def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, Index]:

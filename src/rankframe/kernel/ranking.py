@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import QUERY, RANK, SCORE, SCORE_REST
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
@@ -28,13 +29,8 @@ from rankframe.kernel.segments import (
     position,
     ranges,
     segment_lengths,
-    spread,
+    segment_starts,
 )
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Codes = NDArray[np.int32]
 
 _LARGEST_RANK = np.iinfo(np.int32).max
 # Ids are compared in up to this multiple of the rows as steps; beyond it, they are sorted.
@@ -91,20 +87,6 @@ def rank_documents(
     return replace(found, renumbered=_count_renumbered(batch))
 
 
-class Order(NamedTuple):
-    """The rows of a batch, query by query and the best document first."""
-
-    # None: as they are
-    rows: Ints | None
-    # which of the ordered rows have the score of the row above; None: none has
-    tied: Flags | None
-
-
-def order_documents(batch: Batch, ties: Ties) -> Order:
-    """Order all rows of a batch."""
-    return _order(batch, _scores_or_ranks(batch), ties)
-
-
 @dataclass(frozen=True)
 class RankedBatch:
     """The rows of a batch, query by query and the best document first, cut at a rank."""
@@ -122,7 +104,7 @@ class RankedBatch:
     @classmethod
     def from_batch(cls, batch: Batch, ties: Ties, k_max: int | None = None) -> RankedBatch:
         """Order the documents of a batch and cut them at `k_max`."""
-        rows, same = order_documents(batch, ties)
+        rows, same = _order(batch, _scores_or_ranks(batch), ties)
         tied = 0 if same is None else int(np.count_nonzero(same))
         lengths = batch.lengths
         if k_max is not None and int(lengths.max(initial=0)) > k_max:
@@ -143,20 +125,34 @@ class RankedBatch:
         return self.batch.starts if self.rows is None else np.cumsum(self.lengths) - self.lengths
 
     @cached_property
-    def rank(self) -> NDArray[np.int32]:
+    def rank(self) -> Codes:
         """Return the rank of each row."""
         rank = position(self.starts, self.height)
         rank += 1
         return rank
 
     @cached_property
-    def tied_rank(self) -> Floats:
-        """Return the mean rank of the documents with the score of each row."""
+    def tie_bounds(self) -> tuple[AnyInts, AnyInts]:
+        """Return the ranks of the first and the last document with the score of each row."""
         if self.same is None:
-            return self.rank.astype(np.float64)
+            return self.rank, self.rank
         starts = np.flatnonzero(~self.same)
         lengths = segment_lengths(starts, self.height)
-        return spread(self.rank[starts] + (lengths - 1) / 2, starts, self.height)
+        first = self.rank[starts].astype(np.int64)
+        last = first + lengths - 1
+        return np.repeat(first, lengths), np.repeat(last, lengths)
+
+    @cached_property
+    def tied_rank(self) -> Floats:
+        """Return the mean rank of the documents with the score of each row."""
+        first, last = self.tie_bounds
+        return (first + last) / 2
+
+    @property
+    def docs(self) -> pl.Series:
+        """Return the ids of these rows."""
+        docs = self.batch.docs
+        return docs.every if self.rows is None else docs.taken(self.rows)
 
     @cached_property
     def score(self) -> Floats | None:
@@ -185,7 +181,7 @@ class RankedBatch:
         return values if self.rows is None else values[self.rows]
 
 
-def kept_ranks(batch: Batch) -> NDArray[np.int32]:
+def kept_ranks(batch: Batch) -> Codes:
     """Return the ranks of a batch; refuse numbers that cannot be ranks."""
     rank = batch.numbers[RANK]
     wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
@@ -228,8 +224,7 @@ def order_by_score(
 def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> Ints:
     """Sort rows that are equal in the leading bits of their scores."""
     values, owner = scores[rows] + 0.0, code[rows]
-    together = owner[1:] == owner[:-1]
-    rises = (values[1:] > values[:-1]) & together
+    rises = (values[1:] > values[:-1]) & (owner[1:] == owner[:-1])
     if rises.any():
         # Equal in their leading bits only. As given, where they are equal in all.
         mixed = np.isin(owner, np.unique(owner[1:][rises]))
@@ -238,9 +233,8 @@ def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> I
         rows[mixed], values[mixed] = table["row"].to_numpy(), table["score"].to_numpy()
     if ties == "as_given":
         return rows
-    new = np.ones(len(rows), np.bool_)
-    new[1:] = ~together | (values[1:] != values[:-1])
-    return text_order_within(docs, rows, np.flatnonzero(new), descending=ties == "doc_desc")
+    starts = segment_starts(owner, values)
+    return text_order_within(docs, rows, starts, descending=ties == "doc_desc")
 
 
 def _ordered_by_rank(batch: Batch) -> bool:
@@ -267,18 +261,13 @@ def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
     return levels
 
 
-def _is_descending(batch: Batch, values: Floats) -> bool:
-    """Check that no value is larger than the value above it in its query."""
+def _rises(batch: Batch, values: Floats, *, between_queries: bool) -> Flags:
+    """Flag rows, but for the first, with a larger value than the row above; of another query: as
+    `between_queries` says.
+    """
     rises = values[1:] > values[:-1]
-    rises[batch.starts[1:] - 1] = False
-    return not rises.any()
-
-
-def _ranks_rise(batch: Batch) -> bool:
-    rank = batch.numbers[RANK]
-    rises = rank[1:] > rank[:-1]
-    rises[batch.starts[1:] - 1] = True
-    return bool(rises.all())
+    rises[batch.starts[1:] - 1] = between_queries
+    return rises
 
 
 def _repeats_above(batch: Batch, values: Floats) -> Flags:
@@ -289,16 +278,21 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
     return same
 
 
-def _order(batch: Batch, scores: Floats | None, ties: Ties) -> Order:
+def _order(batch: Batch, scores: Floats | None, ties: Ties) -> tuple[Ints | None, Flags | None]:
+    """Order the rows of a batch query by query, the best document first.
+
+    Returns the rows, None: as they are; and which of the ordered rows have the score of the row
+    above, None: none has.
+    """
     if scores is None:
-        return Order(None, None)
-    if not _is_descending(batch, scores):
+        return None, None
+    if _rises(batch, scores, between_queries=False).any():
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
-        return Order(order, _tied_neighbours(batch.code, scores, order, unsure))
+        return order, _tied_neighbours(batch.code, scores, order, unsure)
     same = _repeats_above(batch, scores)[:-1]
     if not same.any():
-        return Order(None, None)
-    return Order(None if ties == "as_given" else _order_ties(batch, same, ties), same)
+        return None, None
+    return None if ties == "as_given" else _order_ties(batch, same, ties), same
 
 
 def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
@@ -328,39 +322,26 @@ def _tied_neighbours(code: Codes, scores: Floats, order: Ints, unsure: Flags) ->
 
 def _rank_all(batch: Batch, scores: Floats | None, ties: Ties) -> DocumentRanks:
     order, same = _order(batch, scores, ties)
-    rank = position(batch.starts, batch.height).astype(np.int64)
-    rank += 1
-    first = last = rank
-    tied = 0
-    if same is not None:
-        tied = int(np.count_nonzero(same))
-        blocks = np.flatnonzero(~same)
-        lengths = segment_lengths(blocks, batch.height)
-        first = np.repeat(rank[blocks], lengths)
-        last = np.repeat(rank[blocks] + lengths - 1, lengths)
+    tied = 0 if same is None else int(np.count_nonzero(same))
+    ranked = RankedBatch(batch, batch.lengths, order, same, tied)
     contradicting = None
     if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
-        ranks = batch.numbers[RANK]
-        if order is not None:
-            ranks, scores = ranks[order], scores[order]
-        contradicting = _count_contradictions(scores, ranks, batch.code)
+        ranks = ranked.take(batch.numbers[RANK])
+        contradicting = _count_contradictions(ranked.take(scores), ranks, batch.code)
+    columns = np.array([ranked.rank, *ranked.tie_bounds], np.int64)
     if order is not None:
-        rank, first, last = (_scatter(values, order) for values in (rank, first, last))
+        ordered, columns = columns, np.empty_like(columns)
+        columns[:, order] = ordered
+    rank, first, last = columns
     return DocumentRanks(rank, first, last, tied, contradicting)
-
-
-def _scatter(ordered: Ints, order: Ints) -> Ints:
-    values = np.empty_like(ordered)
-    values[order] = ordered
-    return values
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
     """Rank these rows without ordering the others; None where that is no quicker."""
-    descending = _is_descending(batch, scores)
+    descending = not _rises(batch, scores, between_queries=False).any()
     contradicting = None
     if SCORE in batch.numbers and RANK in batch.numbers:
-        if not (descending and _ranks_rise(batch)):
+        if not (descending and _rises(batch, batch.numbers[RANK], between_queries=True).all()):
             return None
         contradicting = 0
     found = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
@@ -372,22 +353,17 @@ def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Do
     same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
     starts = batch.starts[batch.code[rows]]
-    rank = rows - starts + 1
+    rank: Ints | None = rows - starts + 1
     first, last = rank.copy(), rank.copy()
     among = np.flatnonzero(same[rows] | same[rows + 1]) if tied else rows[:0]
     if len(among):
         blocks = np.append(np.flatnonzero(~same[:-1]), batch.height)
         block = np.searchsorted(blocks, rows[among], side="right") - 1
-        begin, end = blocks[block], blocks[block + 1]
-        first[among] = begin - starts[among] + 1
-        last[among] = end - starts[among]
+        first[among] = blocks[block] - starts[among] + 1
+        last[among] = blocks[block + 1] - starts[among]
         if ties != "as_given":
-            if int((end - begin).sum()) > _PATIENCE * batch.height:
-                return None
-            peers = ranges(begin, end - begin)
-            owner = np.repeat(np.arange(len(among)), end - begin)
-            rank[among] = first[among] + _count_above(batch, rows[among], peers, owner, ties)
-    return DocumentRanks(rank, first, last, tied)
+            rank = _break_ties(batch, rows, first, last, ties)
+    return None if rank is None else DocumentRanks(rank, first, last, tied)
 
 
 def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
@@ -413,18 +389,42 @@ def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> D
             again = np.flatnonzero(group.repeated(lists, better))
             upto[again] = group.before(lists[again], targets[again], equal=True)
         first[mine], last[mine] = better + 1, upto
+    rank = _break_ties(batch, rows, first, last, ties, scores)
+    return None if rank is None else DocumentRanks(rank, first, last, tied)
+
+
+def _break_ties(
+    batch: Batch, rows: Ints, first: Ints, last: Ints, ties: Ties, scores: Floats | None = None
+) -> Ints | None:
+    """Rank rows among the documents with the same score, which have the ranks `first` to `last`.
+
+    `scores`: of all rows; None: the batch is in order of its scores. Returns None where sorting is
+    quicker.
+    """
     rank = first.copy()
     among = np.flatnonzero(last > first)
-    if len(among):
-        if int((last - first + 1)[among].sum()) > _PATIENCE * batch.height:
-            return None
-        peers, owner = _find_peers(batch, rows[among], scores)
-        rank[among] += _count_above(batch, rows[among], peers, owner, ties)
-    return DocumentRanks(rank, first, last, tied)
+    if not len(among):
+        return rank
+    rows, lengths = rows[among], (last - first + 1)[among]
+    if int(lengths.sum()) > _PATIENCE * batch.height:
+        return None
+    if scores is None:
+        peers = ranges(batch.starts[batch.code[rows]] + first[among] - 1, lengths)
+    else:
+        peers = _find_peers(batch, rows, scores)
+    owner = np.repeat(np.arange(len(rows)), lengths)
+    if ties == "as_given":
+        above = peers < rows[owner]
+    else:
+        peer_docs = as_text(batch.docs.taken(peers))
+        own_docs = as_text(batch.docs.taken(rows[owner]))
+        above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
+    rank[among] += np.bincount(owner[above], minlength=len(rows))
+    return rank
 
 
-def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> tuple[Ints, Ints]:
-    """Return all rows with the query and the score of one of these, and which of these that is."""
+def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
+    """Return, for one row after the other, all rows with its query and score."""
     mixed = (scores + 0.0).view(np.uint64) * _FACTORS[0]
     mixed += batch.code.astype(np.uint64)
     mixed *= _FACTORS[1]
@@ -435,29 +435,12 @@ def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> tuple[Ints, Ints]:
     near = np.flatnonzero(marked[slots])
     code, value = batch.code[near], scores[near]
     order = np.lexsort((value, code))
-    code, value = code[order], value[order]
-    new = np.ones(len(near), np.bool_)
-    new[1:] = (code[1:] != code[:-1]) | (value[1:] != value[:-1])
-    starts = np.flatnonzero(new)
+    starts = segment_starts(code[order], value[order])
     block = np.empty(len(near), np.int64)
     block[order] = number_segments(starts, len(near))
     blocks = block[np.searchsorted(near, rows)]
     lengths = segment_lengths(starts, len(near))[blocks]
-    return near[order][ranges(starts[blocks], lengths)], np.repeat(np.arange(len(rows)), lengths)
-
-
-def _count_above(batch: Batch, rows: Ints, peers: Ints, owner: Ints, ties: Ties) -> Ints:
-    """Count the peers, which have the same score, that are ranked above each row.
-
-    `owner`: the row that each of the peers is compared with.
-    """
-    if ties == "as_given":
-        above = peers < rows[owner]
-    else:
-        peer_docs = as_text(batch.docs.taken(peers))
-        own_docs = as_text(batch.docs.taken(rows[owner]))
-        above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
-    return np.bincount(owner[above], minlength=len(rows))
+    return near[order][ranges(starts[blocks], lengths)]
 
 
 def _count_renumbered(batch: Batch) -> int:
@@ -479,9 +462,7 @@ def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
     if not len(score):
         return 0
     # Blocks of equal scores: the best rank in each against the worst rank in those above it.
-    new = np.ones(len(score), np.bool_)
-    new[1:] = (code[1:] != code[:-1]) | (score[1:] != score[:-1])
-    starts = np.flatnonzero(new)
+    starts = segment_starts(code, score)
     code = code[starts]
     levels, places = np.unique(rank, return_inverse=True)
     best, worst = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)

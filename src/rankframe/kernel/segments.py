@@ -1,6 +1,8 @@
-"""Numpy primitives over rows that belong to queries, for which polars has no fast function.
+"""Sort, count and compare rows that belong to queries, where polars has no fast function.
 
-Every function works on the whole table at once. `code` is the number of a row's query.
+Every function works on the whole table at once. `code` is the number of a row's query. Within
+queries, rows are sorted as the rows of rectangles that hold queries of about the same length:
+several times as fast as one sort of all rows by query.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.integer]
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
 
 
-def sort_order(*keys: Ints) -> NDArray[np.int64]:
+def sort_order(*keys: AnyInts) -> Ints:
     """Return the permutation that sorts by non-negative integer keys, the first one foremost; rows
     that are equal in all of them stay in order.
 
@@ -32,31 +34,29 @@ def sort_order(*keys: Ints) -> NDArray[np.int64]:
         if width:
             packed <<= np.uint64(width)
             packed |= key.astype(np.uint64)
-    return order_by(packed, row_bits)
+    packed <<= np.uint64(row_bits)
+    packed |= np.arange(rows, dtype=np.uint64)
+    packed.sort()
+    packed &= np.uint64((1 << row_bits) - 1)
+    return packed.view(np.int64)
 
 
-def order_by(keys: NDArray[np.uint64], row_bits: int) -> NDArray[np.int64]:
-    """Return the permutation that sorts keys with `row_bits` free leading bits; spoils the keys."""
-    keys <<= np.uint64(row_bits)
-    keys |= np.arange(len(keys), dtype=np.uint64)
-    keys.sort()
-    keys &= np.uint64((1 << row_bits) - 1)
-    return keys.view(np.int64)
-
-
-def segment_starts(code: Ints) -> NDArray[np.int64]:
-    """Return the first row of each query in a table sorted by query."""
-    if not len(code):
+def segment_starts(*keys: NDArray[Any]) -> Ints:
+    """Return the first row of each query in a table sorted by query, or by several keys."""
+    if not len(keys[0]):
         return np.empty(0, np.int64)
-    return np.concatenate(([0], np.flatnonzero(code[1:] != code[:-1]) + 1)).astype(np.int64)
+    differ = keys[0][1:] != keys[0][:-1]
+    for key in keys[1:]:
+        differ |= key[1:] != key[:-1]
+    return np.concatenate(([0], np.flatnonzero(differ) + 1)).astype(np.int64)
 
 
-def number_segments(starts: Ints, rows: int) -> NDArray[np.int32]:
+def number_segments(starts: AnyInts, rows: int) -> Codes:
     """Return the number of each row's segment. (A running count of flags takes far longer.)"""
     return spread(np.arange(len(starts), dtype=np.int32), starts, rows)
 
 
-def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
+def segment_lengths(starts: AnyInts, rows: int) -> Ints:
     """Count the rows of each query, given its first row. (`np.diff` takes ten times as long for
     the few queries of a batch.)
     """
@@ -66,12 +66,12 @@ def segment_lengths(starts: Ints, rows: int) -> NDArray[np.int64]:
     return lengths
 
 
-def spread(per_segment: NDArray[Any], starts: Ints, rows: int) -> NDArray[Any]:
+def spread(per_segment: NDArray[Any], starts: AnyInts, rows: int) -> NDArray[Any]:
     """Repeat a value of each query on each of its rows."""
     return np.repeat(per_segment, segment_lengths(starts, rows))
 
 
-def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int32]:
+def running_count(flags: Flags, starts: AnyInts) -> Codes:
     """Count the flags that are set in the query down to each row, itself included."""
     total = np.cumsum(flags, dtype=np.int32)
     before = total[starts] - flags[starts]
@@ -79,14 +79,14 @@ def running_count(flags: NDArray[np.bool_], starts: Ints) -> NDArray[np.int32]:
     return total
 
 
-def position(starts: Ints, rows: int) -> NDArray[np.int32]:
+def position(starts: AnyInts, rows: int) -> Codes:
     """Return the place of each row within its query, from 0."""
     place = np.arange(rows, dtype=np.int32)
     place -= spread(starts.astype(np.int32), starts, rows)
     return place
 
 
-def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+def descending_bits(values: Floats) -> Keys:
     """Return unsigned integers that sort ascending as the (finite) floats sort descending."""
     bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
     # Negative floats grow in magnitude with their bits; the bits of positive ones are turned round.
@@ -97,7 +97,7 @@ def descending_bits(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     return turned.view(np.uint64)
 
 
-def ranges(firsts: Ints, lengths: Ints) -> NDArray[np.int64]:
+def ranges(firsts: AnyInts, lengths: AnyInts) -> Ints:
     """Concatenate the ranges that begin with `firsts` and have these lengths.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
@@ -108,9 +108,6 @@ def ranges(firsts: Ints, lengths: Ints) -> NDArray[np.int64]:
     whole += np.arange(len(whole))
     return whole
 
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Up to this number of rows of a query are compared with each other; more are sorted. A power of 2.
 _COMPARED = 128
@@ -189,7 +186,7 @@ class Ascending:
             same &= np.isfinite(self.values[:, 1:])
         return int(np.count_nonzero(same))
 
-    def repeated(self, rows: Ints, places: Ints) -> NDArray[np.bool_]:
+    def repeated(self, rows: Ints, places: Ints) -> Flags:
         """Flag places of rows whose number equals the next one."""
         depth = self.values.shape[1]
         if depth < 2:
@@ -221,7 +218,7 @@ def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending
         yield Ascending(lists, np.sort(cells, axis=1), lengths[lists])
 
 
-def order_within(starts: Ints, lengths: Ints, *keys: NDArray[np.integer]) -> Ints:
+def order_within(starts: Ints, lengths: Ints, *keys: AnyInts) -> Ints:
     """Return the permutation that sorts the rows of each query by non-negative numbers, the first
     one foremost; rows that are equal in all of them stay in order.
 
@@ -241,9 +238,7 @@ def order_within(starts: Ints, lengths: Ints, *keys: NDArray[np.integer]) -> Int
     return _sorted_places(packed << kind(place_bits), place_bits, starts, lengths)
 
 
-def order_by_lead(
-    lead: NDArray[np.uint64], starts: Ints, lengths: Ints
-) -> tuple[Ints, NDArray[np.bool_]]:
+def order_by_lead(lead: Keys, starts: Ints, lengths: Ints) -> tuple[Ints, Flags]:
     """Return the permutation that sorts each query's rows by the leading bits of numbers.
 
     As many bits count as leave room for the row's place. Returns also which of the sorted rows have
@@ -253,11 +248,16 @@ def order_by_lead(
     keys = (lead >> place_bits) << place_bits
     order = _sorted_places(keys, int(place_bits), starts, lengths)
     keys >>= place_bits
-    unsure = np.zeros(len(keys), np.bool_)
-    unsure[1:] = keys[1:] == keys[:-1]
-    unsure[starts] = False
-    unsure[:-1] |= unsure[1:]
-    return order, unsure
+    return order, equal_neighbours(keys, starts)
+
+
+def equal_neighbours(keys: NDArray[Any], starts: Ints) -> Flags:
+    """Flag rows with the key of the row above or below, in the same query."""
+    equal = np.zeros(len(keys), np.bool_)
+    equal[1:] = keys[1:] == keys[:-1]
+    equal[starts] = False
+    equal[:-1] |= equal[1:]
+    return equal
 
 
 def _sorted_places(
@@ -278,7 +278,7 @@ def _sorted_places(
     return order
 
 
-def inversions(values: NDArray[np.integer], starts: Ints, lengths: Ints) -> Ints:
+def inversions(values: AnyInts, starts: Ints, lengths: Ints) -> Ints:
     """Count the rows above each row, in its query, with a larger value (of numbers from 0 on).
 
     >>> inversions(np.array([3, 1, 2, 5, 4]), np.array([0, 3]), np.array([3, 2]))
@@ -316,7 +316,7 @@ def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
     return larger
 
 
-def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> NDArray[np.int32]:
+def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
     """Count the larger values in the blocks before that of each value.
 
     Blocks are joined two by two. Sorted, a value has moved past all smaller values: those in its
@@ -341,7 +341,7 @@ def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> NDArray[
 
 def _places(
     keys: NDArray[np.unsignedinteger], size: int, mask: np.unsignedinteger, base: Ints
-) -> NDArray[np.int32]:
+) -> Codes:
     """Return the place of each value in its sorted block of `size` values."""
     height, width = keys.shape
     places = np.empty(height * width, np.int32)

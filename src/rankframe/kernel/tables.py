@@ -16,8 +16,7 @@ from itertools import count, cycle
 import numpy as np
 from numpy.typing import NDArray
 
-Keys = NDArray[np.uint64]
-Rows = NDArray[np.int64]
+from rankframe.core.arrays import Ints, Keys
 
 _FACTORS = [
     np.uint64(word)
@@ -41,10 +40,10 @@ class Probed:
     """Hold where keys were found in a table, and which rows of the table have equal keys."""
 
     # for each key that was looked for: a row with this key, or -1
-    found: Rows
+    found: Ints
     # rows that have the key of another one, and that other one; every such row but one of each key
-    again: Rows
-    first: Rows
+    again: Ints
+    first: Ints
 
 
 def probe(keys: Keys, targets: Keys) -> Probed:
@@ -55,13 +54,13 @@ def probe(keys: Keys, targets: Keys) -> Probed:
     (array([ 1, -1]), {0, 2})
     """
     found = np.full(len(targets), -1, np.int64)
-    again: list[Rows] = []
-    first: list[Rows] = []
+    again: list[Ints] = []
+    first: list[Ints] = []
     if not len(keys):
         return Probed(found, np.empty(0, np.int64), np.empty(0, np.int64))
     table, bits = _table(len(keys))
-    left: Rows | None = None
-    rows: Rows | None = None
+    left: Ints | None = None
+    rows: Ints | None = None
     for slots_of in _rounds(bits):
         me = np.arange(len(keys), dtype=table.dtype) if rows is None else rows.astype(table.dtype)
         slots = slots_of(keys if rows is None else keys[rows])
@@ -89,6 +88,11 @@ def probe(keys: Keys, targets: Keys) -> Probed:
     return Probed(found, *(np.concatenate([np.empty(0, np.int64), *r]) for r in (again, first)))
 
 
+def repeats(keys: Keys) -> bool:
+    """Return whether two keys are equal."""
+    return len(probe(keys, keys[:0]).again) > 0
+
+
 def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
     """Return, for each key, the number of a row that has it: the same row for equal keys.
 
@@ -98,7 +102,7 @@ def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
     """
     table, bits = _table(len(keys))
     found = np.arange(len(keys), dtype=table.dtype)
-    rows: Rows | None = None
+    rows: Ints | None = None
     for slots_of in _rounds(bits):
         part = keys if rows is None else keys[rows]
         slots = slots_of(part)
@@ -140,10 +144,10 @@ class Index:
             self._tables.append((table, slots_of))
             todo = todo[lost[~same]]
 
-    def find(self, targets: Keys) -> Rows:
+    def find(self, targets: Keys) -> Ints:
         """Return the number of each key; -1 where there is none."""
         found = np.full(len(targets), -1, np.int64)
-        left: Rows | None = None
+        left: Ints | None = None
         for table, slots_of in self._tables:
             ask = targets if left is None else targets[left]
             rows = table.take(slots_of(ask))
@@ -165,14 +169,14 @@ class _Slots:
     added: np.uint64
     shift: np.uint64
 
-    def __call__(self, keys: Keys) -> Rows:
+    def __call__(self, keys: Keys) -> Ints:
         slots = keys * self.factor
         slots += self.added
         slots >>= self.shift
         return slots.view(np.int64)
 
 
-def _rounds(bits: int) -> Iterator[Callable[[Keys], Rows]]:
+def _rounds(bits: int) -> Iterator[Callable[[Keys], Ints]]:
     """Yield functions of keys: first their own bits, which look random; then with other factors."""
     shift = np.uint64(64 - bits)
     yield lambda keys: (keys >> shift).view(np.int64)

@@ -38,7 +38,7 @@ from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import scratch_folder
 from rankframe.io.validate import count_rows, load_unique
-from rankframe.kernel.batch import Column, as_text, taken, text_order
+from rankframe.kernel.batch import as_text, taken, text_order
 from rankframe.kernel.matching import QueryIndex, group_equal
 
 # Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
@@ -273,7 +273,7 @@ def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints,
         return taken(names, order).alias(QUERY), (order,) * len(rankings)
     joined = pl.concat(queries, rechunk=True)
     keys = np.concatenate([ranking.index.keys for ranking in rankings])
-    heads = group_equal(keys, Column(joined))
+    heads = group_equal(keys, joined)
     distinct = np.flatnonzero(heads == np.arange(len(heads)))
     names = as_text(taken(joined, distinct))
     order = text_order(names)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.frames.pair_sides import Side
-from rankframe.kernel.batch import Batch, Column, as_text, taken
+from rankframe.kernel.batch import Batch, Ids, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
 from rankframe.kernel.matching import group_equal
 from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
@@ -143,7 +143,9 @@ class Stack:
 
         Returns the documents, no more than `k_max` for a query, and their number for each query.
         """
-        order, _ = order_by_score(self, self.code, self.starts, scores, "doc_desc")
+        order, _ = order_by_score(
+            Ids(self.ids, self.heads), self.code, self.starts, scores, "doc_desc"
+        )
         if k_max is None or int(self.lengths.max(initial=0)) <= k_max:
             return order, self.lengths
         lengths = np.minimum(self.lengths, k_max)
@@ -196,11 +198,11 @@ def _stack_unique(
         return None
     code = np.concatenate([_query_codes(*run) for run in zip(ranked, sides, strict=True)])
     ids = pl.concat(
-        [run.batch.docs.taken(run.take(np.arange(run.batch.height))) for run in ranked],
+        [run.docs for run in ranked],
         rechunk=True,
     )
     keys = np.concatenate([run.take(run.batch.key) for run in ranked])
-    first_rows = group_equal(keys, Column(ids), code)
+    first_rows = group_equal(keys, ids, code)
     heads = np.flatnonzero(first_rows == np.arange(len(first_rows)))
     # Query by query, and for each the documents of the first run, then what the second adds, ….
     heads = heads[np.argsort(code[heads], kind="stable")]
