@@ -11,13 +11,15 @@ import shlex
 import subprocess
 import sys
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+import typer.main
 
 import rankframe as rf
+from rankframe.cli.app import app
 from rankframe.engine.convert import convert_file
 from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe, refused
 from tests.support.engine_responses import elastic
@@ -27,6 +29,7 @@ COMMANDS = [
     "", "evaluate", "compare", "diff", "gate", "history", "report", "plot", "agree", "metrics",
     "convert", "trec_eval", "demo",
 ]  # fmt: skip
+GROUP: Any = typer.main.get_command(app)
 HEAVY = ["polars", "numpy", "pyarrow", "altair", "pydantic"]
 
 
@@ -86,7 +89,7 @@ def test_help_fits_the_terminal_and_shows_what_to_type(
     assert max(map(len, out.splitlines())) <= 80
     assert not re.search(r"[<>{}]", out.replace("> run.eval", ""))
     if command:  # examples can be copied as they are: no line is broken but where it says so
-        for line in import_module(f"rankframe.cli.{command}").EXAMPLES.splitlines():
+        for line in GROUP.commands[command].epilog.splitlines()[1:]:
             assert f" {line.strip()}" in out
 
 
@@ -97,7 +100,7 @@ CALL = re.compile(r"^  (?:zcat (?P<piped>\S+) \| )?rankframe (?P<args>.*?)(?: > 
 
 def examples(command: str) -> list[tuple[list[str], str | None, str | None]]:
     """The calls that the help of a command shows: arguments, what is piped in, and out."""
-    text = import_module(f"rankframe.cli.{command}").EXAMPLES.replace("\\\n   ", "")
+    text = GROUP.commands[command].epilog.replace("\\\n   ", "")
     found = [match for line in text.splitlines() if (match := CALL.match(line))]
     return [(shlex.split(one["args"]), one["piped"], one["into"]) for one in found]
 

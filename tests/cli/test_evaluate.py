@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli.evaluate import _target
+from rankframe.cli.evaluate import _address
 from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 
 
@@ -245,7 +245,7 @@ def test_options_for_an_address_on_the_shell(s3, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["s3://bucket/out", "abfss://a@b/c", "out/result", "/data/out"])
 def test_a_place_on_the_cluster_keeps_its_slashes(place: str) -> None:
-    assert _target(Path(place)) == place
+    assert _address(Path(place)) == place
 
 
 def test_each_engine_has_its_options() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rankframe as rf
 from rankframe.cli.app import app
-from rankframe.cli.options import Given, takes
+from rankframe.cli.options import Given, flags_of, takes
 from rankframe.core.options import (
     Comparing,
     Intervals,
@@ -104,7 +104,7 @@ def more(handed: dict[str, Any]) -> typer.Typer:
     sample = typer.Typer()
 
     @sample.command()
-    @takes(More, unpaired=Comparing)
+    @takes(More, *flags_of(Comparing, "unpaired"))
     def look(run: str, *, how: Given, quiet: bool = False) -> None:
         handed.update(how, run=run, quiet=quiet)
 
@@ -117,7 +117,7 @@ def test_a_new_policy_is_a_new_flag(more: typer.Typer, handed: dict[str, Any]) -
     assert done.exit_code == 0, done.output
     new = {"strict": True, "turn": "down", "least": 3}
     assert handed == {
-        **{info.name: info.default for info in declared(Policies)},
+        **{o.name: o.default for o in declared(Policies) if o.default is not None},
         **new,
         "unpaired": "skip",
         "run": "a",

@@ -5,31 +5,25 @@ Heavy imports wait until a command runs, so that `--help` and completion are qui
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rankframe.cli import (
-    agree,
-    compare,
-    convert,
-    demo,
-    diff,
-    evaluate,
-    fuse,
-    gate,
-    history,
-    metrics,
-    plot,
-    report,
-    trec_eval,
-    tune,
-)
+from rankframe.cli.compare import compare, diff
 from rankframe.cli.completion import whole_words
+from rankframe.cli.convert import convert
+from rankframe.cli.evaluate import agree, evaluate
+from rankframe.cli.fuse import fuse, tune
+from rankframe.cli.gate import gate, history
 from rankframe.cli.options import PlainCommand, plainly
+from rankframe.cli.plot import plot
 from rankframe.cli.process import FAILED
+from rankframe.cli.reference import demo, fusions, metrics
+from rankframe.cli.report import report
+from rankframe.cli.trec_eval import TrecCommand, trec_eval
 from rankframe.core.errors import RankframeError
 
 
@@ -56,19 +50,18 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# In the order of `rankframe --help`; each module has a command of its name, and its examples; one
-# that reads its arguments in its own way has a class for it.
-for _module in (
-    evaluate, compare, diff, gate, history, report, plot, agree, fuse, tune, metrics, convert,
-    trec_eval, demo,
+# In the order of `rankframe --help`.
+for _command in (
+    evaluate, compare, diff, gate, history, report, plot, agree, fuse, tune, metrics, fusions,
+    convert, trec_eval, demo,
 ):  # fmt: skip
-    _name = _module.__name__.rpartition(".")[2]
-    _examples = f"[bold]Examples[/bold]\n{_module.EXAMPLES}"
-    _class = getattr(_module, "Command", PlainCommand)
-    app.command(_name, epilog=_examples, cls=_class)(getattr(_module, _name))
-    if _module is metrics:  # the other reference
-        _examples = f"[bold]Examples[/bold]\n{fuse.REFERENCE_EXAMPLES}"
-        app.command("fusions", epilog=_examples, cls=PlainCommand)(fuse.fusions)
+    _help, _, _examples = (inspect.getdoc(_command) or "").partition("\n\nExamples:\n")
+    app.command(
+        _command.__name__,
+        help=_help,
+        epilog=f"[bold]Examples[/bold]\n\n{_examples}\n",
+        cls=TrecCommand if _command is trec_eval else PlainCommand,
+    )(_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,112 +1,133 @@
-"""`rankframe compare`: systems over the same queries, and how sure their differences are."""
+"""`rankframe compare`: differences between systems; `rankframe diff`: what changed between two."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from rankframe.cli.completion import names_of_runs
-from rankframe.cli.options import (
-    BY,
-    COLUMNS,
-    LOWER_IS_BETTER,
-    MAX_MEMORY,
-    QUERIES,
-    WEIGHT,
-    Folder,
-    Given,
-    Ledger,
-    Metrics,
-    Overwrite,
-    QrelsAndRuns,
-    Quiet,
-    output_option,
-    takes,
-)
-from rankframe.cli.support import check_outputs, open_inputs, progress_bar, tell_if_every_relevant
-from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
-
-EXAMPLES = """
-  rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
-
-  rankframe compare qrels.parquet old=bm25.parquet new=hybrid.parquet \\
-    -m ndcg@10 -m map --format markdown
-
-  rankframe compare qrels.parquet bm25.parquet dense.parquet hybrid.parquet \\
-    -m ndcg@10 --test tukey --format latex
-
-  rankframe compare qrels.parquet bm25.parquet dense.parquet -m mrr@10 \\
-    --queries queries.parquet --by locale
-
-  rankframe compare --stored results/bm25 results/dense --test randomisation
-"""
+from rankframe.cli import flags
+from rankframe.cli.inputs import open_inputs
+from rankframe.cli.options import OUTPUT, Flag, Given, takes
+from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
+from rankframe.core.errors import OptionError
+from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies, Storage
 
 
 @takes(
+    flags.METRICS, flags.BASELINE,
+    Flag("bounds", bool, "Also bounds and scenarios for the unjudged documents.", default=False),
     SharedPolicies, Comparing, Intervals, Storage,
-    shared=(COLUMNS, MAX_MEMORY, LOWER_IS_BETTER, QUERIES, BY, WEIGHT),
+    flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
+    output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
 )  # fmt: skip
 def compare(
-    sources: QrelsAndRuns,
+    sources: flags.QrelsAndRuns,
     *,
-    metric: Metrics = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            "-b",
-            metavar="NAME",
-            help="The run that others are compared with (default: every pair).",
-            autocompletion=names_of_runs,
-        ),
-    ] = None,
     stored: Annotated[
         bool,
         typer.Option(
             "--stored", help="All arguments are stored results or per-query files; no judgments."
         ),
     ] = False,
-    bounds: Annotated[
-        bool,
-        typer.Option("--bounds", help="Also bounds and scenarios for the unjudged documents."),
-    ] = False,
-    style: Annotated[
-        Literal["table", "json", "csv", "markdown", "latex"],
-        output_option("--format", help="How to print."),
-    ] = "table",
-    output: Folder = None,
-    overwrite: Overwrite = False,
-    ledger: Ledger = False,
-    quiet: Quiet = False,
+    out: Output,
     how: Given,
 ) -> None:
-    """Compare runs over the same queries: differences, intervals and significance tests."""
-    from rich.console import Console
+    """Compare runs over the same queries: differences, intervals and significance tests.
 
+    Examples:
+      rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
+
+      rankframe compare qrels.parquet old=bm25.parquet new=hybrid.parquet \\
+        -m ndcg@10 -m map --format markdown
+
+      rankframe compare qrels.parquet bm25.parquet dense.parquet hybrid.parquet \\
+        -m ndcg@10 --test tukey --format latex
+
+      rankframe compare qrels.parquet bm25.parquet dense.parquet -m mrr@10 \\
+        --queries queries.parquet --by locale
+
+      rankframe compare --stored results/bm25 results/dense --test randomisation
+    """
     import rankframe as rf
     from rankframe.analysis.comparison import COMPARISON_FILES
-    from rankframe.io.output_paths import refuse_taken
     from rankframe.present.terminal import analysis_tables as show
 
     qrels, runs = (None, sources) if stored else (sources[0], sources[1:])
     judgments, systems = open_inputs(qrels, runs)
-    check_outputs([judgments, *systems.values(), how["queries"]], folder=output)
-    if output is not None:
-        refuse_taken(output, COMPARISON_FILES, overwrite=overwrite)
-    with progress_bar("comparing", quiet=quiet) as report:
-        found = rf.compare(
-            judgments, systems, metric, baseline=baseline, bounds=bounds, progress=report, **how
-        )
-    tell_if_every_relevant(found.every_relevant and not stored)
-    if output is not None:
-        found.write(output, overwrite=overwrite)
-    if style != "table":
-        print(show.comparison_text(found, style))
-        return
-    console = Console()
-    console.print(show.comparison_table(found, console.width))
-    if bounds:
-        console.print(show.bounds_table(found))
-    if ledger:
-        console.print(show.ledger_table(found.ledger))
+    out.refuse_taken([judgments, *systems.values(), how.get("queries")], COMPARISON_FILES)
+    with out.progress("comparing") as report:
+        found = rf.compare(judgments, systems, progress=report, **how)
+    warn_if_every_relevant(found.every_relevant and not stored)
+    bounds = [show.bounds_table(found)] if how["bounds"] else []
+    out.deliver(
+        found,
+        lambda: show.comparison_text(found, out.style),
+        lambda width: [show.comparison_table(found, width), *bounds],
+    )
+
+
+@takes(
+    replace(flags.METRICS, help="One metric (default: ndcg@10)."),
+    Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
+    Flag("most", int, "Number of queries to show.", default=5),
+    Flag("only", list[str] | None, "Show this query (repeat).", "ID"),
+    Flag("worse", bool, "Only queries that got worse, the worst first.", default=False),
+    replace(
+        flags.QUERIES, help="A table of queries: query_id, and attributes to show.", panel=None
+    ),
+    replace(
+        flags.WEIGHT, help="Attribute with the weight of each change, such as traffic.", panel=None
+    ),
+    Policies, Storage, flags.COLUMNS, flags.QUERY_TEXT, flags.TITLES,
+    output=(
+        flags.formats("table", "json", "csv"),
+        replace(flags.PER_QUERY, help="Write the change of every query there."), flags.QUIET,
+    ),
+)  # fmt: skip
+def diff(
+    qrels: flags.Qrels,
+    a: Annotated[str, typer.Argument(metavar="A", help="The run before (NAME=A names it).")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run after.")],
+    *,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the documents of the queries shown there.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    out: Output,
+    how: Given,
+) -> None:
+    """Show what changed between two runs: the queries that moved most, and their documents.
+
+    Examples:
+      rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10
+
+      rankframe diff qrels.parquet bm25.parquet dense.parquet \\
+        --query q0017 --query q0018 -k 20
+
+      rankframe diff qrels.parquet bm25.parquet dense.parquet --worse \\
+        --queries queries.parquet --weight traffic --titles products.parquet
+    """
+    import rankframe as rf
+    from rankframe.io.outputs import write_frame
+    from rankframe.present.terminal import analysis_tables as show
+
+    metrics = how.pop("metrics", ["ndcg@10"])
+    if len(metrics) > 1:
+        raise OptionError(f"-m is taken once here, not {len(metrics)} times: {', '.join(metrics)}.")
+    judgments, runs = open_inputs(qrels, [a, b])
+    before, after = runs.values()
+    tables = [how.get(name) for name in ("queries", "query_text", "titles")]
+    check_outputs([judgments, before, after, *tables], tables=[out.per_query, documents])
+    with out.progress("comparing"):
+        found = rf.diff(judgments, before, after, metrics[0], names=list(runs), **how)
+    warn_if_every_relevant(found.every_relevant)
+    for target, name in ((out.per_query, "per_query"), (documents, "documents")):
+        if target:
+            about = {"frame": name, "metrics": found.summary["metric"].to_list(), "k": found.k}
+            write_frame(getattr(found, name), target, about)
+    out.print(lambda: show.diff_text(found, style=out.style), lambda _: [show.diff_tables(found)])

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import typer
 
-from rankframe.cli.support import runs_by_name, split_name
+from rankframe.cli.inputs import runs_by_name, split_name
 
 # Values, each perhaps with a sentence.
 Offered: TypeAlias = list[tuple[str, str] | str]

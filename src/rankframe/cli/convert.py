@@ -8,24 +8,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from rankframe.cli.options import COLUMNS, Given, takes
-from rankframe.cli.support import open_sources, progress_bar
+from rankframe.cli import flags
+from rankframe.cli.inputs import open_sources
+from rankframe.cli.options import Flag, Given, flags_of, takes
+from rankframe.cli.outputs import Output
 from rankframe.core.messages import masked, number_of
 from rankframe.core.options import Policies, Storage
 from rankframe.core.wording import plain_text
 
-EXAMPLES = """
-  rankframe convert bm25.parquet bm25.trec
-
-  rankframe convert ratings.csv qrels.trec --kind qrels \\
-    -c query_id=shopper -c doc_id=article --overwrite
-
-  rankframe convert responses.jsonl run.parquet --queries names.txt
-"""
-
 
 @takes(
-    Storage, shared=(COLUMNS,), duplicates=Policies, order=Policies, relevance=Policies
+    Flag("overwrite", bool, "Replace OUT if it is there.", default=False),
+    Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
 def convert(
     source: Annotated[
@@ -39,9 +33,6 @@ def convert(
         Literal["run", "qrels"] | None,
         typer.Option(help="What IN holds, if its columns do not tell."),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT if it is there.")
-    ] = False,
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -51,18 +42,25 @@ def convert(
     ] = None,
     how: Given,
 ) -> None:
-    """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text."""
+    """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text.
+
+    Examples:
+      rankframe convert bm25.parquet bm25.trec
+
+      rankframe convert ratings.csv qrels.trec --kind qrels \\
+        -c query_id=shopper -c doc_id=article --overwrite
+
+      rankframe convert responses.jsonl run.parquet --queries names.txt
+    """
     from rankframe.engine.convert import convert_file
     from rankframe.io.output_paths import place
     from rankframe.io.remote import is_address
 
     (opened,) = open_sources([source])
-    with progress_bar(f"converting {masked(source)}", quiet=False):
-        found, rows = convert_file(
-            opened, target, kind,
-            columns=how["columns"], duplicates=how["duplicates"], order=how["order"],
-            relevance=how["relevance"], overwrite=overwrite, queries=queries and _lines(queries),
-        )  # fmt: skip
+    how.pop("storage_options", None)  # in force while this runs
+    names = None if queries is None else _lines(queries)
+    with Output().progress(f"converting {masked(source)}"):
+        found, rows = convert_file(opened, target, kind, queries=names, **how)
     where = str(place(target) if is_address(target) else target)
     print(f"{plain_text(where)}: {number_of(rows, 'row')} of {found}", file=sys.stderr)
 

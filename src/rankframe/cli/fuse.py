@@ -1,48 +1,40 @@
-"""`rankframe fuse`: several runs of the same queries into one; `rankframe fusions`: how."""
+"""`rankframe fuse`: several runs of the same queries into one; `rankframe tune`: the best way."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated
 
 import typer
 
 from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.cli import flags
 from rankframe.cli.completion import methods
-from rankframe.cli.options import COLUMNS, MAX_MEMORY, Given, Overwrite, Quiet, output_option, takes
-from rankframe.cli.support import check_outputs, open_inputs, progress_bar
+from rankframe.cli.inputs import open_inputs
+from rankframe.cli.options import OUTPUT, Flag, Given, flags_of, takes
+from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
-from rankframe.core.options import Storage
+from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
 from rankframe.core.wording import plain_text
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
-    from rankframe.analysis.fusion.norms import Norm
-    from rankframe.analysis.fusion.registry import Definition
-
-EXAMPLES = """
-  rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
-
-  rankframe fuse bm25.parquet dense.parquet --method "rrf(k=20)" --depth 100 --k-max 10 \\
-    -o hybrid.trec
-
-  rankframe fuse words=bm25.parquet vectors=dense.parquet --method wsum --norm min_max \\
-    --weights .3,.7 -o hybrid.parquet
-
-  rankframe fuse bm25.parquet dense.parquet --method posfuse --qrels qrels.parquet \\
-    -o hybrid.parquet
-"""
-REFERENCE_EXAMPLES = """
-  rankframe fusions
-
-  rankframe fusions rrf
-"""
-
-
-@takes(FusionPolicies, Storage, shared=(COLUMNS, MAX_MEMORY))
+@takes(
+    Flag(
+        "method", str, "A method, with parameters; see `rankframe fusions`.", "NAME",
+        default="rrf", complete=methods,
+    ),
+    Flag(
+        "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
+        "NAME",
+    ),
+    Flag("weights", str | None, "One for each run, or NAME=X,NAME=X,...", "X,X,..."),
+    Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
+    FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
+    output=(flags.OVERWRITE, flags.QUIET),
+)  # fmt: skip
 def fuse(
     runs: Annotated[
         list[str],
@@ -51,72 +43,66 @@ def fuse(
     *,
     output: Annotated[
         Path,
-        output_option("--output", "-o", help="The fused run; the ending chooses the format."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The fused run; the ending chooses the format.",
+            rich_help_panel=OUTPUT,
+        ),
     ],
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="A method, with parameters; see `rankframe fusions`.",
-            autocompletion=methods,
-        ),
-    ] = "rrf",
-    norm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Norm of scores, for methods that use scores (default: min_max)."
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(metavar="X,X,...", help="One for each run, or NAME=X,NAME=X,..."),
-    ] = None,
-    qrels: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Judgments, for trained methods."),
-    ] = None,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    out: Output,
     how: Given,
 ) -> None:
-    """Fuse runs of the same queries into one, such as lexical and vector search."""
-    judgments, sources = open_inputs(qrels, runs)
+    """Fuse runs of the same queries into one, such as lexical and vector search.
+
+    Examples:
+      rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
+
+      rankframe fuse bm25.parquet dense.parquet --method "rrf(k=20)" --depth 100 --k-max 10 \\
+        -o hybrid.trec
+
+      rankframe fuse words=bm25.parquet vectors=dense.parquet --method wsum --norm min_max \\
+        --weights .3,.7 -o hybrid.parquet
+
+      rankframe fuse bm25.parquet dense.parquet --method posfuse --qrels qrels.parquet \\
+        -o hybrid.parquet
+    """
+    judgments, sources = open_inputs(how.get("qrels"), runs)
     check_outputs([judgments, *sources.values()], output)
 
     from rankframe.analysis.fusion.fuse import Fusion
     from rankframe.analysis.fusion.names import resolve
     from rankframe.analysis.fusion.runs import named_runs
 
+    weights = _weights(how["weights"], len(sources)) if "weights" in how else None
     chosen = resolve(
-        method, list(named_runs(sources)), norm=norm, weights=_weights(weights, list(sources))
+        how["method"], list(named_runs(sources)), norm=how.get("norm"), weights=weights
     )
-    with progress_bar(" + ".join(sources), quiet=quiet) as report:
+    with out.progress(" + ".join(sources)) as report:
         fusion = Fusion.open(
             sources,
             chosen,
             FusionPolicies.from_options(how),
             qrels=judgments,
-            columns=how["columns"],
-            max_memory=how["max_memory"],
+            columns=how.get("columns"),
+            max_memory=how.get("max_memory"),
         )
-        written = fusion.write(output, overwrite=overwrite, on_progress=report)
+        written = fusion.write(output, overwrite=out.overwrite, on_progress=report)
     rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
     summary = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
     print(plain_text(summary), file=sys.stderr)
 
 
-def _weights(text: str | None, runs: list[str]) -> list[float] | dict[str, float] | None:
+def _weights(text: str, count: int) -> list[float] | dict[str, float]:
     """Read numbers with commas between them, each perhaps behind the name of its run."""
-    if text is None:
-        return None
     parts = [part.rpartition("=") for part in text.split(",")]
     try:
         numbers = [float(number) for _, _, number in parts]
     except ValueError:
         raise OptionError(
             f"--weights reads numbers with commas between them, e.g. "
-            f"{','.join(['.5'] * len(runs))}, not {text!r}."
+            f"{','.join(['.5'] * count)}, not {text!r}."
         ) from None
     names = [name.strip() for name, _, _ in parts]
     if not any(names):
@@ -126,71 +112,66 @@ def _weights(text: str | None, runs: list[str]) -> list[float] | dict[str, float
     return dict(zip(names, numbers, strict=True))
 
 
-def fusions(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]", help="A method or a norm, in full.", autocompletion=methods
-        ),
-    ] = None,
+@takes(
+    replace(
+        flags.METRICS, name="metric", kind=str, default="ndcg@10",
+        help="The metric to tune for; see `rankframe metrics`.",
+    ),
+    Flag(
+        "methods", list[str] | None, "A method to try, e.g. rrf, wsum, mapfuse (repeat).", "NAME",
+        "--method", complete=methods,
+    ),
+    Flag(
+        "norms", list[str] | None, "Norm of scores, e.g. min_max, zmuv (repeat).", "NAME", "--norm"
+    ),
+    Flag(
+        "grid", list[str] | None,
+        "Values to try, e.g. k=10,60,100; of weights the step, weights=0.05 (repeat).",
+        "NAME=X,...",
+    ),
+    Flag("folds", int, "Number of folds of queries.", default=5),
+    Flag("budget", int, "More weights than these are searched, not all tried.", default=200),
+    Flag("depth", int | None, "Fuse only the top N documents of each run."),
+    SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
+    flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
+    output=(flags.formats("table", "json", "csv", "markdown"), *flags.RESULT),
+)  # fmt: skip
+def tune(
+    sources: flags.QrelsAndRuns,
+    *,
+    top: Annotated[
+        int, typer.Option(help="Number of candidates to show.", rich_help_panel=OUTPUT)
+    ] = 10,
+    out: Output,
+    how: Given,
 ) -> None:
-    """Show all methods and norms of fusion, or one with its formula and parameters."""
-    from rich.console import Console
+    """Find the best fusion of runs, and test what it gains on queries that did not choose it.
 
-    from rankframe.analysis.fusion.names import parse
-    from rankframe.analysis.fusion.norms import NORMS
-    from rankframe.present.terminal.render import print_line
+    Examples:
+      rankframe tune qrels.parquet bm25.parquet dense.parquet
 
-    console = Console()
-    if name is None:
-        console.print(_all())
-        print_line(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
-        return
-    key = name.strip().lower().replace("-", "_")
-    if key in NORMS and key not in ("max", "sum"):
-        console.print(_norm_page(NORMS[key]))
-        return
-    console.print(_page(parse(name)[0]))
-    if key in NORMS:  # a method and a norm have this name
-        console.print("\n", _norm_page(NORMS[key]))
+      rankframe tune qrels.parquet bm25.parquet dense.parquet -m ndcg@10 \\
+        --method wsum --norm min_max --norm zmuv --grid weights=0.05
 
+      rankframe tune qrels.parquet bm25.parquet dense.parquet -m recall@100 \\
+        --method rrf --grid k=10,20,60,100 --folds 10
 
-def _all() -> RenderableType:
-    """Render a table per family of methods, and one of the norms."""
-    from rich.console import Group
+      rankframe tune qrels.parquet bm25.parquet dense.parquet sparse.parquet \\
+        --method wsum --method mapfuse --budget 300 --format markdown
+    """
+    import rankframe as rf
+    from rankframe.analysis.tuning.grid import parse_grid
+    from rankframe.analysis.tuning.outcome import TUNING_FILES
+    from rankframe.present.terminal import analysis_tables as show
 
-    from rankframe.analysis.fusion.methods import METHODS
-    from rankframe.analysis.fusion.norms import NORMS
-    from rankframe.analysis.fusion.registry import Family
-    from rankframe.present.terminal.render import reference_list
-
-    tables = [
-        reference_list(family, [(method.signature, method.summary) for method in METHODS.values()
-                                if method.family == family])
-        for family in get_args(Family)
-    ]  # fmt: skip
-    norms = [(norm.name, norm.summary) for norm in NORMS.values()]
-    return Group(*tables, reference_list("Norms of scores (--norm)", norms))
-
-
-def _page(method: Definition) -> RenderableType:
-    """Render one method: what it means, how it is computed, how it is written."""
-    from rankframe.present.terminal.render import reference_page
-
-    facts = {"written": method.signature, "formula": method.formula}
-    facts |= {parameter: str(limits) for parameter, limits in method.limits.items()}
-    looks = "scores after a norm, min_max unless you say otherwise" if method.scored else "ranks"
-    facts["looks at"] = looks
-    if method.trained:
-        facts["needs"] = "judgments (--qrels)"
-    if method.synonyms:
-        facts["also"] = ", ".join(method.synonyms)
-    return reference_page(method.summary, facts, method.notes)
-
-
-def _norm_page(norm: Norm) -> RenderableType:
-    from rankframe.present.terminal.render import reference_page
-
-    looks = "scores" if norm.scored else "ranks"
-    facts = {"norm": norm.name, "formula": norm.formula, "looks at": looks}
-    return reference_page(norm.summary, facts)
+    judgments, runs = open_inputs(sources[0], sources[1:])
+    out.refuse_taken([judgments, *runs.values(), how.get("queries")], TUNING_FILES)
+    grid = parse_grid(how.pop("grid", ()))
+    with out.progress("tuning") as report:
+        found = rf.tune(judgments, runs, grid=grid, progress=report, **how)
+    warn_if_every_relevant(found.every_relevant)
+    out.deliver(
+        found,
+        lambda: show.tuning_text(found, out.style, top),
+        lambda width: [show.tuning_table(found, width, top)],
+    )

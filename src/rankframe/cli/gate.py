@@ -1,58 +1,59 @@
-"""`rankframe gate`: a run against a stored baseline, under rules."""
+"""`rankframe gate`: a run against a stored baseline; `rankframe history`: results over time."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from rankframe.cli.options import (
-    COLUMNS,
-    HIGHER_IS_BETTER,
-    LOWER_IS_BETTER,
-    MAX_MEMORY,
-    QUERIES,
-    WEIGHT,
-    Given,
-    Quiet,
-    Rules,
-    output_option,
-    takes,
-)
-from rankframe.cli.support import (
-    NOTHING,
-    check_outputs,
-    open_sources,
-    progress_bar,
-    split_name,
-    tell_if_every_relevant,
-)
+from rankframe.cli import flags
+from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
+from rankframe.cli.options import OUTPUT, REQUIRED, Flag, Given, flags_of, takes
+from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
 
-EXAMPLES = """
-  rankframe gate qrels.parquet dense.parquet --baseline main \\
-    -r "ndcg@10: no worse than -0.5% at 95%"
 
-  rankframe gate qrels.parquet new=dense.parquet --baseline main \\
-    --rules gate.toml --junit gate.xml --format markdown
+def _shares(texts: list[str]) -> dict[int, float]:
+    """Read K=SHARE pairs; a share alone is of the top 10.
 
-  rankframe gate results/dense --baseline main --rules gate.toml
+    >>> _shares(["0.5", "20=0.4"])
+    {10: 0.5, 20: 0.4}
+    """
+    shares: dict[int, float] = {}
+    for item in texts:
+        depth, equals, share = item.rpartition("=")
+        try:
+            shares[int(depth) if equals else 10] = float(share)
+        except ValueError as error:
+            raise OptionError(f"--min-judged reads K=SHARE, e.g. 10=0.5, not {item!r}.") from error
+    return shares
 
-The last one evaluates nothing: both are stored results.
 
-The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
-
-Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
-judgments).
-"""
+RULE = Flag(
+    "rule", list[str] | None, "E.g. 'ndcg@10: no worse than -0.5% at 95%'.", "RULE", "--rule -r"
+)
+RULES = Flag("rules", Path | None, "Rules in a TOML file.")
 
 
 @takes(
+    Flag(
+        "baseline", str, "A stored result, or its per-query file.", "STORED", "--baseline -b",
+        default=REQUIRED,
+    ),
+    RULE, RULES,
+    Flag("min_queries", int | None, "With fewer queries, nothing is decided (default: 30)."),
+    Flag(
+        "min_judged", list[str] | None,
+        "E.g. 10=0.5: with less of the top 10 judged, no decision.", "K=SHARE", read=_shares,
+    ),
     SharedPolicies, Storage,
-    shared=(COLUMNS, MAX_MEMORY, LOWER_IS_BETTER, HIGHER_IS_BETTER, QUERIES, WEIGHT),
-    unpaired=Comparing,
+    flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
+    flags.QUERIES, flags.WEIGHT,
+    *flags_of(Comparing, "unpaired"),
+    output=(flags.formats("table", "json", "markdown"), flags.QUIET),
 )  # fmt: skip
 def gate(
     sources: Annotated[
@@ -62,42 +63,35 @@ def gate(
         ),
     ],
     *,
-    baseline: Annotated[
-        str,
-        typer.Option(
-            "--baseline", "-b", metavar="STORED", help="A stored result, or its per-query file."
-        ),
-    ],
-    rule: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule", "-r", metavar="RULE", help="E.g. 'ndcg@10: no worse than -0.5% at 95%'."
-        ),
+    out: Output,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write JSON there.", rich_help_panel=OUTPUT)
     ] = None,
-    rules: Rules = None,
-    min_queries: Annotated[
-        int | None, typer.Option(help="With fewer queries, nothing is decided (default: 30).")
+    junit: Annotated[
+        Path | None, typer.Option(help="Write JUnit XML there.", rich_help_panel=OUTPUT)
     ] = None,
-    min_judged: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="K=SHARE", help="E.g. 10=0.5: with less of the top 10 judged, no decision."
-        ),
-    ] = None,
-    style: Annotated[
-        Literal["table", "json", "markdown"], output_option("--format", help="How to print.")
-    ] = "table",
-    json_file: Annotated[Path | None, output_option("--json", help="Write JSON there.")] = None,
-    junit: Annotated[Path | None, output_option(help="Write JUnit XML there.")] = None,
-    quiet: Quiet = False,
     how: Given,
 ) -> None:
     """Check a run against a stored baseline and rules.
 
     Exit code 0: pass, 1: fail, 2: undecided, or something is wrong.
-    """
-    from rich.console import Console
 
+    Examples:
+      rankframe gate qrels.parquet dense.parquet --baseline main \\
+        -r "ndcg@10: no worse than -0.5% at 95%"
+
+      rankframe gate qrels.parquet new=dense.parquet --baseline main \\
+        --rules gate.toml --junit gate.xml --format markdown
+
+      rankframe gate results/dense --baseline main --rules gate.toml
+
+    The last one evaluates nothing: both are stored results.
+
+    The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
+
+    Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
+    judgments).
+    """
     import rankframe as rf
     from rankframe.io.outputs import write_file
     from rankframe.present.terminal.analysis_tables import verdict_table
@@ -105,57 +99,109 @@ def gate(
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
     qrels, (name, run) = sources[:-1], split_name(sources[-1])
-    before, stored = split_name(baseline)
+    before, stored = split_name(how.pop("baseline"))
     if name is not None and name == before:
         raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
     opened = open_sources([*qrels, run, stored])
     judgments = opened[0] if qrels and qrels[0] != NOTHING else None
-    check_outputs([*opened, how["queries"], rules], json_file, junit)
-    with progress_bar("deciding", quiet=quiet) as report:
-        verdict = rf.gate(
-            judgments,
-            opened[-2],
-            opened[-1],
-            rules_from(rule, rules),
-            min_queries=min_queries,
-            min_judged=_shares(min_judged),
-            progress=report,
-            **how,
-        )
+    check_outputs([*opened, how.get("queries"), how.get("rules")], json_file, junit)
+    rules = rules_from(how)
+    with out.progress("deciding") as report:
+        verdict = rf.gate(judgments, opened[-2], opened[-1], rules, progress=report, **how)
     verdict = verdict.named(baseline=before, candidate=name)
-    tell_if_every_relevant(verdict.every_relevant and bool(qrels))
+    warn_if_every_relevant(verdict.every_relevant and bool(qrels))
     for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
-    if style == "table":
-        Console().print(verdict_table(verdict))
-    else:
-        print(verdict.to_json() if style == "json" else verdict.to_markdown())
+    out.print(
+        verdict.to_json if out.style == "json" else verdict.to_markdown,
+        lambda _: [verdict_table(verdict)],
+    )
     raise typer.Exit(verdict.exit_code)
 
 
-def rules_from(texts: list[str] | None, file: Path | None) -> dict[str, Any]:
-    """Join the rules of a file and single rules."""
+def rules_from(how: Given) -> dict[str, Any]:
+    """Take the flags of rules from others, and join the rules of a file and single rules."""
     from rankframe.analysis.gate_rules import read_table
 
+    file, texts = how.pop("rules", None), how.pop("rule", [])
     table = {} if file is None else read_table(file)
     rules = table.get("rules", [])
     if not isinstance(rules, list):  # refused when the rules are read
         return table
-    return {**table, "rules": [*rules, *(texts or ())]}
+    return {**table, "rules": [*rules, *texts]}
 
 
-def _shares(texts: list[str] | None) -> dict[int, float]:
-    """Read K=SHARE pairs; a share alone is of the top 10.
+@takes(
+    flags.METRICS,
+    Flag(
+        "order", Literal["date", "given"], "By when they were written, or as given.",
+        default="date",
+    ),
+    Storage,
+    output=(
+        flags.formats("table", "json", "csv"),
+        Flag("target", Path | None, "Write the table there.", typed="--output -o"), flags.QUIET,
+    ),
+)  # fmt: skip
+def history(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER...", help="Stored results (evaluate -o); NAME=FOLDER names one."
+        ),
+    ],
+    *,
+    out: Output,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw a chart: a .png, .svg, .pdf or .html file.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    margin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X", help="In the chart: how much worse is allowed.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    how: Given,
+) -> None:
+    """Show metrics of stored results, in the order of time.
 
-    >>> _shares(["0.5", "20=0.4"])
-    {10: 0.5, 20: 0.4}
+    The date of a result is the modification time of its summary.
+
+    Examples:
+      rankframe history results/bm25 results/dense
+
+      rankframe history old=results/bm25 new=results/dense -m ndcg@10 \\
+        --order given --plot history.svg --margin=-1%
+
+      rankframe history results/bm25 results/dense -o history.csv
     """
-    shares: dict[int, float] = {}
-    for item in texts or ():
-        depth, equals, share = item.rpartition("=")
-        try:
-            shares[int(depth) if equals else 10] = float(share)
-        except ValueError as error:
-            raise OptionError(f"--min-judged reads K=SHARE, e.g. 10=0.5, not {item!r}.") from error
-    return shares
+    import rankframe as rf
+    from rankframe.io.outputs import write_frame
+    from rankframe.present.terminal.analysis_tables import history_table
+    from rankframe.present.terminal.render import csv_text
+
+    named = runs_by_name(folders)
+    check_outputs([], plot, tables=[out.target])
+    with out.progress("reading"):
+        found = rf.history(named, **how)
+        if plot is not None:
+            from rankframe.present.charts.registry import save
+
+            save(rf.plot.history(found, margin=margin), plot)
+    if out.target is not None:
+        write_frame(found, out.target, {"frame": "history", "results": list(named)})
+
+    def text() -> str:
+        if out.style == "csv":
+            return csv_text(found)
+        rows = [
+            {**row, "date": None if row["date"] is None else row["date"].isoformat()}
+            for row in found.to_dicts()
+        ]
+        return json.dumps(rows, indent=2)
+
+    out.print(text, lambda _: [history_table(found)])

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
-from rankframe.cli.completion import own_columns, trec_measures
-from rankframe.cli.options import PlainCommand
-from rankframe.cli.support import column_names, open_sources
+from rankframe.cli import flags
+from rankframe.cli.completion import trec_measures
+from rankframe.cli.inputs import open_sources
+from rankframe.cli.options import Flag, Given, PlainCommand, takes
 from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import number_of
 
-if TYPE_CHECKING:
-    from rankframe.trec_eval.measures import RelFormat
-
-EXAMPLES = """
-  rankframe trec_eval qrels.txt bm25.txt
-
-  rankframe trec_eval -q -c -M1000 -m all_trec qrels.txt bm25.txt > run.eval
-
-  rankframe trec_eval -m P.5,10 -m ndcg_cut.10 -l 2 qrels.parquet bm25.parquet
-
-  rankframe trec_eval -q -c qrels.txt bm25.txt --check run.eval
-
-  rankframe trec_eval -R prefs -m all_prefs prefs.txt bm25.txt
-
--m takes trec_eval's measures, each with its own parameters, and the nicknames
-official, all_trec, set, prefs, all_prefs and qrels_jg. Without -m: official,
-or prefs, or qrels_jg, as -R has it. Long options may be cut short, as in
---comp.
-
-Exit codes are trec_eval's: 1 for options and measures that it does not have,
-2 for what cannot be read, 4 for a document twice, 7 if no judged query is in
-the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
-something is wrong.
-"""
 # The format that trec_eval's -T names.
 _RUN_FORMAT = "trec_results"
 _OURS = ("--check", "--column", "--relevance")
@@ -45,7 +23,7 @@ _OURS = ("--check", "--column", "--relevance")
 _VERSION = "10.0"
 
 
-class Command(PlainCommand):
+class TrecCommand(PlainCommand):
     """The command with trec_eval's exit codes, and long options cut short."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -91,135 +69,126 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
+# Flags under the names of the fields of `TrecOptions`.
+_OPTIONS = (
+    Flag(
+        "complete", bool, "Judged queries that the run lacks count 0.",
+        typed="-c --complete_rel_info_wanted", default=False,
+    ),
+    Flag(
+        "level", int, "The lowest grade that is relevant.", "N", "-l --level_for_rel", default=1
+    ),
+    Flag(
+        "deepest", int | None, "Keep only the top N documents of each query.", "N",
+        "-M --Max_retrieved_per_topic",
+    ),
+    Flag(
+        "judged_only", bool,
+        "Remove unjudged documents, and those of negative grade, after the cut by -M.",
+        typed="-J --Judged_docs_only", default=False,
+    ),
+    Flag(
+        "collection", int | None, "Number of documents in the collection.", "N",
+        "-N --Number_docs_in_coll",
+    ),
+    Flag(
+        "rel_format", str, "Format of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
+        "FORMAT", "-R --Rel_info_format", default="qrels",
+    ),
+)  # fmt: skip
+
+
+@takes(
+    Flag(
+        "measures", list[str] | None, "A measure or nickname (repeat); else official.",
+        "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
+    ),
+    Flag(
+        "queries", bool, "Every query before the summary.", typed="-q --query_eval_wanted",
+        default=False,
+    ),
+    Flag("no_summary", bool, "No summary.", typed="-n --nosummary", default=False),
+    *_OPTIONS,
+    Flag(
+        "run_format", str, f"Format of the run: {_RUN_FORMAT}.", "FORMAT", "-T --Results_format",
+        default=_RUN_FORMAT,
+    ),
+    Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o", default=False),
+    Flag("check", Path | None, "An output of trec_eval: list the lines that differ.", "FILE"),
+    replace(
+        flags.COLUMNS, typed="--column",
+        help="Name of a column in your data, e.g. query_id=user (repeat).",
+    ),
+    Flag(
+        "relevance", float | None, "Grade of every judged pair, for judgments without grades.",
+        "GRADE",
+    ),
+)  # fmt: skip
 def trec_eval(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
     ],
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run, likewise.")],
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-m",
-            "--measure",
-            metavar="NAME[.PARAMS]",
-            help="A measure or nickname (repeat); else official.",
-            autocompletion=trec_measures,
-        ),
-    ] = None,
-    queries: Annotated[
-        bool, typer.Option("-q", "--query_eval_wanted", help="Every query before the summary.")
-    ] = False,
-    no_summary: Annotated[bool, typer.Option("-n", "--nosummary", help="No summary.")] = False,
-    complete: Annotated[
-        bool,
-        typer.Option(
-            "-c", "--complete_rel_info_wanted", help="Judged queries that the run lacks count 0."
-        ),
-    ] = False,
-    level: Annotated[
-        int,
-        typer.Option(
-            "-l", "--level_for_rel", metavar="N", help="The lowest grade that is relevant."
-        ),
-    ] = 1,
-    deepest: Annotated[
-        int | None,
-        typer.Option(
-            "-M",
-            "--Max_retrieved_per_topic",
-            metavar="N",
-            help="Keep only the top N documents of each query.",
-        ),
-    ] = None,
-    judged_only: Annotated[
-        bool,
-        typer.Option(
-            "-J",
-            "--Judged_docs_only",
-            help="Remove unjudged documents, and those of negative grade, after the cut by -M.",
-        ),
-    ] = False,
-    collection: Annotated[
-        int | None,
-        typer.Option(
-            "-N",
-            "--Number_docs_in_coll",
-            metavar="N",
-            help="Number of documents in the collection.",
-        ),
-    ] = None,
-    rel_format: Annotated[
-        str,
-        typer.Option(
-            "-R",
-            "--Rel_info_format",
-            metavar="FORMAT",
-            help="Format of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
-        ),
-    ] = "qrels",
-    run_format: Annotated[
-        str,
-        typer.Option(
-            "-T", "--Results_format", metavar="FORMAT", help="Format of the run: trec_results."
-        ),
-    ] = "trec_results",
-    _old: Annotated[
-        bool, typer.Option("-o", help="Ignored, for compatibility with trec_eval.")
-    ] = False,
+    *,
+    how: Given,
     _version: Annotated[
         bool,
         typer.Option(
             "-v", "--version", is_eager=True, callback=_print_version, help="Print the version."
         ),
     ] = False,
-    check: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An output of trec_eval: list the lines that differ."),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=YOURS",
-            help="Name of a column in your data, e.g. query_id=user (repeat).",
-            autocompletion=own_columns,
-        ),
-    ] = None,
-    relevance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GRADE", help="Grade of every judged pair, for judgments without grades."
-        ),
-    ] = None,
 ) -> None:
-    """Print what trec_eval prints: its options, its measures, its lines."""
+    """Print what trec_eval prints: its options, its measures, its lines.
+
+    Examples:
+      rankframe trec_eval qrels.txt bm25.txt
+
+      rankframe trec_eval -q -c -M1000 -m all_trec qrels.txt bm25.txt > run.eval
+
+      rankframe trec_eval -m P.5,10 -m ndcg_cut.10 -l 2 qrels.parquet bm25.parquet
+
+      rankframe trec_eval -q -c qrels.txt bm25.txt --check run.eval
+
+      rankframe trec_eval -R prefs -m all_prefs prefs.txt bm25.txt
+
+    -m takes trec_eval's measures, each with its own parameters, and the nicknames
+    official, all_trec, set, prefs, all_prefs and qrels_jg. Without -m: official,
+    or prefs, or qrels_jg, as -R has it. Long options may be cut short, as in
+    --comp.
+
+    Exit codes are trec_eval's: 1 for options and measures that it does not have,
+    2 for what cannot be read, 4 for a document twice, 7 if no judged query is in
+    the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
+    something is wrong.
+    """
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
-    if run_format != _RUN_FORMAT:
-        raise OptionError(f"-T {run_format}: rankframe reads {_RUN_FORMAT} only.")
-    judgment_format = cast("RelFormat", rel_format)  # checked with the other options
-    options = TrecOptions(complete, level, deepest, judged_only, collection, judgment_format)
-    output = None if check is None else read_output(check)
-    measures_checked = None if output is None else measures_in(output, judgment_format)
+    if how["run_format"] != _RUN_FORMAT:
+        raise OptionError(f"-T {how['run_format']}: rankframe reads {_RUN_FORMAT} only.")
+    options = TrecOptions(**{flag.name: how[flag.name] for flag in _OPTIONS if flag.name in how})
+    output = read_output(how["check"]) if "check" in how else None
+    measures = how.get("measures")
+    checked = None if output is None else measures_in(output, options.rel_format)
     judgments, documents = open_sources([qrels, run])
     result = evaluate_trec(
         judgments,
         documents,
-        measure or measures_checked,
+        measures or checked,
         options,
-        columns=column_names(column),
-        relevance=relevance,
+        columns=how.get("columns"),
+        relevance=how.get("relevance"),
     )
-    check_result = None if output is None else compare_output(output, result)
-    if result.missing and not complete:
+    check = None if output is None else compare_output(output, result)
+    if result.missing and not options.complete:
         are, were, them = ("is", "was", "it") if result.missing == 1 else ("are", "were", "them")
         missing = f"{result.missing:,} of {number_of(result.judged, 'judged query')} {are}"
         print(
             f"rankframe: {missing} not in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
-    if check_result is None:
-        result.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
+    if check is None:
+        result.write(sys.stdout.buffer, queries=how["queries"], summary=not how["no_summary"])
     else:
-        check_result.write(sys.stdout.buffer)
-    raise typer.Exit(1 if check_result is not None and check_result.different.height else 0)
+        check.write(sys.stdout.buffer)
+    raise typer.Exit(1 if check is not None and check.different.height else 0)

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli.support import runs_by_name
+from rankframe.cli.inputs import runs_by_name
 from rankframe.io.sources import databases
 from rankframe.io.sources.databases import is_query, open_database
 

@@ -1,4 +1,4 @@
-"""What commands do alike."""
+"""Inputs and outputs of commands."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.cli import support
-from rankframe.cli.support import (
-    check_outputs,
-    check_tables,
-    column_names,
-    open_sources,
-    progress_bar,
-    runs_by_name,
-    split_name,
-    tell_if_not_held,
-    ways_to_slice,
-)
+from rankframe.cli import outputs
+from rankframe.cli.flags import column_names
+from rankframe.cli.inputs import open_sources, runs_by_name, split_name
+from rankframe.cli.outputs import Output, check_outputs, warn_if_not_held
 from rankframe.core.progress import Progress
 from tests.cli.shell import BM25, DENSE, QRELS, ended, rankframe
 
@@ -131,7 +123,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_columns_are_pairs(refusal: Callable[..., str]) -> None:
     assert column_names(["query_id=user", "doc_id=a=b"]) == {"query_id": "user", "doc_id": "a=b"}
-    assert column_names(None) == {}
     assert "--column reads NAME=YOURS" in refusal(column_names, ["query_id="])
 
 
@@ -147,11 +138,6 @@ def test_columns_of_one_side_have_its_name_before_theirs(refusal: Callable[..., 
         assert "twice" in refusal(column_names, twice)
 
 
-def test_ways_to_slice_may_be_combinations() -> None:
-    assert ways_to_slice(["locale", "locale, device"]) == [("locale",), ("locale", "device")]
-    assert ways_to_slice(None) is None
-
-
 def test_standard_input_is_read_once(refusal: Callable[..., str]) -> None:
     assert open_sources(["a.csv", "b"]) == ["a.csv", "b"]
     assert "can be read only once" in refusal(open_sources, ["-", "a", "-"])
@@ -160,9 +146,8 @@ def test_standard_input_is_read_once(refusal: Callable[..., str]) -> None:
 def test_targets_are_checked_before_any_work(tmp_path: Path, refusal: Callable[..., str]) -> None:
     out, given = tmp_path / "out.csv.gz", tmp_path / "given.csv"
     given.touch()
-    check_tables(None, out)
-    assert "cannot tell the format" in refusal(check_tables, tmp_path / "x.trec")
-    check_outputs([given], None, out, folder=tmp_path / "folder")
+    check_outputs([given], None, tables=[out], folder=tmp_path / "folder")
+    assert "cannot tell the format" in refusal(check_outputs, [], tables=[tmp_path / "x.trec"])
     assert "there is no folder" in refusal(check_outputs, [], None, tmp_path / "none" / "out.csv")
     assert "is also an input" in refusal(check_outputs, [given, None], given)
     assert "holds an input" in refusal(check_outputs, [str(given)], folder=tmp_path)
@@ -209,20 +194,20 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_is_told_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("bm25", quiet=False) as report:
+    with Output().progress("bm25") as report:
         assert report is None
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("terminal")
 def test_nobody_is_told_who_asked_for_quiet() -> None:
-    with progress_bar("bm25", quiet=True) as report:
+    with Output(quiet=True).progress("bm25") as report:
         assert report is None
 
 
 @pytest.mark.usefixtures("terminal")
 def test_what_is_over_in_a_moment_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("bm25", quiet=False) as report:
+    with Output().progress("bm25") as report:
         assert report is not None
         report(DONE)
     out, err = capsys.readouterr()
@@ -233,8 +218,8 @@ def test_what_is_over_in_a_moment_shows_nothing(capsys: pytest.CaptureFixture[st
 def test_what_takes_longer_shows_how_far_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(support, "_PATIENCE", 0.0)
-    with progress_bar("[bm25]", quiet=False) as report:
+    monkeypatch.setattr(outputs, "_PATIENCE", 0.0)
+    with Output().progress("[bm25]") as report:
         assert report is not None
         report(DONE)
         time.sleep(0.5)
@@ -246,14 +231,13 @@ def test_what_takes_longer_shows_how_far_it_is(
 
 
 def test_what_is_not_rows_has_no_queries() -> None:
-    assert "queries" not in support._seen(Progress("drawing", 1, 4, 0, "charts"), 1.0)
+    assert "queries" not in outputs._seen(Progress("drawing", 1, 4, 0, "charts"), 1.0)
 
 
 def test_a_limit_that_cannot_be_held_is_said_so_before_the_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for limit in (None, "1GiB"):
-        tell_if_not_held(limit)
+    warn_if_not_held("1GiB")
     assert not capsys.readouterr().err
-    tell_if_not_held("1MB")
+    warn_if_not_held("1MB")
     assert capsys.readouterr().err.startswith("rankframe: a limit of 1MB cannot be held: ")
